@@ -1,0 +1,73 @@
+# `make` lists the targets. Every target that needs the environment makes it first.
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+WORKERS ?= 2
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help install venv demo test lint bench constraints clean
+
+# uv does not read pip's variable; pip separates with blanks, uv with commas.
+ifneq ($(strip $(PIP_FIND_LINKS)),)
+comma :=,
+empty :=
+space := $(empty) $(empty)
+export UV_FIND_LINKS ?= $(subst $(space),$(comma),$(strip $(PIP_FIND_LINKS)))
+endif
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## make .venv and install the package with its development tools
+
+# The stamp makes the second time instant; a change of either file installs again.
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/uv || $(MAKE) --no-print-directory venv
+	$(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
+	    --editable '.[dev]'
+	@touch $@
+
+# A name on the path may be a launcher with no interpreter behind it, so each candidate is run.
+venv:
+	@for python in $(PYTHON) python3.11 python3; do \
+	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        set -ex; \
+	        "$$python" -m venv $(VENV); \
+	        $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv; \
+	        exit; \
+	    fi; \
+	done; \
+	echo "Python 3.11 or newer was not found. Install it, or name it: make install PYTHON=/path/to/python" >&2; exit 1
+
+demo: install  ## train on 600 small datasets, then draw the ratios of unseen pairs
+	$(BIN)/fewratio demo
+
+lint: install  ## style, types and import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# One thread for each worker: OpenMP threads that outnumber the cores slow a small step more than tenfold.
+test: export OMP_NUM_THREADS = 1
+test: lint  ## everything that must pass before a change is proposed
+	$(BIN)/pytest -n $(WORKERS)
+
+bench: install  ## run every script in benchmarks/
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+# torch is pinned by hand and without a local tag, so that a CPU build found by the installer satisfies it;
+# what only the CUDA build needs is left for that build to name.
+TORCH := 2.13.0
+constraints: install  ## resolve constraints.txt again
+	@set -euo pipefail; \
+	resolved=$$(printf 'uv\nhatchling\n' | $(BIN)/uv pip compile --quiet --upgrade --all-extras --python-version 3.11 \
+	    --no-header --no-annotate --constraint <(echo 'torch==$(TORCH)') pyproject.toml -); \
+	{ echo '# The versions that `make install` uses, resolved for Python 3.11 by `make constraints`.'; \
+	  sed -E '/^(nvidia|cuda|triton)/d; s/^(torch==[^+]+)\+.*/\1/' <<<"$$resolved"; } > constraints.txt
+
+clean:  ## remove what can be made again, except .venv
+	rm -rf build dist demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

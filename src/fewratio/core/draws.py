@@ -1,0 +1,39 @@
+"""Random numbers as a pure function of a key.
+
+An episode drawn at step t by the training with seed s is the same alone or in an ensemble, on a CPU or captured in
+a CUDA graph, in one go or after a resume, because nothing but (s, t) enters. That needs random numbers by counter;
+torch's generators carry hidden state and differ between devices.
+"""
+
+import torch
+from torch import Tensor
+
+from fewratio.core.shapes import Float, Int
+
+# splitmix64 (Steele, Lea and Flood 2014); its constants as signed 64-bit integers.
+_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
+_FIRST = 0xBF58476D1CE4E5B9 - 2**64
+_SECOND = 0x94D049BB133111EB - 2**64
+
+
+def fold(key: Int[Tensor, "..."], data: int | Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+    """Derive a new key from a key and a number (a step, a role)."""
+    return _mix(key + _mix(torch.as_tensor(data, device=key.device) * _GOLDEN + _GOLDEN))
+
+
+def uniform(key: Int[Tensor, "..."], n: int) -> Float[Tensor, "... n"]:
+    """Give n numbers in [0, 1) for each key, float32."""
+    counter = torch.arange(1, n + 1, device=key.device) * _GOLDEN
+    bits = _mix(key.unsqueeze(-1) + counter)
+    return _shift(bits, 40).to(torch.float32) * 2.0**-24
+
+
+def _mix(x: Tensor) -> Tensor:
+    x = (x ^ _shift(x, 30)) * _FIRST
+    x = (x ^ _shift(x, 27)) * _SECOND
+    return x ^ _shift(x, 31)
+
+
+def _shift(x: Tensor, by: int) -> Tensor:
+    # A logical shift: torch's >> on signed integers drags the sign along.
+    return (x >> by) & (2 ** (64 - by) - 1)

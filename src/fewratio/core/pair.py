@@ -1,0 +1,118 @@
+"""The two samples of a ratio, and the episode that a model learns from."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fewratio.core.shapes import Bool, Float
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Pair:
+    """The numerator's and the denominator's sample of one task, or of a batch of tasks.
+
+    The two sizes differ in general. Where the tasks of a batch have samples of different sizes, the samples are
+    padded to the largest and masks say which rows are real.
+
+    Both samples are kept joined, numerator first, with each row's *share* in the mean of either sample: 1/n_nu and 0
+    for a numerator's row, 0 and 1/n_de for a denominator's, 0 and 0 for padding. Every mean in this package is a
+    product with these shares, so no mean can be taken over the wrong sample or over padding.
+
+    Parameters
+    ----------
+    nu : Tensor of shape (..., n_nu, d)
+        The numerator's instances.
+    de : Tensor of shape (..., n_de, d)
+        The denominator's.
+    nu_mask, de_mask : bool Tensor of shape (..., n_nu) and (..., n_de), optional
+        True where a row is real; by default all are.
+
+    Attributes
+    ----------
+    rows : Tensor of shape (..., n_nu + n_de, d)
+        Both samples.
+    shares : Tensor of shape (..., 2, n_nu + n_de)
+        The rows' shares in the numerator's and in the denominator's mean. Without masks the leading axes are missing.
+    n_nu : int
+        How many of the rows are the numerator's.
+    """
+
+    rows: Float[Tensor, "... n d"]
+    shares: Float[Tensor, "... 2 n"]
+    n_nu: int
+
+    def __init__(
+        self,
+        nu: Float[Tensor, "... n_nu d"],
+        de: Float[Tensor, "... n_de d"],
+        nu_mask: Bool[Tensor, "... n_nu"] | None = None,
+        de_mask: Bool[Tensor, "... n_de"] | None = None,
+    ) -> None:
+        shares = equal_shares(nu.shape[-2], de.shape[-2], nu)
+        if nu_mask is not None or de_mask is not None:
+            sides = ((nu, nu_mask), (de, de_mask))
+            real = [torch.ones_like(rows[..., 0], dtype=torch.bool) if mask is None else mask for rows, mask in sides]
+            shares = masked_shares(torch.cat(real, dim=-1), shares)
+        self._set(torch.cat([nu, de], dim=-2), shares, nu.shape[-2])
+
+    @classmethod
+    def joined(cls, rows: Float[Tensor, "... n d"], shares: Float[Tensor, "... 2 n"], n_nu: int) -> "Pair":
+        """Make a pair of rows that are joined already."""
+        pair = cls.__new__(cls)
+        pair._set(rows, shares, n_nu)
+        return pair
+
+    def _set(self, rows: Tensor, shares: Tensor, n_nu: int) -> None:
+        for name, value in (("rows", rows), ("shares", shares), ("n_nu", n_nu)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def nu(self) -> Float[Tensor, "... n_nu d"]:
+        """The numerator's rows."""
+        return self.rows[..., : self.n_nu, :]
+
+    @property
+    def de(self) -> Float[Tensor, "... n_de d"]:
+        """The denominator's rows."""
+        return self.rows[..., self.n_nu :, :]
+
+    def __repr__(self) -> str:
+        """Show the shapes."""
+        return f"Pair(nu={tuple(self.nu.shape)}, de={tuple(self.de.shape)})"
+
+
+class Episode(NamedTuple):
+    """A support pair to adapt to and a query pair to be judged on.
+
+    Parameters
+    ----------
+    support : Pair
+        The instances that the model sees.
+    query : Pair
+        The instances on which the adapted ratio is evaluated.
+    """
+
+    support: Pair
+    query: Pair
+
+
+def equal_shares(n_nu: int, n_de: int, like: Tensor) -> Float[Tensor, "2 n"]:
+    """Shares of samples without padding."""
+    shares = like.new_zeros(2, n_nu + n_de)
+    shares[0, :n_nu] = 1 / n_nu
+    shares[1, n_nu:] = 1 / n_de
+    return shares
+
+
+def masked_shares(real: Bool[Tensor, "... n"], shares: Float[Tensor, "2 n"]) -> Float[Tensor, "... 2 n"]:
+    """Shares of padded samples, from the shares without padding."""
+    kept = real.unsqueeze(-2) * shares
+    return kept / kept.sum(-1, keepdim=True)
+
+
+def side_means(values: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> tuple[Tensor, Tensor]:
+    """Mean of joined values over the numerator's rows, and over the denominator's."""
+    nu, de = (shares @ values.unsqueeze(-1)).squeeze(-1).unbind(-1)
+    return nu, de

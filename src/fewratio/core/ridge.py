@@ -1,0 +1,118 @@
+"""The ridge solve of Eq. 4-5, the only one in the package."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fewratio.core.shapes import Float
+
+
+def ridge_weights(
+    phi: Float[Tensor, "... n t"],
+    shares: Float[Tensor, "... 2 n"],
+    alpha: float | Tensor,
+    reg: float | Tensor,
+    form: str | None = None,
+) -> Float[Tensor, "... t"]:
+    """Solve Eq. 5 for the weights of a linear ratio model, before any clipping.
+
+    The minimiser of Eq. 4 is ``w = (K + reg I)^-1 k`` with ``k`` the numerator's mean of phi and
+    ``K = alpha mean_nu(phi phi') + (1 - alpha) mean_de(phi phi')``. With the rows of P scaled so that ``K = P'P``
+    and, for alpha > 0, ``k = P'c``, it is also ``w = P'(PP' + reg I)^-1 c`` (the dual), a system of the size of the
+    sample. The smaller of the two systems is solved.
+
+    The system is formed and factorised in float64 whatever the features are: duplicate rows make a float32 Gram
+    matrix indefinite by about 1e-6 of its trace, which is what a small ``reg`` has to dominate.
+
+    Parameters
+    ----------
+    phi : Tensor of shape (..., n, t)
+        Features of the support, both samples joined.
+    shares : Tensor of shape (..., 2, n)
+        The rows' shares in the two means (`Pair.shares`).
+    alpha : float or Tensor
+        Relative parameter, 0 <= alpha < 1. A tensor (a learned alpha) must be positive.
+    reg : float or Tensor of shape (...)
+        The regulariser lambda, positive.
+    form : {"primal", "dual"}, optional
+        Which system to solve; by default the smaller one.
+
+    Returns
+    -------
+    Tensor of shape (..., t)
+        The weights, in the dtype of the features.
+    """
+    rows, shares = phi.double(), shares.double()
+    reg = torch.as_tensor(reg, dtype=rows.dtype, device=rows.device)[..., None, None]
+    root_nu, root_de = shares.sqrt().unbind(-2)
+    # Roots of alpha and of the shares apart: a learned alpha must not meet the infinite slope at a padded row's zero.
+    # No row has both shares, so the sum is the root of alpha * share_nu + (1 - alpha) * share_de.
+    p = rows * (_sqrt(alpha) * root_nu + _sqrt(1 - alpha) * root_de).unsqueeze(-1)
+    n, n_features = p.shape[-2:]
+    form = form or ("dual" if n < n_features else "primal")
+
+    if form == "dual" and (isinstance(alpha, Tensor) or alpha > 0):
+        c = (root_nu / _sqrt(alpha)).unsqueeze(-1)
+        w = p.mT @ _solve(p @ p.mT, reg, c)
+    else:
+        k = rows.mT @ shares[..., 0, :].unsqueeze(-1)
+        if form == "dual":
+            # At alpha = 0 k is no combination of P's rows: Woodbury. It loses digits as reg falls, of which float64
+            # has enough.
+            w = (k - p.mT @ _solve(p @ p.mT, reg, p @ k)) / reg
+        else:
+            w = _solve(p.mT @ p, reg, k)
+    return w.squeeze(-1).to(phi.dtype)
+
+
+def _sqrt(value: float | Tensor) -> float | Tensor:
+    return value.double().sqrt() if isinstance(value, Tensor) else value**0.5
+
+
+def _solve(gram: Tensor, reg: Tensor, b: Tensor) -> Tensor:
+    """Solve (gram + reg I) x = b."""
+    a = gram + reg * torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+    x, _factor = _PositiveSolve.apply(a, b.expand(*a.shape[:-1], b.shape[-1]))
+    solution: Tensor = x
+    return solution
+
+
+class _PositiveSolve(torch.autograd.Function):
+    """x = a^-1 b with the implicit gradient: one more pair of triangular solves, nothing through the factorisation.
+
+    ``cholesky_ex`` and ``solve_triangular`` do not wait for the device, so that a training step can be captured as
+    one CUDA graph.
+    """
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        factor, _ = torch.linalg.cholesky_ex(a)
+        return _backsubstitute(factor, b), factor
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor]) -> None:
+        x, factor = output
+        ctx.mark_non_differentiable(factor)
+        ctx.save_for_backward(x, factor)
+
+    @staticmethod
+    def backward(ctx: Any, grad_x: Tensor, _grad_factor: Tensor) -> tuple[Tensor, Tensor]:
+        x, factor = ctx.saved_tensors
+        grad_b = _backsubstitute(factor, grad_x)
+        return -grad_b @ x.mT, grad_b
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, int | None], a: Tensor, b: Tensor) -> Any:
+        # Leading axes are batch axes already: bring the mapped axis to the front and go on.
+        a, b = (_front(t, dim, info.batch_size) for t, dim in zip((a, b), in_dims, strict=True))
+        return _PositiveSolve.apply(a, b), (0, 0)
+
+
+def _front(t: Tensor, dim: int | None, size: int) -> Tensor:
+    return t.movedim(dim, 0) if dim is not None else t.expand(size, *t.shape)
+
+
+def _backsubstitute(factor: Tensor, b: Tensor) -> Tensor:
+    half = torch.linalg.solve_triangular(factor, b, upper=False)
+    return torch.linalg.solve_triangular(factor.mT, half, upper=True)

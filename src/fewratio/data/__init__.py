@@ -1,0 +1,1 @@
+"""Datasets, collections of them, and the gate through which user tables enter."""

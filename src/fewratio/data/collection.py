@@ -1,0 +1,276 @@
+"""Collections of datasets that share their features."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fewratio.data import folders, frames, partition
+from fewratio.data.columns import Layout, counted, feature_mismatch, listed
+from fewratio.data.dataset import Dataset, dataset_from_table
+from fewratio.data.tables import Table, as_table
+from fewratio.errors import CollectionError, InputError, ParameterError
+
+__all__ = ["Collection", "Dataset"]
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Collection:
+    """Datasets that share their features; immutable.
+
+    Parameters
+    ----------
+    name : str
+    datasets : iterable of Dataset
+        At least one, all with the same number of features, each with a name of its own.
+    feature_names : sequence of str or None
+
+    Examples
+    --------
+    >>> collection = Collection.from_arrays({"a": [[1, 2], [3, 4]], "b": [[5, 6]]})
+    >>> collection
+    Collection('collection', 2 datasets of 1 to 2 rows, 2 features)
+    >>> collection["b"].X
+    array([[5., 6.]])
+    >>> collection[:1].names
+    ('a',)
+    """
+
+    name: str
+    datasets: Sequence[Dataset]
+    feature_names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "datasets", tuple(self.datasets))
+        if self.feature_names is not None:
+            object.__setattr__(self, "feature_names", tuple(self.feature_names))
+        label = f"collection {self.name!r}"
+        if not self.datasets:
+            raise CollectionError(f"{label} has no datasets; at least one is needed. Pass some.")
+        first = self.datasets[0]
+        for dataset in self.datasets:
+            layout = Layout(f"dataset {dataset.name!r}", dataset.n_features)
+            problem = feature_mismatch(layout, Layout(f"dataset {first.name!r}", first.n_features))
+            if problem is not None:
+                raise CollectionError(problem)
+        repeated = [name for name, count in Counter(self.names).items() if count > 1]
+        if repeated:
+            raise CollectionError(
+                f"{label} has several datasets named {listed(repeated)}; each needs a name of its own. Rename them."
+            )
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise CollectionError(
+                f"{label} got {counted(len(self.feature_names), 'feature name')} but its datasets have "
+                f"{counted(self.n_features, 'feature')}; one name per feature is needed. Pass all of them or None."
+            )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Iterable[Any] | Mapping[Any, Any],
+        names: Iterable[object] | None = None,
+        groups: Iterable[str | None] | None = None,
+        outliers: Iterable[ArrayLike | None] | None = None,
+        name: str = "collection",
+    ) -> Collection:
+        """Make a collection of one array per dataset.
+
+        Parameters
+        ----------
+        arrays : iterable of array-like of shape (n_i, d), or a mapping from names to them
+            Anything that `fewratio.data.tables.as_table` takes.
+        names : iterable of str, optional
+            Default: "0", "1", and so on, or the keys of a mapping.
+        groups : iterable of str or None, optional
+        outliers : iterable of array-like of shape (n_i,), optional
+            Which rows are known outliers (booleans, or 0 and 1); None for a dataset where nothing is known.
+        name : str
+            Name of the collection.
+
+        Examples
+        --------
+        >>> Collection.from_arrays([[[1.0], [2.0]], [[3.0]]], names=["old", "new"])["new"]
+        Dataset('new', 1 row, 1 feature)
+        """
+        if frames.is_frame(arrays):
+            raise InputError(
+                "arrays is a single table; needed is one table per dataset. Use Collection.from_frame for a long "
+                "table with a column that names the dataset."
+            )
+        if isinstance(arrays, Mapping):
+            if names is not None:
+                raise ParameterError(
+                    "names was given, but the keys of arrays name the datasets already; one of them is enough. "
+                    "Leave names out."
+                )
+            names, arrays = arrays.keys(), arrays.values()
+        members = list(arrays)
+        count = len(members)
+        labels = range(count) if names is None else _one_each(names, count, "names")
+        group_of = [None] * count if groups is None else _one_each(groups, count, "groups")
+        flags_of = [None] * count if outliers is None else _one_each(outliers, count, "outliers")
+        tables = [as_table(X, f"dataset {str(label)!r}") for X, label in zip(members, labels, strict=True)]
+        feature_names = _shared_names(tables)
+        datasets = [
+            dataset_from_table(str(label), group, table, flags)
+            for label, group, table, flags in zip(labels, group_of, tables, flags_of, strict=True)
+        ]
+        return cls(name, datasets, feature_names)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        dataset: str,
+        group: str | None = None,
+        outlier: str | None = None,
+        name: str = "collection",
+    ) -> Collection:
+        """Make a collection of one long table, in which a column names the dataset of each row.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow table
+            Columns not named below are features.
+        dataset : str
+            The column that names the dataset. Datasets come in order of first appearance.
+        group : str, optional
+            The column that names the group; it must be constant within a dataset.
+        outlier : str, optional
+            The column that marks known outliers (booleans, or 0 and 1).
+        name : str
+            Name of the collection.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"site": ["x", "y", "x"], "height": [1.0, 2.0, 3.0]})
+        >>> Collection.from_frame(frame, dataset="site")["x"].X.tolist()
+        [[1.0], [3.0]]
+        """
+        table = frames.open_frame(frame, "frame") if frames.is_frame(frame) else None
+        if table is None:
+            raise InputError(
+                f"frame is a {type(frame).__name__}; needed is a pandas, polars or pyarrow table with a column that "
+                "names the dataset of each row. Use Collection.from_arrays for arrays."
+            )
+        return cls(name, *partition.cut_frame(table, dataset, group, outlier))
+
+    @classmethod
+    def from_folder(
+        cls, path: str | os.PathLike[str], outlier: str | None = None, name: str | None = None
+    ) -> Collection:
+        r"""Make a collection of a folder of CSV and Parquet files, one dataset a file.
+
+        A dataset is named by its file (without the ending), its group is the sub-folder it lies in. Where one name
+        occurs in several sub-folders, the datasets are named by their path below the folder.
+
+        Parameters
+        ----------
+        path : str or path
+            CSV files need a header line. All files need the same columns; their order may differ.
+        outlier : str, optional
+            The column that marks known outliers (booleans, or 0 and 1).
+        name : str, optional
+            Name of the collection; default: the folder's.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "monday.csv").write_text("height,width\n1,2\n3,4\n")
+        >>> Collection.from_folder(folder, name="week")
+        Collection('week', 1 dataset of 2 rows, 2 features)
+        """
+        folder = Path(path)
+        return cls(name or folder.resolve().name, *folders.read_datasets(folder, outlier))
+
+    def __len__(self) -> int:
+        return len(self.datasets)
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return iter(self.datasets)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._position if isinstance(item, str) else item in self.datasets
+
+    @overload
+    def __getitem__(self, key: str | int | np.integer[Any]) -> Dataset: ...
+    @overload
+    def __getitem__(self, key: slice | Sequence[int] | NDArray[Any]) -> Collection: ...
+    def __getitem__(self, key: Any) -> Dataset | Collection:
+        if isinstance(key, str):
+            if key not in self._position:
+                raise KeyError(f"collection {self.name!r} has no dataset {key!r}; it has {listed(self.names)}")
+            return self.datasets[self._position[key]]
+        if isinstance(key, slice):
+            return Collection(self.name, self.datasets[key], self.feature_names)
+        if np.ndim(key) == 0:
+            return self.datasets[operator.index(key)]
+        places = np.asarray(key)
+        if places.dtype == np.bool_:
+            places = np.flatnonzero(_one_each(places, len(self), "a boolean index"))
+        return Collection(self.name, [self[place] for place in places.tolist()], self.feature_names)
+
+    def __repr__(self) -> str:
+        low, high = self.sizes.min(), self.sizes.max()
+        rows = counted(low, "row") if low == high else f"{low} to {high} rows"
+        n_groups = len(set(self.groups) - {None})
+        groups = f", {counted(n_groups, 'group')}" if n_groups else ""
+        datasets, features = counted(len(self), "dataset"), counted(self.n_features, "feature")
+        return f"Collection({self.name!r}, {datasets} of {rows}, {features}{groups})"
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of every dataset."""
+        return self.datasets[0].n_features
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Name of each dataset."""
+        return tuple(dataset.name for dataset in self.datasets)
+
+    @cached_property
+    def groups(self) -> tuple[str | None, ...]:
+        """Group of each dataset."""
+        return tuple(dataset.group for dataset in self.datasets)
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """Number of rows of each dataset."""
+        return np.array([len(dataset) for dataset in self.datasets], dtype=np.intp)
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
+
+def _one_each(values: Iterable[Item], count: int, argument: str) -> list[Item]:
+    result = list(values)
+    if len(result) != count:
+        raise ParameterError(
+            f"{argument} has length {len(result)} but there are {counted(count, 'dataset')}; one per dataset "
+            "is needed. Pass as many as there are datasets."
+        )
+    return result
+
+
+def _shared_names(tables: Sequence[Table]) -> tuple[str, ...] | None:
+    """Return the feature names that all tables agree on, or say which table differs from the first named one."""
+    named = [table for table in tables if table.feature_names is not None]
+    for table in named[1:]:
+        problem = feature_mismatch(table.layout, named[0].layout)
+        if problem is not None:
+            raise CollectionError(problem)
+    return named[0].feature_names if named else None

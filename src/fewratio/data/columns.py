@@ -1,0 +1,155 @@
+"""What a column may hold, and the words for what it may not."""
+
+import datetime
+import numbers
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.errors import InputError
+
+TEXT, DATES, COMPLEX = "text", "dates or times", "complex numbers"
+
+_NUMBERS = (numbers.Real, np.bool_, Decimal)
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+# pandas' two markers are known by name, so that pandas need not be imported to recognise them.
+_MISSING = {"NoneType", "NAType", "NaTType"}
+_KIND_OF_DTYPE = {"U": TEXT, "S": TEXT, "T": TEXT, "M": DATES, "m": DATES, "c": COMPLEX}
+_LISTED = 5
+
+
+def counted(n: int, noun: str) -> str:
+    """Return ``"1 row"``, ``"2 rows"``."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def listed(items: Iterable[object]) -> str:
+    """Return the first few items as Python would write them, and how many more there are."""
+    names = [repr(item) for item in items]
+    rest = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def dtype_problem(dtype: np.dtype[Any]) -> str | None:
+    """Say what a NumPy dtype holds instead of real numbers; None for numbers, and for objects (undecided)."""
+    if dtype.kind in "biufO":
+        return None
+    return _KIND_OF_DTYPE.get(dtype.kind, f"type {dtype}")
+
+
+def type_problem(kind: type) -> str | None:
+    """Say what a Python object is instead of a real number; None for numbers and missing values."""
+    if kind.__name__ in _MISSING:
+        return None
+    # Before the numbers: NumPy's timedelta64 calls itself an integer.
+    if issubclass(kind, _DATES):
+        return DATES
+    if issubclass(kind, _NUMBERS):
+        return None
+    if issubclass(kind, (str, bytes)):
+        return TEXT
+    if issubclass(kind, numbers.Complex):
+        return COMPLEX
+    return f"type {kind.__name__}"
+
+
+def object_problem(column: NDArray[np.object_]) -> str | None:
+    """Say what a column of Python objects holds instead of real numbers; None if there is nothing else."""
+    problems = (type_problem(kind) for kind in dict.fromkeys(map(type, column)))
+    return next((problem for problem in problems if problem), None)
+
+
+def _is_missing(column: NDArray[np.object_]) -> NDArray[np.bool_]:
+    names = [kind.__name__ in _MISSING for kind in map(type, column)]
+    return np.array(names, dtype=np.bool_)
+
+
+def numbers_from_objects(values: NDArray[np.object_], argument: str, labels: Sequence[object]) -> NDArray[np.float64]:
+    """Turn a 2-D array of Python objects into numbers, or say which column does not hold numbers.
+
+    ``astype(float)`` would not do: it reads the text ``"1"`` as a number and ``None`` as NaN.
+    """
+    problems = [(label, object_problem(values[:, j])) for j, label in enumerate(labels)]
+    bad = [(label, problem) for label, problem in problems if problem]
+    if bad:
+        raise not_numbers(argument, bad)
+    check_none_missing(argument, [(label, _is_missing(values[:, j])) for j, label in enumerate(labels)])
+    result = np.empty(values.shape, dtype=np.float64)
+    for j, label in enumerate(labels):
+        try:
+            result[:, j] = values[:, j]
+        except (OverflowError, TypeError, ValueError) as error:
+            raise InputError(
+                f"column {label!r} of {argument} holds a number that does not fit a 64-bit float ({error}); "
+                "every value must be a finite number. Rescale the column first."
+            ) from error
+    return result
+
+
+def check_none_missing(argument: str, columns: Sequence[tuple[object, NDArray[np.bool_]]]) -> None:
+    """Raise if a value is missing, given each column's label and which of its values are."""
+    count = sum(int(np.count_nonzero(is_missing)) for _, is_missing in columns)
+    if count:
+        label, is_missing = next(column for column in columns if column[1].any())
+        raise unusable_values(argument, "missing", count, label, int(is_missing.argmax()))
+
+
+def not_numbers(argument: str, columns: Sequence[tuple[object, str]]) -> InputError:
+    """Return the error for columns (label, what they hold) that are not real numbers."""
+    first = ", ".join(f"column {label!r} ({problem})" for label, problem in columns[:_LISTED])
+    more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
+    if all(problem == COMPLEX for _, problem in columns):
+        advice = "Pass the real and the imaginary parts as columns of their own."
+    else:
+        advice = "Encode such columns as numbers or drop them."
+    return InputError(
+        f"{argument} has {counted(len(columns), 'column')} that cannot be used: {first}{more}; "
+        f"every column must hold real numbers. {advice}"
+    )
+
+
+def unusable_values(argument: str, what: str, count: int, label: object, row: int) -> InputError:
+    """Return the error for missing, NaN or infinite values: how many, and where the first one is."""
+    return InputError(
+        f"{argument} has {counted(count, f'{what} value')}, the first in column {label!r} at row {row} "
+        "(counting from 0); every value must be a finite number. Drop those rows or fill the gaps first."
+    )
+
+
+class Layout(NamedTuple):
+    """The features of a table, and what messages call the table."""
+
+    table: str
+    n_features: int
+    names: tuple[str, ...] | None = None
+
+
+def feature_mismatch(found: Layout, reference: Layout) -> str | None:
+    """Say how the features of one table differ from another's; None if they agree.
+
+    Names count only if both sides have them.
+    """
+    what, count, names = found
+    other, other_count, other_names = reference
+    need = "both samples must have the same columns. Pass the same feature layout for both."
+    details = ""
+    if names is not None and other_names is not None and names != other_names:
+        missing = [name for name in other_names if name not in set(names)]
+        unexpected = [name for name in names if name not in set(other_names)]
+        parts = [("missing", missing), ("unexpected", unexpected)]
+        details = "; ".join(f"{part}: {listed(which)}" for part, which in parts if which)
+    if count != other_count:
+        named = f" ({details})" if details else ""
+        return f"{what} has {counted(count, 'feature')} but {other} has {other_count}{named}; {need}"
+    if names is None or other_names is None or names == other_names:
+        return None
+    if details:
+        return f"{what} has other column names than {other} ({details}); {need}"
+    place = next(j for j in range(count) if names[j] != other_names[j])
+    return (
+        f"{what} has the columns of {other} in another order (position {place} holds {names[place]!r}, "
+        f"expected {other_names[place]!r}); {need}"
+    )

@@ -1,0 +1,295 @@
+"""Episodes: small estimation tasks cut from datasets whose other instances can judge the result."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fewratio.core.draws import fold, uniform
+from fewratio.core.pair import Episode, Pair, equal_shares, masked_shares
+from fewratio.core.shapes import Float, Int
+from fewratio.data.pools import Pools
+from fewratio.errors import CollectionError
+
+# A draw without replacement costs a random key for each candidate row. In a larger pool, a random window of this many
+# rows (the rows being shuffled once) stands for the whole.
+WINDOW = 1024
+
+
+class SupportSize(NamedTuple):
+    """How many support instances a side has: somewhere from ``low`` to ``high``."""
+
+    low: int
+    high: int
+
+
+class EpisodeSampler:
+    """Training episodes of Alg. 1 and Alg. 2 as a pure function of a seed and a step's number.
+
+    The query is drawn without replacement, all rows where a pool has fewer than ``n_query``, and its first rows are the
+    support: support instances are in the query while training. Leading axes are (member, task).
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n, d)
+        The table that the pools number.
+    pools : sequence of Pools
+        One for each member of an ensemble.
+    seeds : sequence of int
+        One for each member.
+    nu_size, de_size : SupportSize
+        Sizes of the two supports, drawn anew for each task; a pool smaller than ``high`` gives what it has.
+    n_query : int
+        Query instances a side.
+    tasks_per_step : int
+        Number of tasks a step.
+    """
+
+    def __init__(
+        self,
+        rows: Float[Tensor, "n d"],
+        pools: Sequence[Pools],
+        seeds: Sequence[int],
+        nu_size: SupportSize,
+        de_size: SupportSize,
+        n_query: int = 128,
+        tasks_per_step: int = 1,
+    ) -> None:
+        for member in pools:
+            _check_sizes(member.nu, member.names, nu_size.low)
+            _check_sizes(member.de, member.names, de_size.low)
+        device = rows.device
+        self._rows = rows
+        self._seeds = torch.tensor([seed % 2**63 for seed in seeds], device=device)
+        self._n_tasks = tasks_per_step
+        self._paired = pools[0].paired
+        self._count = torch.tensor([len(member.nu) for member in pools], device=device)[:, None, None]
+
+        flat, starts, lengths = _flatten_pools(pools, seeds)
+        self._numbers = torch.from_numpy(flat).to(device)
+        self._starts, self._lengths = (torch.from_numpy(part).flatten().to(device) for part in (starts, lengths))
+        # Where in those the first dataset of each (member, task, side) is.
+        self._first = (torch.arange(2 * len(pools), device=device) * starts.shape[-1]).view(-1, 1, 2)
+        real = np.concatenate([[len(pool) for pool in member.nu + member.de] for member in pools])
+        self._window = min(int(real.max()), WINDOW)
+        self._n_query = min(max(n_query, nu_size.high, de_size.high), self._window)
+        self._uneven = bool(real.min() < self._window)
+        self._windowed = bool(real.max() > self._window)
+
+        self._low = torch.tensor([nu_size.low, de_size.low], device=device)
+        self._spread = torch.tensor([nu_size.high, de_size.high], device=device) - self._low + 1
+        highs = [min(size.high, self._n_query) for size in (nu_size, de_size)]
+        self._query_shares = equal_shares(self._n_query, self._n_query, rows)
+        self._support_shares = equal_shares(*highs, rows)
+        # Where in the joined query the support's rows are: at the start of either side.
+        self._support_rows = torch.cat([torch.arange(n) + side * self._n_query for side, n in enumerate(highs)]).to(device)
+        self._n_support_nu = highs[0]
+        self._padded = bool(real.min() < self._n_query)
+        self._ranged = any(size.low < size.high for size in (nu_size, de_size))
+
+        # Drawing is much overhead and little work on a CPU: many steps are drawn at once and kept.
+        self._steps_at_once = 1 if device.type == "cuda" else max(1, 64 // (len(pools) * tasks_per_step))
+        self._block: tuple[int, tuple[Tensor, ...]] | None = None
+
+    def __call__(self, step: Int[Tensor, ""]) -> Episode:
+        """Draw the episodes of a step."""
+        numbers, length, size = self._drawn(step)
+        joined = numbers.flatten(2)  # (member, task, row of the joined query)
+        rows = self._rows.index_select(0, joined.flatten()).unflatten(0, joined.shape)
+        query_shares, support_shares = self._query_shares, self._support_shares
+        if self._padded:
+            real = torch.arange(self._n_query, device=rows.device) < length.unsqueeze(-1)
+            query_shares = masked_shares(real.flatten(-2), query_shares)
+        if self._padded or self._ranged:
+            real = torch.arange(self._n_query, device=rows.device) < torch.minimum(size, length).unsqueeze(-1)
+            support_shares = masked_shares(real.flatten(-2)[..., self._support_rows], support_shares)
+        support = Pair.joined(rows[..., self._support_rows, :], support_shares, self._n_support_nu)
+        return Episode(support, Pair.joined(rows, query_shares, self._n_query))
+
+    def _drawn(self, step: Tensor) -> tuple[Tensor, ...]:
+        """Row numbers, pool lengths and support sizes of a step, with axes (member, task, side, ...)."""
+        if self._steps_at_once == 1:
+            return self._draw(fold(self._seeds, step))
+        block, offset = divmod(int(step), self._steps_at_once)
+        if self._block is None or self._block[0] != block:
+            steps = torch.arange(self._steps_at_once).unsqueeze(-1) + block * self._steps_at_once
+            self._block = block, self._draw(fold(self._seeds, steps))
+        return tuple(part[offset] for part in self._block[1])
+
+    def _draw(self, key: Tensor) -> tuple[Tensor, ...]:
+        shape = (self._n_tasks, 2)
+        choice, order, shift, size = (fold(key, role) for role in range(4))
+        # Shares become indices in float64: float32 could round the largest share up to the count itself.
+        index = (uniform(choice, 2 * self._n_tasks).unflatten(-1, shape).double() * self._count).long()
+        if self._paired:
+            index = index[..., :1].expand_as(index)
+        start, length = self._starts[self._first + index], self._lengths[self._first + index]
+
+        rank = uniform(order, 2 * self._n_tasks * self._window).unflatten(-1, (*shape, self._window))
+        if self._uneven:
+            rank = torch.where(torch.arange(self._window, device=rank.device) < length.unsqueeze(-1), rank, 2.0)
+        position = rank.topk(self._n_query, largest=False, sorted=True).indices
+        if self._windowed:
+            offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
+            position = (position + offset.unsqueeze(-1)) % length.unsqueeze(-1)
+        elif self._padded:
+            position = torch.minimum(position, length.unsqueeze(-1) - 1)
+        support = self._low + (uniform(size, 2 * self._n_tasks).unflatten(-1, shape).double() * self._spread).long()
+        return self._numbers[start.unsqueeze(-1) + position], length, support
+
+
+class EvaluationEpisodes:
+    """Fixed episodes for validation and testing: every ordered pair, a few support draws each.
+
+    The query holds instances that are in no support. A pair of a dataset with itself gets two disjoint supports. In
+    paired pools (Alg. 2) the denominator's support is part of its query: all unlabelled instances are to be judged.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n, d)
+        The table that the pools number.
+    pools : sequence of Pools
+        One for each member of an ensemble.
+    seeds : sequence of int
+        One for each member.
+    nu_size, de_size : SupportSize
+        Sizes of the supports; draws run through the range evenly.
+    n_draws : int
+        Support draws a pair.
+    n_query : int, optional
+        Query instances a side at most; by default all there are.
+    tasks_per_batch : int
+        Tasks that are evaluated at a time.
+
+    Attributes
+    ----------
+    tasks : int array of shape (member, task, 2)
+        Which pool is the numerator and which the denominator of each task.
+    """
+
+    def __init__(
+        self,
+        rows: Float[Tensor, "n d"],
+        pools: Sequence[Pools],
+        seeds: Sequence[int],
+        nu_size: SupportSize,
+        de_size: SupportSize,
+        n_draws: int = 1,
+        n_query: int | None = None,
+        tasks_per_batch: int = 512,
+    ) -> None:
+        self._rows = rows
+        self._tasks_per_batch = max(1, tasks_per_batch // len(pools))
+        members = [
+            _cut_tasks(member, np.random.default_rng(seed), nu_size, de_size, n_draws, n_query)
+            for member, seed in zip(pools, seeds, strict=True)
+        ]
+        counts = {len(tasks) for tasks, _ in members}
+        if len(counts) > 1:
+            raise CollectionError(
+                f"Models trained together have different numbers of validation episodes ({sorted(counts)}). "
+                "Give all of them equally many validation datasets of equal sizes, or train them one by one."
+            )
+        self.tasks = np.array([tasks for tasks, _ in members])
+        # Four columns of row numbers: support nu, support de, query nu, query de.
+        self._columns = [
+            _pad([[cut[column] for cut in cuts] for _, cuts in members], rows.device) for column in range(4)
+        ]
+
+    def batches(self) -> Iterator[Episode]:
+        """Give the episodes, a batch of tasks at a time; leading axes (member, task)."""
+        for first in range(0, self.tasks.shape[1], self._tasks_per_batch):
+            part = slice(first, first + self._tasks_per_batch)
+            rows = [self._rows[numbers[:, part]] for numbers, _ in self._columns]
+            masks = [None if mask is None else mask[:, part] for _, mask in self._columns]
+            yield Episode(Pair(*rows[:2], *masks[:2]), Pair(*rows[2:], *masks[2:]))
+
+
+class _Cut(NamedTuple):
+    """Row numbers of one task."""
+
+    support_nu: np.ndarray
+    support_de: np.ndarray
+    query_nu: np.ndarray
+    query_de: np.ndarray
+
+
+def _cut_tasks(
+    pools: Pools,
+    rng: np.random.Generator,
+    nu_size: SupportSize,
+    de_size: SupportSize,
+    n_draws: int,
+    n_query: int | None,
+) -> tuple[list[tuple[int, int]], list[_Cut]]:
+    """Cut every task of a member into support and query."""
+    _check_sizes(pools.nu, pools.names, nu_size.low + 1)
+    _check_sizes(pools.de, pools.names, de_size.low + (not pools.paired))
+    pairs = [(i, j) for i in range(len(pools.nu)) for j in range(len(pools.nu)) if i == j or not pools.paired]
+    # One dataset as both sides needs rows for two supports and a query; where it is too small the pair is left out.
+    alone = nu_size.low + de_size.low + 1
+    pairs = [(i, j) for i, j in pairs if pools.paired or i != j or len(pools.nu[i]) >= alone]
+    cuts = [
+        _cut(pools, i, j, int(n_nu), int(n_de), n_query, rng)
+        for n_nu, n_de in zip(*(np.linspace(*size, n_draws).round() for size in (nu_size, de_size)), strict=True)
+        for i, j in pairs
+    ]
+    return pairs * n_draws, cuts
+
+
+def _cut(
+    pools: Pools, i: int, j: int, n_nu: int, n_de: int, n_query: int | None, rng: np.random.Generator
+) -> _Cut:
+    nu = rng.permutation(pools.nu[i])
+    if pools.paired:
+        de = rng.permutation(pools.de[j])
+        n_nu = min(n_nu, len(nu) - 1)
+        return _Cut(nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[:n_query])
+    if i == j:
+        spare = len(nu) - 1
+        n_nu, n_de = min(n_nu, spare // 2), min(n_de, spare - spare // 2)
+        rest = nu[n_nu + n_de :][:n_query]
+        return _Cut(nu[:n_nu], nu[n_nu : n_nu + n_de], rest, rest)
+    de = rng.permutation(pools.de[j])
+    n_nu, n_de = min(n_nu, len(nu) - 1), min(n_de, len(de) - 1)
+    return _Cut(nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[n_de:][:n_query])
+
+
+def _pad(members: list[list[np.ndarray]], device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """Stack row numbers of uneven lengths, with a mask where any were padded."""
+    lengths = np.array([[len(numbers) for numbers in tasks] for tasks in members])
+    padded = np.zeros((*lengths.shape, lengths.max()), dtype=np.int64)
+    for member, tasks in enumerate(members):
+        for task, numbers in enumerate(tasks):
+            padded[member, task, : len(numbers)] = numbers
+    real = np.arange(lengths.max()) < lengths[..., None]
+    return torch.from_numpy(padded).to(device), None if real.all() else torch.from_numpy(real).to(device)
+
+
+def _flatten_pools(pools: Sequence[Pools], seeds: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put all pools of all members into one array; starts and lengths have shape (member, side, dataset)."""
+    most = max(len(member.nu) for member in pools)
+    starts, lengths = (np.zeros((len(pools), 2, most), dtype=np.int64) for _ in range(2))
+    flat: list[np.ndarray] = []
+    position = 0
+    for m, (member, seed) in enumerate(zip(pools, seeds, strict=True)):
+        rng = np.random.default_rng(seed)
+        for side, numbers in enumerate((member.nu, member.de) if member.nu is not member.de else (member.nu,)):
+            for d, pool in enumerate(numbers):
+                flat.append(rng.permutation(pool) if len(pool) > WINDOW else pool)
+                starts[m, side, d], lengths[m, side, d] = position, len(pool)
+                position += len(pool)
+        if member.nu is member.de:
+            starts[m, 1], lengths[m, 1] = starts[m, 0], lengths[m, 0]
+    return np.concatenate(flat), starts, lengths
+
+
+def _check_sizes(pools: list[np.ndarray], names: Sequence[str], needed: int) -> None:
+    for pool, name in zip(pools, names, strict=True):
+        if len(pool) < needed:
+            raise CollectionError(
+                f"Dataset {name!r} has {len(pool)} instances to draw from; {needed} are needed for the support and "
+                "what it is judged on. Lower n_support or leave the dataset out."
+            )

@@ -1,0 +1,60 @@
+"""How the weights w(S) of the linear ratio model are found from the support."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from fewratio.core.ridge import ridge_weights
+from fewratio.core.shapes import Float
+
+# Below this the solve is dominated by rounding in the features themselves.
+SMALLEST_REG = 1e-6
+
+
+class RidgeHead(nn.Module):
+    """Weights in closed form (Eq. 5).
+
+    Parameters
+    ----------
+    alpha : float
+        Relative parameter of the adaptation.
+    reg : float
+        The regulariser lambda; where training starts if it is learned.
+    learn_reg : bool
+        Whether lambda is trained, through its logarithm.
+    learn_alpha : bool
+        Whether alpha is trained, through its logit; 0 < alpha < 1 is needed then.
+    """
+
+    def __init__(
+        self, alpha: float = 0.5, reg: float = 1.0, learn_reg: bool = True, learn_alpha: bool = False
+    ) -> None:
+        super().__init__()
+        self.log_reg = nn.Parameter(torch.tensor(math.log(reg)), requires_grad=learn_reg)
+        self.alpha = alpha
+        self.logit_alpha = nn.Parameter(torch.tensor(math.log(alpha / (1 - alpha)))) if learn_alpha else None
+
+    def forward(self, phi: Float[Tensor, "... n t"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "... t"]:
+        """Give the weights for the support's features."""
+        alpha = self.alpha if self.logit_alpha is None else self.logit_alpha.sigmoid()
+        return ridge_weights(phi, shares, alpha, self.log_reg.exp().clamp_min(SMALLEST_REG))
+
+
+class SharedHead(nn.Module):
+    """The same learned weights for every task: the support is ignored.
+
+    Parameters
+    ----------
+    n_outputs : int
+        Number T of features.
+    """
+
+    def __init__(self, n_outputs: int) -> None:
+        super().__init__()
+        # Starts at the mean of the features: a ratio of about softplus(0) / ln 2 = 1 everywhere.
+        self.weights = nn.Parameter(torch.full((n_outputs,), 1 / (n_outputs * math.log(2))))
+
+    def forward(self, phi: Float[Tensor, "... n t"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "... t"]:
+        """Give the learned weights, once a task."""
+        return self.weights.expand(*phi.shape[:-2], -1)

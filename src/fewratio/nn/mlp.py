@@ -1,0 +1,38 @@
+"""Feed-forward networks whose start is drawn from an explicit generator."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+
+def linear(
+    n_in: int,
+    n_out: int,
+    generator: torch.Generator | None = None,
+    bias: bool = True,
+    fan_in: int | None = None,
+) -> nn.Linear:
+    """Make a linear layer with torch's usual start, U(-1/sqrt(fan_in), 1/sqrt(fan_in)).
+
+    ``nn.Linear`` would draw from the global generator even when its values are replaced afterwards.
+    """
+    layer = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
+    bound = (fan_in or n_in) ** -0.5
+    for parameter in layer.parameters():
+        uniform_(parameter, bound, generator)
+    return layer
+
+
+def uniform_(parameter: Tensor, bound: float, generator: torch.Generator | None) -> None:
+    """Fill a parameter with U(-bound, bound)."""
+    with torch.no_grad():
+        parameter.uniform_(-bound, bound, generator=generator)
+
+
+def mlp(sizes: Sequence[int], generator: torch.Generator | None = None) -> nn.Sequential:
+    """Make linear layers with ReLU between them; ``sizes`` runs from input to output."""
+    layers: list[nn.Module] = []
+    for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+        layers += [linear(n_in, n_out, generator), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers[:-1])

@@ -1,0 +1,227 @@
+"""The training loop: the only place in the package with a gradient step."""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from fewratio.core.objectives import Objective
+from fewratio.core.pair import Episode
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.errors import ModelFileError
+from fewratio.optim.ensemble import Ensemble
+from fewratio.optim.graphs import GraphedStep
+from fewratio.optim.progress import deferred_interrupt, progress_bar
+from fewratio.optim.stopping import EarlyStopping, History
+
+
+class ValidationEpisodes(Protocol):
+    """Fixed episodes, in batches that fit in memory; leading axes (member, task)."""
+
+    def batches(self) -> Iterable[Episode]:
+        """Give the episodes, the same every time."""
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How to train.
+
+    Parameters
+    ----------
+    max_steps : int
+        Number of gradient steps at most.
+    learning_rate : float
+        Adam's.
+    validate_every : int
+        Steps between two looks at the validation episodes.
+    patience : int, optional
+        Looks without a better one after which to stop; by default all steps are taken and the best look is kept.
+    show_progress : bool, optional
+        By default where standard error is a terminal.
+    checkpoint : path, optional
+        File to write the state to now and then, and to go on from if it is there.
+    checkpoint_seconds : float
+        Time between two checkpoints.
+    identity : str
+        What the training is of; a checkpoint of another identity is refused.
+    """
+
+    max_steps: int = 10_000
+    learning_rate: float = 1e-3
+    validate_every: int = 100
+    patience: int | None = None
+    show_progress: bool | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_seconds: float = 30.0
+    identity: str = ""
+
+
+def train(
+    ensemble: Ensemble,
+    draw: Callable[[Tensor], Episode],
+    validation: ValidationEpisodes,
+    objective: Objective,
+    plan: TrainingPlan,
+) -> list[History]:
+    """Train every member on its own episodes and leave it with the weights of its best look at the validation.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        What to train; one model is an ensemble of one.
+    draw : callable
+        Gives the training episodes of a step, as a pure function of the step's number (a tensor on the device).
+    validation : ValidationEpisodes
+        What early stopping looks at.
+    objective : Objective
+        The query loss.
+    plan : TrainingPlan
+        Steps, rates, stopping, checkpoints.
+
+    Returns
+    -------
+    list of History
+        One a member.
+    """
+    training = Training(ensemble, draw, validation, objective, plan)
+    training.resume()
+    description = "training" if ensemble.size == 1 else f"training {ensemble.size} models"
+    with (
+        deferred_interrupt() as interrupted,
+        progress_bar(plan.max_steps, description, plan.show_progress) as report,
+    ):
+        training.run(interrupted, report)
+        # Before the last look, which falls off the beat in general: a resumed training must not know of it.
+        training.save()
+        training.look_at_the_end()
+        training.stopping.finish(interrupted(), training.seconds)
+    ensemble.restore_best()
+    return training.stopping.histories
+
+
+class Training:
+    """The moving state of a training: weights, Adam's moments, the step, the best look so far."""
+
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        draw: Callable[[Tensor], Episode],
+        validation: ValidationEpisodes,
+        objective: Objective,
+        plan: TrainingPlan,
+    ) -> None:
+        self.ensemble, self.draw, self.validation = ensemble, draw, validation
+        self.objective, self.plan = objective, plan
+        self.stopping = EarlyStopping(ensemble.size, plan.patience)
+        on_gpu = ensemble.device.type == "cuda"
+        self.optimizer = torch.optim.Adam(
+            ensemble.parameters, lr=plan.learning_rate, fused=True, capturable=on_gpu
+        )
+        self.step = 0
+        self._started = time.monotonic()
+        # What the step reads and writes stays on the device, so that it can be captured.
+        self.counter = torch.zeros((), dtype=torch.int64, device=ensemble.device)
+        self.loss_sum = torch.zeros(ensemble.size, device=ensemble.device)
+        self.advance: Callable[[], None] = GraphedStep(self._gradient_step) if on_gpu else self._gradient_step
+
+    def run(self, interrupted: Callable[[], bool], report: Callable[[int, float | None], None]) -> None:
+        last_save = time.monotonic()
+        report(self.step, None)
+        while self.step < self.plan.max_steps and not self.stopping.done and not interrupted():
+            self.advance()
+            self.step += 1
+            due = self.step % self.plan.validate_every == 0
+            if due:
+                self.look()
+            if due or self.step % 20 == 0:
+                report(self.step, self._mean_best() if due else None)
+            if due and time.monotonic() - last_save > self.plan.checkpoint_seconds:
+                self.save()
+                last_save = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Time spent, earlier parts of a resumed training included."""
+        return time.monotonic() - self._started
+
+    def look_at_the_end(self) -> None:
+        """Judge the last steps too, where the training does not end on a look."""
+        if self.step % self.plan.validate_every:
+            self.look()
+
+    def _gradient_step(self) -> None:
+        losses = self._losses(self.draw(self.counter)).mean(-1)
+        self.optimizer.zero_grad()
+        losses.sum().backward()
+        self.optimizer.step()
+        self.loss_sum += losses.detach()
+        self.counter += 1
+
+    def _losses(self, episode: Episode) -> Tensor:
+        return self.objective(self.ensemble(episode), episode.query.shares)
+
+    @torch.no_grad()
+    def look(self) -> None:
+        """Evaluate the validation episodes and keep the weights of members that have improved."""
+        losses = torch.cat([self._losses(episode) for episode in self.validation.batches()], dim=-1).double()
+        n_steps = self.step % self.plan.validate_every or self.plan.validate_every
+        error = losses.std(-1) / losses.shape[-1] ** 0.5
+        columns = (self.loss_sum / n_steps, losses.mean(-1), error)
+        self.ensemble.keep(self.stopping.look(self.step, *(column.tolist() for column in columns)))
+        self.loss_sum.zero_()
+
+    def _mean_best(self) -> float:
+        best = [history.best_validation for history in self.stopping.histories]
+        return sum(best) / len(best)
+
+    def save(self) -> None:
+        """Write the checkpoint, if one was asked for."""
+        if self.plan.checkpoint is None:
+            return
+        header = {
+            "identity": self.plan.identity,
+            "step": self.step,
+            "seconds": self.seconds,
+            "histories": [history.to_dict() for history in self.stopping.histories],
+        }
+        write_tensors(self.plan.checkpoint, "checkpoint", self._tensors(), header)
+
+    def resume(self) -> None:
+        """Go on from the checkpoint, if there is one."""
+        path = self.plan.checkpoint
+        if path is None or not os.path.exists(path):
+            return
+        tensors, header = read_tensors(path, "checkpoint")
+        if header["identity"] != self.plan.identity:
+            raise ModelFileError(
+                f"{path} is a checkpoint of a training with other data or settings, so this one cannot go on from it. "
+                "Give another file name, or delete it to start afresh."
+            )
+        self.step = header["step"]
+        self._started -= header["seconds"]
+        self.counter.fill_(self.step)
+        self.ensemble.load_state(tensors)
+        self._load_moments(tensors)
+        self.loss_sum.copy_(tensors["loss_sum"])
+        self.stopping.histories = [History(**history) for history in header["histories"]]
+
+    def _tensors(self) -> dict[str, Tensor]:
+        moments = {
+            f"adam/{i}/{name}": tensor
+            for i, state in self.optimizer.state_dict()["state"].items()
+            for name, tensor in state.items()
+        }
+        return self.ensemble.state() | moments | {"loss_sum": self.loss_sum}
+
+    def _load_moments(self, tensors: dict[str, Tensor]) -> None:
+        state: dict[int, dict[str, Any]] = {}
+        for name, tensor in tensors.items():
+            if name.startswith("adam/"):
+                _, i, moment = name.split("/")
+                state.setdefault(int(i), {})[moment] = tensor
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})

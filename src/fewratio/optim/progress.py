@@ -1,0 +1,89 @@
+"""The progress bar of a training, and a Ctrl-C that waits for the step to end."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+Report = Callable[[int, float | None], None]
+"""Told the step, and the best validation loss where there is one."""
+
+
+@contextmanager
+def progress_bar(total: int, description: str, show: bool | None = None) -> Iterator[Report]:
+    """Show steps, steps a second, validation loss and time left on standard error.
+
+    Parameters
+    ----------
+    total : int
+        Number of steps.
+    description : str
+        What is going on.
+    show : bool, optional
+        By default only where standard error is a terminal.
+    """
+    if show is None:
+        show = sys.stderr.isatty()
+    if not show:
+        yield lambda step, loss: None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        yield _plain_report(total, description)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[loss]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(description, total=total, rate="", loss="")
+
+        def report(step: int, loss: float | None) -> None:
+            speed = progress.tasks[0].speed
+            fields: dict[str, Any] = {"rate": f"{speed:.0f} steps/s"} if speed else {}
+            if loss is not None:
+                fields["loss"] = f"validation {loss:.4f}"
+            progress.update(task, completed=step, **fields)
+
+        yield report
+
+
+def _plain_report(total: int, description: str) -> Report:
+    def report(step: int, loss: float | None) -> None:
+        if loss is not None:
+            sys.stderr.write(f"{description}: step {step} of {total}, validation {loss:.4f}\n")
+
+    return report
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a flag, so that a step is never torn; a second one interrupts at once.
+
+    Outside the main thread, where Python delivers no signals, the flag stays down.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    pressed = False
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    previous = signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, previous)
