@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ def plain_stepper(x: Tensor) -> Callable[[int], None]:
 
     def network(*sizes: int) -> nn.Sequential:
         layers: list[nn.Module] = []
-        for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+        for n_in, n_out in pairwise(sizes):
             layers += [nn.Linear(n_in, n_out), nn.ReLU()]
         return nn.Sequential(*layers[:-1])
 

@@ -1,3 +1,63 @@
-"""Tell how two datasets differ from a handful of instances."""
+"""Tell how two datasets differ, instance by instance, from a handful of instances.
+
+Everything public is here; it is imported when first used, so that ``import fewratio`` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fewratio.checks import check_ratio_estimator
+    from fewratio.core.pair import Episode, Pair
+    from fewratio.data.collection import Collection
+    from fewratio.data.dataset import Dataset
+    from fewratio.errors import FewRatioError
+    from fewratio.estimators.least_squares import ULSIF, RuLSIF
+    from fewratio.estimators.meta import MetaRatioEstimator
+    from fewratio.estimators.quantities import (
+        gaussian_relative_ratio,
+        relative_pearson_divergence,
+        relative_squared_error,
+    )
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "ULSIF": "fewratio.estimators.least_squares",
+    "Collection": "fewratio.data.collection",
+    "Dataset": "fewratio.data.dataset",
+    "Episode": "fewratio.core.pair",
+    "FewRatioError": "fewratio.errors",
+    "MetaRatioEstimator": "fewratio.estimators.meta",
+    "Pair": "fewratio.core.pair",
+    "RuLSIF": "fewratio.estimators.least_squares",
+    "check_ratio_estimator": "fewratio.checks",
+    "gaussian_relative_ratio": "fewratio.estimators.quantities",
+    "relative_pearson_divergence": "fewratio.estimators.quantities",
+    "relative_squared_error": "fewratio.estimators.quantities",
+}
+
+__all__ = [
+    "ULSIF",
+    "Collection",
+    "Dataset",
+    "Episode",
+    "FewRatioError",
+    "MetaRatioEstimator",
+    "Pair",
+    "RuLSIF",
+    "check_ratio_estimator",
+    "gaussian_relative_ratio",
+    "relative_pearson_divergence",
+    "relative_squared_error",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'fewratio' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -7,7 +7,7 @@ from fewratio.core.shapes import Float
 
 
 def relative_ratio(log_nu: Tensor, log_de: Tensor, alpha: float | Tensor) -> Tensor:
-    """Relative ratio p_nu / (alpha p_nu + (1 - alpha) p_de) from log densities.
+    """Give the relative ratio p_nu / (alpha p_nu + (1 - alpha) p_de) from log densities.
 
     Written as 1 / (alpha + (1 - alpha) p_de / p_nu), so that densities that underflow do no harm.
     """
@@ -22,7 +22,7 @@ def gaussian_relative_ratio(
     de_std: float | Tensor,
     alpha: float | Tensor,
 ) -> Float[Tensor, "... n"]:
-    """True relative ratio of two Gaussians with independent columns.
+    """Give the true relative ratio of two Gaussians with independent columns.
 
     Parameters
     ----------

@@ -55,14 +55,12 @@ def ridge_weights(
     if form == "dual" and (isinstance(alpha, Tensor) or alpha > 0):
         c = (root_nu / _sqrt(alpha)).unsqueeze(-1)
         w = p.mT @ _solve(p @ p.mT, reg, c)
-    else:
-        k = rows.mT @ shares[..., 0, :].unsqueeze(-1)
-        if form == "dual":
-            # At alpha = 0 k is no combination of P's rows: Woodbury. It loses digits as reg falls, of which float64
-            # has enough.
-            w = (k - p.mT @ _solve(p @ p.mT, reg, p @ k)) / reg
-        else:
-            w = _solve(p.mT @ p, reg, k)
+        return w.squeeze(-1).to(phi.dtype)
+    k = rows.mT @ shares[..., 0, :].unsqueeze(-1)
+    if form == "primal":
+        return _solve(p.mT @ p, reg, k).squeeze(-1).to(phi.dtype)
+    # At alpha = 0 k is no combination of P's rows: Woodbury. It loses digits as reg falls; float64 has enough.
+    w = (k - p.mT @ _solve(p @ p.mT, reg, p @ k)) / reg
     return w.squeeze(-1).to(phi.dtype)
 
 

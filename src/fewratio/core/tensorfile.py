@@ -31,7 +31,9 @@ def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Te
 
     path = Path(path)
     if not path.parent.is_dir():
-        raise DataNotFoundError(f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it.")
+        raise DataNotFoundError(
+            f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."
+        )
     text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header})
     payload = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {_KEY: text})
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -93,4 +95,3 @@ def _parse_header(path: Path, text: str | None, kind: str) -> dict[str, Any]:
     if header.get("kind") != kind:
         raise ModelFileError(f"{path} holds a {header.get('kind')}, but a {kind} is needed. Give the right file.")
     return header
-

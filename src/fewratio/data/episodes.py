@@ -40,7 +40,8 @@ class EpisodeSampler:
     seeds : sequence of int
         One for each member.
     nu_size, de_size : SupportSize
-        Sizes of the two supports, drawn anew for each task; a pool smaller than ``high`` gives what it has.
+        Sizes of the two supports, drawn anew for each task; a pool smaller than that gives what it has. (Unlabelled
+        instances, Alg. 2, are taken as they come; otherwise a pool must have ``low`` at least.)
     n_query : int
         Query instances a side.
     tasks_per_step : int
@@ -59,7 +60,7 @@ class EpisodeSampler:
     ) -> None:
         for member in pools:
             _check_sizes(member.nu, member.names, nu_size.low)
-            _check_sizes(member.de, member.names, de_size.low)
+            _check_sizes(member.de, member.names, 1 if member.paired else de_size.low)
         device = rows.device
         self._rows = rows
         self._seeds = torch.tensor([seed % 2**63 for seed in seeds], device=device)
@@ -82,9 +83,11 @@ class EpisodeSampler:
         self._spread = torch.tensor([nu_size.high, de_size.high], device=device) - self._low + 1
         highs = [min(size.high, self._n_query) for size in (nu_size, de_size)]
         self._query_shares = equal_shares(self._n_query, self._n_query, rows)
-        self._support_shares = equal_shares(*highs, rows)
+        self._support_shares = equal_shares(highs[0], highs[1], rows)
         # Where in the joined query the support's rows are: at the start of either side.
-        self._support_rows = torch.cat([torch.arange(n) + side * self._n_query for side, n in enumerate(highs)]).to(device)
+        self._support_rows = torch.cat([torch.arange(n) + side * self._n_query for side, n in enumerate(highs)]).to(
+            device
+        )
         self._n_support_nu = highs[0]
         self._padded = bool(real.min() < self._n_query)
         self._ranged = any(size.low < size.high for size in (nu_size, de_size))
@@ -226,7 +229,7 @@ def _cut_tasks(
 ) -> tuple[list[tuple[int, int]], list[_Cut]]:
     """Cut every task of a member into support and query."""
     _check_sizes(pools.nu, pools.names, nu_size.low + 1)
-    _check_sizes(pools.de, pools.names, de_size.low + (not pools.paired))
+    _check_sizes(pools.de, pools.names, 1 if pools.paired else de_size.low + 1)
     pairs = [(i, j) for i in range(len(pools.nu)) for j in range(len(pools.nu)) if i == j or not pools.paired]
     # One dataset as both sides needs rows for two supports and a query; where it is too small the pair is left out.
     alone = nu_size.low + de_size.low + 1
@@ -239,9 +242,7 @@ def _cut_tasks(
     return pairs * n_draws, cuts
 
 
-def _cut(
-    pools: Pools, i: int, j: int, n_nu: int, n_de: int, n_query: int | None, rng: np.random.Generator
-) -> _Cut:
+def _cut(pools: Pools, i: int, j: int, n_nu: int, n_de: int, n_query: int | None, rng: np.random.Generator) -> _Cut:
     nu = rng.permutation(pools.nu[i])
     if pools.paired:
         de = rng.permutation(pools.de[j])

@@ -54,8 +54,7 @@ class RowTable:
         unique = {id(dataset): dataset for collection in collections for dataset in collection}
         ends = np.cumsum([len(dataset.X) for dataset in unique.values()])
         self._numbers = {
-            key: np.arange(end - len(dataset.X), end)
-            for (key, dataset), end in zip(unique.items(), ends, strict=True)
+            key: np.arange(end - len(dataset.X), end) for (key, dataset), end in zip(unique.items(), ends, strict=True)
         }
         self.rows: Tensor = torch.cat([torch.tensor(dataset.X, dtype=dtype) for dataset in unique.values()]).to(device)
 

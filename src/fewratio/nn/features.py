@@ -1,5 +1,7 @@
 """Feature maps phi(x; S): the space in which the ratio is linear."""
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
@@ -47,9 +49,7 @@ class MLPFeatures(nn.Module):
         fan_in = n_features + n_latent
         self.from_x = linear(n_features, sizes[0], generator, bias=not n_latent, fan_in=fan_in)
         self.from_z = linear(n_latent, sizes[0], generator, fan_in=fan_in) if n_latent else None
-        self.rest = nn.ModuleList(
-            linear(n_in, n_out, generator) for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True)
-        )
+        self.rest = nn.ModuleList(linear(n_in, n_out, generator) for n_in, n_out in pairwise(sizes))
 
     def forward(
         self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"] | None

@@ -27,9 +27,7 @@ class RidgeHead(nn.Module):
         Whether alpha is trained, through its logit; 0 < alpha < 1 is needed then.
     """
 
-    def __init__(
-        self, alpha: float = 0.5, reg: float = 1.0, learn_reg: bool = True, learn_alpha: bool = False
-    ) -> None:
+    def __init__(self, alpha: float = 0.5, reg: float = 1.0, learn_reg: bool = True, learn_alpha: bool = False) -> None:
         super().__init__()
         self.log_reg = nn.Parameter(torch.tensor(math.log(reg)), requires_grad=learn_reg)
         self.alpha = alpha

@@ -1,6 +1,7 @@
 """Feed-forward networks whose start is drawn from an explicit generator."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +34,6 @@ def uniform_(parameter: Tensor, bound: float, generator: torch.Generator | None)
 def mlp(sizes: Sequence[int], generator: torch.Generator | None = None) -> nn.Sequential:
     """Make linear layers with ReLU between them; ``sizes`` runs from input to output."""
     layers: list[nn.Module] = []
-    for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+    for n_in, n_out in pairwise(sizes):
         layers += [linear(n_in, n_out, generator), nn.ReLU(inplace=True)]
     return nn.Sequential(*layers[:-1])

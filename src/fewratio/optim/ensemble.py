@@ -31,7 +31,7 @@ class Ensemble:
         self.device = torch.device(device)
         if self.size == 1:
             # A lone model runs as itself: a stacked axis of one would only cost views.
-            self._named = dict(self.models[0].named_parameters())
+            self._named: dict[str, Tensor] = dict(self.models[0].named_parameters())
         else:
             stacked, self._buffers = stack_module_state(self.models)
             self._named = dict(stacked)

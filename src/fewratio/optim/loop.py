@@ -118,9 +118,7 @@ class Training:
         self.objective, self.plan = objective, plan
         self.stopping = EarlyStopping(ensemble.size, plan.patience)
         on_gpu = ensemble.device.type == "cuda"
-        self.optimizer = torch.optim.Adam(
-            ensemble.parameters, lr=plan.learning_rate, fused=True, capturable=on_gpu
-        )
+        self.optimizer = torch.optim.Adam(ensemble.parameters, lr=plan.learning_rate, fused=True, capturable=on_gpu)
         self.step = 0
         self._started = time.monotonic()
         # What the step reads and writes stays on the device, so that it can be captured.
@@ -129,6 +127,7 @@ class Training:
         self.advance: Callable[[], None] = GraphedStep(self._gradient_step) if on_gpu else self._gradient_step
 
     def run(self, interrupted: Callable[[], bool], report: Callable[[int, float | None], None]) -> None:
+        """Step until the plan is fulfilled, nothing improves any more, or Ctrl-C."""
         last_save = time.monotonic()
         report(self.step, None)
         while self.step < self.plan.max_steps and not self.stopping.done and not interrupted():

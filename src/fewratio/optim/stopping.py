@@ -54,7 +54,9 @@ class EarlyStopping:
         self.patience = patience
         self.histories = [History() for _ in range(n_members)]
 
-    def look(self, step: int, train: Sequence[float], validation: Sequence[float], error: Sequence[float]) -> list[bool]:
+    def look(
+        self, step: int, train: Sequence[float], validation: Sequence[float], error: Sequence[float]
+    ) -> list[bool]:
         """Take one look and say which members have improved."""
         improved = []
         for history, *values in zip(self.histories, train, validation, error, strict=True):

@@ -1,0 +1,129 @@
+"""The contract of a ratio estimator."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import sklearn.exceptions
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
+
+from fewratio.data.tables import Table, as_table, check_same_features
+from fewratio.errors import FewRatioError, InputError, ParameterError
+
+# Values in a block of rows that `predict` works on at a time: about 30 MB as float64.
+_BLOCK_VALUES = 2**22
+
+
+class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
+    """The estimator was asked for something that it must be fitted for."""
+
+
+class RatioEstimator(BaseEstimator):
+    """Base of all ratio estimators: ``fit(X_nu, X_de)``, ``predict(X)``, ``divergence()``.
+
+    A subclass gives a table of parameter constraints (scikit-learn's kind), `_fit` and `_ratio`. Please think twice
+    before adding anything here.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    def fit(self, X_nu: Any, X_de: Any) -> Self:
+        """Estimate the ratio of the numerator's density to the denominator's.
+
+        Parameters
+        ----------
+        X_nu : array-like of shape (n_nu, n_features)
+            The numerator's sample: NumPy array, list, pandas / polars / pyarrow table or torch tensor.
+        X_de : array-like of shape (n_de, n_features)
+            The denominator's sample.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        nu, de = self._read_pair(X_nu, X_de)
+        self._set_features(nu.n_features, nu.feature_names)
+        self._fit(nu.to_numpy(), de.to_numpy())
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Give the ratio at each row; it is finite and not negative.
+
+        Rows are worked on in blocks, so memory stays bounded however many there are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Where to evaluate the ratio.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        self._check_fitted()
+        table = as_table(X, "X")
+        check_same_features(table, self.n_features_in_, self._feature_names(), reference="the fitted sample")
+        table.check_finite()
+        result = np.empty(table.n_rows)
+        step = max(1, _BLOCK_VALUES // table.n_features)
+        for start in range(0, table.n_rows, step):
+            block = table.block(start, start + step)
+            result[start : start + step] = self._ratio(block)
+        if not np.isfinite(result).all():
+            raise InputError(
+                "The ratio of some rows of X is not finite: their values are too large for this estimator's "
+                "arithmetic. Rescale the columns (to about unit size) before fitting."
+            )
+        return result
+
+    @abstractmethod
+    def divergence(self) -> float:
+        """Divergence between the two samples that were fitted, from the ratio at their instances."""
+
+    @abstractmethod
+    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        """Learn from two valid samples."""
+
+    @abstractmethod
+    def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
+        """Give the ratio at the rows of a valid block."""
+
+    @staticmethod
+    def _read_pair(X_nu: Any, X_de: Any) -> tuple[Table, Table]:
+        nu, de = as_table(X_nu, "X_nu"), as_table(X_de, "X_de")
+        check_same_features(de, nu.n_features, nu.feature_names, reference="X_nu")
+        nu.check_finite()
+        de.check_finite()
+        return nu, de
+
+    def _set_features(self, n_features: int, names: tuple[str, ...] | None) -> None:
+        self.n_features_in_ = n_features
+        # scikit-learn's convention: the attribute exists only where the columns have names.
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _feature_names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names)
+
+    def _check_parameters(self) -> None:
+        try:
+            validate_parameter_constraints(
+                self._parameter_constraints, self.get_params(deep=False), caller_name=type(self).__name__
+            )
+        except InvalidParameterError as error:
+            raise ParameterError(str(error)) from None
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} has not seen the two samples yet. Call fit(X_nu, X_de) first."
+            )
+
+    @abstractmethod
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` was called."""

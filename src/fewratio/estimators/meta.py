@@ -1,0 +1,292 @@
+"""The paper's method: learn from related datasets how to estimate a ratio from a handful of instances."""
+
+import os
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from torch import Tensor
+
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.pair import Pair
+from fewratio.data.collection import Collection
+from fewratio.data.tables import check_same_features
+from fewratio.errors import InputError
+from fewratio.estimators import model_file
+from fewratio.estimators.base import NotFittedError, RatioEstimator
+from fewratio.estimators.pretraining import pretrain_together
+from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder, Standardiser
+from fewratio.nn.set_encoder import POOLINGS
+from fewratio.optim import History
+
+_POSITIVE = Interval(Integral, 1, None, closed="left")
+
+
+class MetaRatioEstimator(RatioEstimator):
+    """Relative density ratio from a handful of instances, learned from related datasets.
+
+    Call `pretrain` once with the related datasets, then `fit` with two small samples and `predict`, as often as
+    you like: fitting is one pass through a network and one small linear system.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Relative parameter, 0 <= alpha < 1; the ratio is bounded by 1 / alpha.
+    n_support : int or (int, int), default=(1, 10)
+        Size of the samples to prepare for, or a range of sizes.
+    n_support_de : int or (int, int), optional
+        The same for the denominator where it differs; for inlier episodes 100 by default, as in the paper.
+    episodes : {"pairs", "inliers"}, default="pairs"
+        What is practised on: two datasets against each other (Alg. 1), or the normal instances of one dataset against
+        its unlabelled ones (Alg. 2; the datasets must then say which instances are outliers).
+    n_inliers : int, optional
+        For inlier episodes: how many normals of a dataset count as known; half of them by default.
+    latent_dim : int, default=32
+        Length K of a dataset's vector.
+    features : {"mlp"}, default="mlp"
+        Kind of features.
+    pooling : {"mean", "sum", "attention"}, default="mean"
+        How instances make a dataset's vector.
+    width, depth, n_outputs : int, default=100, 3, 100
+        Hidden width of all networks, layers of the feature network, and its number of outputs T.
+    clip : {"ratio", "weights"}, default="ratio"
+        What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)`` (the paper's form).
+    learn_alpha : bool, default=False
+        Whether the alpha used in adapting (not in judging) is learned.
+    standardise : bool, default=False
+        Whether to centre and scale the columns by the sources' means and deviations, which the model then keeps.
+    tasks_per_step : int, default=16
+        Pairs of datasets in a gradient step; the paper's recipe is 1.
+    n_query : int, default=128
+        Instances a side that judge an adapted ratio in training.
+    max_steps : int, default=10000
+        Gradient steps at most.
+    learning_rate : float, default=1e-3
+        Adam's learning rate.
+    validate_every : int, default=100
+        Steps between looks at the validation pairs.
+    patience : int, optional
+        Looks without improvement after which to stop; by default all steps are taken. Either way the weights of the
+        best look are kept.
+    device : str, default="auto"
+        "auto" takes a CUDA device if there is one.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal.
+    random_state : int, numpy Generator or None
+        Seed of everything random.
+
+    Attributes
+    ----------
+    model_ : RatioModel
+        The learned model, an ordinary ``torch.nn.Module``.
+    history_ : History
+        Losses by step, the chosen step and its standard error.
+
+    Examples
+    --------
+    >>> from fewratio import MetaRatioEstimator
+    >>> from fewratio.data.sources.gaussian import gaussian_family
+    >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
+    >>> estimator = MetaRatioEstimator(n_support=5, max_steps=5, random_state=0).pretrain(sources)
+    >>> estimator.fit([[0.1], [0.3], [-0.2]], [[1.0], [1.4]]).predict([[0.0], [1.2]]).shape
+    (2,)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Interval(Real, 0, 1, closed="left")],
+        "n_support": [_POSITIVE, tuple, list],
+        "n_support_de": [None, _POSITIVE, tuple, list],
+        "episodes": [StrOptions({"pairs", "inliers"})],
+        "n_inliers": [None, _POSITIVE],
+        "latent_dim": [_POSITIVE],
+        "features": [StrOptions({"mlp"})],
+        "pooling": [StrOptions(set(POOLINGS))],
+        "width": [_POSITIVE],
+        "depth": [_POSITIVE],
+        "n_outputs": [_POSITIVE],
+        "clip": [StrOptions({"ratio", "weights"})],
+        "learn_alpha": ["boolean"],
+        "standardise": ["boolean"],
+        "tasks_per_step": [_POSITIVE],
+        "n_query": [_POSITIVE],
+        "max_steps": [_POSITIVE],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "validate_every": [_POSITIVE],
+        "patience": [None, _POSITIVE],
+        "device": [str],
+        "progress": [None, "boolean"],
+    }
+
+    model_: RatioModel
+    history_: History
+
+    def __init__(
+        self,
+        alpha: float = 0.5,
+        *,
+        n_support: int | tuple[int, int] = (1, 10),
+        n_support_de: int | tuple[int, int] | None = None,
+        episodes: str = "pairs",
+        n_inliers: int | None = None,
+        latent_dim: int = 32,
+        features: str = "mlp",
+        pooling: str = "mean",
+        width: int = 100,
+        depth: int = 3,
+        n_outputs: int = 100,
+        clip: str = "ratio",
+        learn_alpha: bool = False,
+        standardise: bool = False,
+        tasks_per_step: int = 16,
+        n_query: int = 128,
+        max_steps: int = 10_000,
+        learning_rate: float = 1e-3,
+        validate_every: int = 100,
+        patience: int | None = None,
+        device: str = "auto",
+        progress: bool | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.n_support = n_support
+        self.n_support_de = n_support_de
+        self.episodes = episodes
+        self.n_inliers = n_inliers
+        self.latent_dim = latent_dim
+        self.features = features
+        self.pooling = pooling
+        self.width = width
+        self.depth = depth
+        self.n_outputs = n_outputs
+        self.clip = clip
+        self.learn_alpha = learn_alpha
+        self.standardise = standardise
+        self.tasks_per_step = tasks_per_step
+        self.n_query = n_query
+        self.max_steps = max_steps
+        self.learning_rate = learning_rate
+        self.validate_every = validate_every
+        self.patience = patience
+        self.device = device
+        self.progress = progress
+        self.random_state = random_state
+
+    def pretrain(
+        self,
+        collection: Collection,
+        validation: Collection | None = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from related datasets.
+
+        Ctrl-C stops after the step at hand and keeps the best model so far.
+
+        Parameters
+        ----------
+        collection : Collection
+            The source datasets, at least two.
+        validation : Collection, optional
+            Datasets to choose the best moment of the training by. By default a tenth of the sources (2 to 10) is kept
+            aside for that; with fewer than six sources, all are used for both.
+        checkpoint : path, optional
+            File to keep the state of the training in. If it is there, the training goes on from it.
+
+        Returns
+        -------
+        self
+        """
+        pretrain_together([self], [collection], [validation], checkpoint=checkpoint)
+        return self
+
+    def fit(self, X_nu: Any, X_de: Any) -> Self:
+        """Adapt the learned model to two samples.
+
+        Parameters
+        ----------
+        X_nu : array-like of shape (n_nu, n_features)
+            The numerator's sample, one instance or more.
+        X_de : array-like of shape (n_de, n_features)
+            The denominator's sample.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if not hasattr(self, "model_"):
+            raise NotFittedError(
+                "This MetaRatioEstimator has learned nothing yet. Call pretrain(collection) with related datasets, or "
+                "load a model with MetaRatioEstimator.load(path)."
+            )
+        nu, de = self._read_pair(X_nu, X_de)
+        check_same_features(nu, self.n_features_in_, self._feature_names(), reference="the source collection")
+        self._fit(nu.to_numpy(), de.to_numpy())
+        return self
+
+    def divergence(self) -> float:
+        """Give the relative Pearson divergence (the plain one at alpha = 0) of the fitted samples."""
+        self._check_fitted()
+        return self._divergence
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learned model to a file: safetensors with a JSON header.
+
+        The samples given to `fit` are not stored.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced once the new one is complete.
+        """
+        if not hasattr(self, "model_"):
+            raise NotFittedError("There is no learned model to save. Call pretrain(collection) first.")
+        model_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], device: str = "auto") -> Self:
+        """Read a model that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        device : str
+            Where to put the model.
+        """
+        return model_file.load(cls, path, device)
+
+    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        pair = Pair(self._tensor(X_nu), self._tensor(X_de))
+        with torch.no_grad():
+            ratio = self.model_.adapt(pair)
+            divergence = relative_pearson_divergence(ratio(pair.rows), pair.shares, float(self.alpha)).item()
+        if not np.isfinite(divergence):
+            raise InputError(
+                "The ratio of these samples is not finite: their values are too large for the model's arithmetic. "
+                "Pretrain with standardise=True, or rescale the columns of sources and samples alike."
+            )
+        self.ratio_, self._divergence = ratio, divergence
+
+    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
+        with torch.no_grad():
+            result: NDArray[np.float32] = self.ratio_(self._tensor(X)).cpu().numpy()
+        return result
+
+    def _tensor(self, X: NDArray[np.float64]) -> Tensor:
+        return torch.from_numpy(X).to(next(self.model_.parameters()))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ratio_")
+
+    def build_model(
+        self, n_features: int, generator: torch.Generator | None, scaler: Standardiser | None
+    ) -> RatioModel:
+        """Put the parts together as the parameters say, untrained."""
+        encoder = SetEncoder(n_features, self.latent_dim, self.width, pooling=self.pooling, generator=generator)
+        features = MLPFeatures(n_features, encoder.n_outputs, self.width, self.depth, self.n_outputs, generator)
+        head = RidgeHead(float(self.alpha), learn_alpha=self.learn_alpha)
+        return RatioModel(encoder, features, head, self.clip, scaler)

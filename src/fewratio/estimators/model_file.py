@@ -1,0 +1,71 @@
+"""The file of a learned estimator."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
+from fewratio import __version__
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.errors import ModelFileError, ParameterError
+from fewratio.estimators.pretraining import resolve_device
+from fewratio.nn import Standardiser
+from fewratio.optim import History
+
+if TYPE_CHECKING:
+    from fewratio.estimators.meta import MetaRatioEstimator
+
+Estimator = TypeVar("Estimator", bound="MetaRatioEstimator")
+
+
+def save(estimator: MetaRatioEstimator, path: str | os.PathLike[str]) -> None:
+    """Write settings, weights, features and training record."""
+    names = estimator._feature_names()
+    parameters = estimator.get_params(deep=False)
+    if not isinstance(parameters["random_state"], int | None):
+        # A generator has moved on since, and means nothing elsewhere.
+        parameters["random_state"] = None
+    header = {
+        "version": __version__,
+        "estimator": type(estimator).__name__,
+        "parameters": parameters,
+        "n_features": estimator.n_features_in_,
+        "feature_names": None if names is None else list(names),
+        "history": estimator.history_.to_dict(),
+    }
+    write_tensors(path, "model", estimator.model_.state_dict(), header)
+
+
+def load(cls: type[Estimator], path: str | os.PathLike[str], device: str) -> Estimator:
+    """Rebuild an estimator from its file."""
+    tensors, header = read_tensors(path, "model")
+    try:
+        return _rebuild(cls, tensors, header, device)
+    except (KeyError, TypeError, ParameterError, RuntimeError) as error:
+        raise ModelFileError(
+            f"{path} does not fit together ({error}): it is damaged, or of another kind of estimator than "
+            f"{cls.__name__}. Use another copy."
+        ) from error
+
+
+def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dict[str, Any], device: str) -> Estimator:
+    if header["estimator"] != cls.__name__:
+        raise TypeError(f"it holds a {header['estimator']}")
+    parameters = header["parameters"]
+    for name in ("n_support", "n_support_de"):
+        # JSON knows no tuples.
+        if isinstance(parameters[name], list):
+            parameters[name] = tuple(parameters[name])
+    estimator = cls(**(parameters | {"device": device}))
+    estimator._check_parameters()
+    n_features = int(header["n_features"])
+    scaler = Standardiser(torch.zeros(n_features), torch.ones(n_features)) if estimator.standardise else None
+    model = estimator.build_model(n_features, torch.Generator(), scaler)
+    model.load_state_dict(tensors)
+    estimator.model_ = model.to(resolve_device(device))
+    estimator.history_ = History(**header["history"])
+    names = header["feature_names"]
+    estimator._set_features(n_features, None if names is None else tuple(names))
+    return estimator

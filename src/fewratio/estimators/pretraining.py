@@ -1,0 +1,211 @@
+"""Learning from source datasets: from estimators and collections to one call of the training loop."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+
+from fewratio.core.objectives import RelativeSquaredError
+from fewratio.data.collection import Collection
+from fewratio.data.columns import Layout, feature_mismatch
+from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
+from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
+from fewratio.errors import CollectionError, ParameterError, TrainingError
+from fewratio.nn import Standardiser
+from fewratio.optim import Ensemble, TrainingPlan, train
+
+if TYPE_CHECKING:
+    from fewratio.estimators.meta import MetaRatioEstimator
+
+# Validation episodes at least: few validation datasets are drawn from more often.
+VALIDATION_EPISODES = 300
+# The paper's size of the unlabelled support while training on inlier episodes.
+UNLABELLED_SUPPORT = 100
+# What may differ between models that are trained together, and between a checkpoint and what goes on from it.
+_FREE = ("random_state", "max_steps", "device", "progress")
+
+
+class _Seeds(NamedTuple):
+    """Seeds by role, so that none depends on how often another was used."""
+
+    start: int
+    sampling: int
+    validation: int
+    inliers: int
+    held_out: int
+
+
+def pretrain_together(
+    estimators: Sequence[MetaRatioEstimator],
+    collections: Sequence[Collection],
+    validations: Sequence[Collection | None],
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> None:
+    """Train several estimators of the same settings as one batched program, each on its own sources.
+
+    Much faster than one by one, and with the same result up to rounding.
+
+    Parameters
+    ----------
+    estimators : sequence of MetaRatioEstimator
+        They may differ in ``random_state`` only.
+    collections : sequence of Collection
+        The sources of each.
+    validations : sequence of Collection or None
+        The validation datasets of each.
+    checkpoint : path, optional
+        As in `MetaRatioEstimator.pretrain`.
+    """
+    first = estimators[0]
+    for estimator in estimators:
+        estimator._check_parameters()
+        if _settings(estimator) != _settings(first):
+            raise ParameterError(
+                "Estimators that are trained together have different settings; only random_state may differ. "
+                "Train them in groups of equal settings."
+            )
+    seeds = [_draw_seeds(estimator.random_state) for estimator in estimators]
+    divided = [
+        _divide(collection, validation, seed.held_out)
+        for collection, validation, seed in zip(collections, validations, seeds, strict=True)
+    ]
+    device = resolve_device(first.device)
+    table = RowTable([part for parts in divided for part in parts], device)
+    if not torch.isfinite(table.rows).all():
+        raise CollectionError(
+            "Some source values are beyond float32 (about 3e38), in which models are trained. Rescale those columns."
+        )
+    sizes = _support_sizes(first)
+    sources, looks = (
+        [_pools(first, parts[part], table, seed.inliers) for parts, seed in zip(divided, seeds, strict=True)]
+        for part in (0, 1)
+    )
+    draw = EpisodeSampler(
+        table.rows, sources, [seed.sampling for seed in seeds], *sizes, first.n_query, first.tasks_per_step
+    )
+    n_pairs = min(len(pools.nu) if pools.paired else len(pools.nu) ** 2 for pools in looks)
+    n_draws = max(3, -(-VALIDATION_EPISODES // n_pairs))
+    validation_seeds = [seed.validation for seed in seeds]
+    validation = EvaluationEpisodes(table.rows, looks, validation_seeds, *sizes, n_draws, first.n_query)
+
+    models = [
+        estimator.build_model(
+            collection.n_features,
+            torch.Generator().manual_seed(seed.start),
+            _standardiser(parts[0]) if estimator.standardise else None,
+        )
+        for estimator, collection, parts, seed in zip(estimators, collections, divided, seeds, strict=True)
+    ]
+    plan = TrainingPlan(
+        max_steps=first.max_steps,
+        learning_rate=first.learning_rate,
+        validate_every=first.validate_every,
+        patience=first.patience,
+        show_progress=first.progress,
+        checkpoint=checkpoint,
+        identity=_identity(first, seeds, table) if checkpoint is not None else "",
+    )
+    histories = train(Ensemble(models, device), draw, validation, RelativeSquaredError(float(first.alpha)), plan)
+    if not all(np.isfinite(history.best_validation) for history in histories):
+        raise TrainingError(
+            "The validation loss was never finite, so there is no model to keep. Use standardise=True if the columns "
+            "are of very different sizes, or a smaller learning_rate."
+        )
+    for estimator, collection, model, history in zip(estimators, collections, models, histories, strict=True):
+        # What was adapted to belongs to the model that is now replaced.
+        estimator.__dict__.pop("ratio_", None)
+        estimator.model_, estimator.history_ = model, history
+        estimator._set_features(collection.n_features, _names(collection))
+
+
+def resolve_device(device: str) -> torch.device:
+    """Turn a device's name into a device; "auto" takes CUDA where there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+    except RuntimeError as error:
+        raise ParameterError(
+            f"device is {device!r}, which torch does not know. Use 'auto', 'cpu' or 'cuda'."
+        ) from error
+    if resolved.type == "cuda" and not torch.cuda.is_available():
+        raise ParameterError(f"device is {device!r}, but there is no CUDA device here. Use 'auto' or 'cpu'.")
+    return resolved
+
+
+def _names(collection: Collection) -> tuple[str, ...] | None:
+    return None if collection.feature_names is None else tuple(collection.feature_names)
+
+
+def _settings(estimator: MetaRatioEstimator) -> dict[str, object]:
+    return {name: value for name, value in estimator.get_params(deep=False).items() if name not in _FREE}
+
+
+def _draw_seeds(random_state: int | np.random.Generator | None) -> _Seeds:
+    rng = np.random.default_rng(random_state)
+    return _Seeds(*(int(seed) for seed in rng.integers(2**63, size=len(_Seeds._fields))))
+
+
+def _divide(collection: Collection, validation: Collection | None, seed: int) -> tuple[Collection, Collection]:
+    """Give sources and validation datasets."""
+    if len(collection) < 2:
+        raise CollectionError(
+            f"Collection {collection.name!r} has one dataset; learning needs at least two. Add related datasets."
+        )
+    if validation is not None:
+        mismatch = feature_mismatch(
+            Layout("the validation collection", validation.n_features, _names(validation)),
+            Layout("the source collection", collection.n_features, _names(collection)),
+        )
+        if mismatch is not None:
+            raise CollectionError(mismatch)
+        return collection, validation
+    if len(collection) < 6:
+        return collection, collection
+    order = np.random.default_rng(seed).permutation(len(collection))
+    n_held_out = min(10, max(2, len(collection) // 10))
+    return collection[np.sort(order[n_held_out:])], collection[np.sort(order[:n_held_out])]
+
+
+def _support_sizes(estimator: MetaRatioEstimator) -> tuple[SupportSize, SupportSize]:
+    nu = _support_size(estimator.n_support, "n_support")
+    if estimator.n_support_de is not None:
+        return nu, _support_size(estimator.n_support_de, "n_support_de")
+    return nu, nu if estimator.episodes == "pairs" else SupportSize(UNLABELLED_SUPPORT, UNLABELLED_SUPPORT)
+
+
+def _support_size(value: int | Sequence[int], name: str) -> SupportSize:
+    low, high = (value, value) if isinstance(value, int | np.integer) else tuple(value)
+    if not 1 <= low <= high:
+        raise ParameterError(f"{name} is {value}; a number of at least 1, or a range (low, high) of such, is needed.")
+    return SupportSize(int(low), int(high))
+
+
+def _pools(estimator: MetaRatioEstimator, collection: Collection, table: RowTable, seed: int) -> Pools:
+    if estimator.episodes == "pairs":
+        return pair_pools(collection, table)
+    return inlier_pools(collection, table, np.random.default_rng(seed), estimator.n_inliers)
+
+
+def _standardiser(collection: Collection) -> Standardiser:
+    """Means and deviations of the columns over all source rows; a constant column is only centred."""
+    n_rows = collection.sizes.sum()
+    mean = sum(dataset.X.sum(0, dtype=np.float64) for dataset in collection) / n_rows
+    variance = sum(((dataset.X - mean) ** 2).sum(0) for dataset in collection) / n_rows
+    scale = np.sqrt(variance)
+    scale[scale == 0] = 1.0
+    return Standardiser(*(torch.tensor(part, dtype=torch.float32) for part in (mean, scale)))
+
+
+def _identity(estimator: MetaRatioEstimator, seeds: Sequence[_Seeds], table: RowTable) -> str:
+    """Fingerprint of settings, seeds and data, by which a checkpoint knows its training."""
+    digest = hashlib.sha256(json.dumps([_settings(estimator), seeds], default=str).encode())
+    digest.update(table.rows.cpu().numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,100 @@
+"""Quantities of ratio values, for NumPy users."""
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from fewratio.core import divergence, exact, objectives
+from fewratio.core.pair import equal_shares
+from fewratio.errors import InputError, ParameterError
+
+
+def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:
+    """Relative Pearson divergence from the ratios at the instances of both samples.
+
+    Parameters
+    ----------
+    ratio_nu : array-like of shape (n_nu,)
+        Ratios at the numerator's instances.
+    ratio_de : array-like of shape (n_de,)
+        Ratios at the denominator's.
+    alpha : float
+        Relative parameter.
+
+    Examples
+    --------
+    >>> relative_pearson_divergence([1.0, 1.0], [1.0, 1.0, 1.0])
+    0.0
+    """
+    return divergence.relative_pearson_divergence(*_join(ratio_nu, ratio_de), _checked(alpha)).item()
+
+
+def relative_squared_error(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:
+    """Squared error to the true relative ratio, less a constant (J of Eq. 8): lower is better.
+
+    Parameters
+    ----------
+    ratio_nu : array-like of shape (n_nu,)
+        Estimated ratios at instances of the numerator's distribution that were not fitted.
+    ratio_de : array-like of shape (n_de,)
+        The same for the denominator's.
+    alpha : float
+        Relative parameter.
+
+    Examples
+    --------
+    >>> relative_squared_error([1.0, 1.0], [1.0, 1.0, 1.0])
+    -0.5
+    """
+    return objectives.RelativeSquaredError(_checked(alpha))(*_join(ratio_nu, ratio_de)).item()
+
+
+def gaussian_relative_ratio(
+    X: ArrayLike,
+    nu_mean: ArrayLike,
+    nu_std: ArrayLike,
+    de_mean: ArrayLike,
+    de_std: ArrayLike,
+    alpha: float = 0.5,
+) -> NDArray[np.float64]:
+    """Give the true relative ratio of two Gaussians with independent columns.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Where to evaluate it.
+    nu_mean, nu_std, de_mean, de_std : float or array-like of shape (d,)
+        Means and standard deviations of the columns.
+    alpha : float
+        Relative parameter.
+
+    Examples
+    --------
+    >>> gaussian_relative_ratio([[0.0]], nu_mean=0, nu_std=1, de_mean=0, de_std=1)
+    array([1.])
+    """
+    x, nu_mean, nu_std, de_mean, de_std = (
+        torch.tensor(np.asarray(value), dtype=torch.float64) for value in (X, nu_mean, nu_std, de_mean, de_std)
+    )
+    ratio = exact.gaussian_relative_ratio(x, nu_mean, nu_std, de_mean, de_std, _checked(alpha))
+    return ratio.numpy()
+
+
+def _checked(alpha: float) -> float:
+    if not 0 <= alpha < 1:
+        raise ParameterError(f"alpha is {alpha}; it must be at least 0 and less than 1. Choose such a value.")
+    return float(alpha)
+
+
+def _join(ratio_nu: ArrayLike, ratio_de: ArrayLike) -> tuple[Tensor, Tensor]:
+    sides = []
+    for name, values in (("ratio_nu", ratio_nu), ("ratio_de", ratio_de)):
+        side = torch.tensor(np.asarray(values), dtype=torch.float64)
+        if side.dim() != 1 or not len(side):
+            raise InputError(
+                f"{name} has shape {tuple(side.shape)}; a list of one or more is needed. Pass what predict gives."
+            )
+        sides.append(side)
+    joined = torch.cat(sides)
+    return joined, equal_shares(len(sides[0]), len(sides[1]), joined)
