@@ -18,7 +18,10 @@ _SECOND = 0x94D049BB133111EB - 2**64
 
 def fold(key: Int[Tensor, "..."], data: int | Int[Tensor, "..."]) -> Int[Tensor, "..."]:
     """Derive a new key from a key and a number (a step, a role)."""
-    return _mix(key + _mix(torch.as_tensor(data, device=key.device) * _GOLDEN + _GOLDEN))
+    if not isinstance(data, Tensor):
+        # Filled on the device: a copy from the host could not be captured in a CUDA graph.
+        data = torch.full_like(key, data)
+    return _mix(key + _mix(data * _GOLDEN + _GOLDEN))
 
 
 def uniform(key: Int[Tensor, "..."], n: int) -> Float[Tensor, "... n"]:

@@ -130,12 +130,15 @@ class EpisodeSampler:
             index = index[..., :1].expand_as(index)
         start, length = self._starts[self._first + index], self._lengths[self._first + index]
 
-        rank = uniform(order, 2 * self._n_tasks * self._window).unflatten(-1, (*shape, self._window))
+        # A key for each side of each task: the window of a larger member must not shift the numbers of a smaller one.
+        side = torch.arange(2 * self._n_tasks, device=key.device).view(shape)
+        rank = uniform(fold(order[..., None, None], side), self._window)
         if self._uneven:
             rank = torch.where(torch.arange(self._window, device=rank.device) < length.unsqueeze(-1), rank, 2.0)
         position = rank.topk(self._n_query, largest=False, sorted=True).indices
         if self._windowed:
             offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
+            offset = offset * (length > self._window)
             position = (position + offset.unsqueeze(-1)) % length.unsqueeze(-1)
         elif self._padded:
             position = torch.minimum(position, length.unsqueeze(-1) - 1)
@@ -234,15 +237,29 @@ def _cut_tasks(
     # One dataset as both sides needs rows for two supports and a query; where it is too small the pair is left out.
     alone = nu_size.low + de_size.low + 1
     pairs = [(i, j) for i, j in pairs if pools.paired or i != j or len(pools.nu[i]) >= alone]
+    if not pairs:
+        raise CollectionError(
+            f"Dataset {pools.names[0]!r} is the only one and has {len(pools.nu[0])} instances; {alone} are needed for "
+            "two supports and what they are judged on. Give more datasets or instances, or lower n_support."
+        )
     cuts = [
-        _cut(pools, i, j, int(n_nu), int(n_de), n_query, rng)
+        _cut(pools, i, j, int(n_nu), int(n_de), (nu_size.low, de_size.low), n_query, rng)
         for n_nu, n_de in zip(*(np.linspace(*size, n_draws).round() for size in (nu_size, de_size)), strict=True)
         for i, j in pairs
     ]
     return pairs * n_draws, cuts
 
 
-def _cut(pools: Pools, i: int, j: int, n_nu: int, n_de: int, n_query: int | None, rng: np.random.Generator) -> _Cut:
+def _cut(
+    pools: Pools,
+    i: int,
+    j: int,
+    n_nu: int,
+    n_de: int,
+    lows: tuple[int, int],
+    n_query: int | None,
+    rng: np.random.Generator,
+) -> _Cut:
     nu = rng.permutation(pools.nu[i])
     if pools.paired:
         de = rng.permutation(pools.de[j])
@@ -250,7 +267,9 @@ def _cut(pools: Pools, i: int, j: int, n_nu: int, n_de: int, n_query: int | None
         return _Cut(nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[:n_query])
     if i == j:
         spare = len(nu) - 1
-        n_nu, n_de = min(n_nu, spare // 2), min(n_de, spare - spare // 2)
+        # Where both do not fit, half each, but neither falls below its smallest size.
+        n_nu = min(n_nu, max(lows[0], spare // 2, spare - n_de), spare - lows[1])
+        n_de = min(n_de, spare - n_nu)
         rest = nu[n_nu + n_de :][:n_query]
         return _Cut(nu[:n_nu], nu[n_nu : n_nu + n_de], rest, rest)
     de = rng.permutation(pools.de[j])

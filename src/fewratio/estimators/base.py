@@ -1,19 +1,25 @@
 """The contract of a ratio estimator."""
 
 from abc import abstractmethod
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import sklearn.exceptions
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
 
 from fewratio.data.tables import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 
-# Values in a block of rows that `predict` works on at a time: about 30 MB as float64.
+# Values in a block of rows that `predict` works on at a time: about 30 MB as float64. On the way to its ratio a row
+# of however few features becomes a few hundred values (kernels, hidden units), which count too.
 _BLOCK_VALUES = 2**22
+_HIDDEN_VALUES = 512
+
+# What `random_state` may be, for tables of parameter constraints.
+SEEDS = [None, Interval(Integral, 0, None, closed="left"), np.random.Generator]
 
 
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
@@ -45,8 +51,8 @@ class RatioEstimator(BaseEstimator):
         """
         self._check_parameters()
         nu, de = self._read_pair(X_nu, X_de)
-        self._set_features(nu.n_features, nu.feature_names)
         self._fit(nu.to_numpy(), de.to_numpy())
+        self._set_features(nu.n_features, nu.feature_names)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -68,7 +74,7 @@ class RatioEstimator(BaseEstimator):
         check_same_features(table, self.n_features_in_, self._feature_names(), reference="the fitted sample")
         table.check_finite()
         result = np.empty(table.n_rows)
-        step = max(1, _BLOCK_VALUES // table.n_features)
+        step = max(1, _BLOCK_VALUES // (table.n_features + _HIDDEN_VALUES))
         for start in range(0, table.n_rows, step):
             block = table.block(start, start + step)
             result[start : start + step] = self._ratio(block)

@@ -13,7 +13,8 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.kernels import gaussian_kernel, median_distance
 from fewratio.core.pair import Pair
 from fewratio.core.ridge import ridge_weights
-from fewratio.estimators.base import RatioEstimator
+from fewratio.errors import InputError, ParameterError
+from fewratio.estimators.base import SEEDS, RatioEstimator
 
 # More centres cost much and gain little; so do more rows for a median.
 MAX_CENTRES = 300
@@ -66,6 +67,7 @@ class RuLSIF(RatioEstimator):
         "reg": [Interval(Real, 0, None, closed="neither")],
         "centres": [StrOptions({"both", "numerator"}), Interval(Integral, 1, None, closed="left")],
         "clip": [StrOptions({"ratio", "weights"})],
+        "random_state": SEEDS,
     }
 
     def __init__(
@@ -93,11 +95,20 @@ class RuLSIF(RatioEstimator):
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         rng = np.random.default_rng(self.random_state)
         pair = Pair(torch.from_numpy(X_nu), torch.from_numpy(X_de))
+        if not pair.rows.square().sum().isfinite():
+            raise InputError(
+                "The samples hold values whose squares, and so whose distances, are beyond float64 (about 1e154). "
+                "Rescale the columns (to about unit size) before fitting."
+            )
         centres = self._choose_centres(pair, rng)
-        self.sigma_ = self._width(pair, rng)
-        self.centres_ = centres.numpy()
-        phi = gaussian_kernel(pair.rows, centres, self.sigma_)
+        sigma = self._width(pair, rng)
+        phi = gaussian_kernel(pair.rows, centres, sigma)
         weights = ridge_weights(phi, pair.shares, float(self.alpha), float(self.reg))
+        if not weights.isfinite().all():
+            raise ParameterError(
+                f"reg is {self.reg}, which is lost in the rounding of the kernels of these samples. Use a larger one."
+            )
+        self.sigma_, self.centres_ = sigma, centres.numpy()
         self.weights_ = (weights.relu() if self.clip == "weights" else weights).numpy()
         ratio = self._combine(phi)
         self._divergence = relative_pearson_divergence(ratio, pair.shares, float(self.alpha)).item()

@@ -14,9 +14,9 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
 from fewratio.data.collection import Collection
 from fewratio.data.tables import check_same_features
-from fewratio.errors import InputError
+from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import model_file
-from fewratio.estimators.base import NotFittedError, RatioEstimator
+from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
 from fewratio.estimators.pretraining import pretrain_together
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder, Standardiser
 from fewratio.nn.set_encoder import POOLINGS
@@ -66,6 +66,9 @@ class MetaRatioEstimator(RatioEstimator):
         Gradient steps at most.
     learning_rate : float, default=1e-3
         Adam's learning rate.
+    averaging : float, default=0.99
+        Decay of a running average of the weights, over about 1 / (1 - averaging) steps, that is judged and kept instead
+        of the weights themselves; 0 for none.
     validate_every : int, default=100
         Steps between looks at the validation pairs.
     patience : int, optional
@@ -114,10 +117,12 @@ class MetaRatioEstimator(RatioEstimator):
         "n_query": [_POSITIVE],
         "max_steps": [_POSITIVE],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "averaging": [Interval(Real, 0, 1, closed="left")],
         "validate_every": [_POSITIVE],
         "patience": [None, _POSITIVE],
         "device": [str],
         "progress": [None, "boolean"],
+        "random_state": SEEDS,
     }
 
     model_: RatioModel
@@ -144,6 +149,7 @@ class MetaRatioEstimator(RatioEstimator):
         n_query: int = 128,
         max_steps: int = 10_000,
         learning_rate: float = 1e-3,
+        averaging: float = 0.99,
         validate_every: int = 100,
         patience: int | None = None,
         device: str = "auto",
@@ -168,6 +174,7 @@ class MetaRatioEstimator(RatioEstimator):
         self.n_query = n_query
         self.max_steps = max_steps
         self.learning_rate = learning_rate
+        self.averaging = averaging
         self.validate_every = validate_every
         self.patience = patience
         self.device = device
@@ -223,8 +230,10 @@ class MetaRatioEstimator(RatioEstimator):
                 "load a model with MetaRatioEstimator.load(path)."
             )
         nu, de = self._read_pair(X_nu, X_de)
-        check_same_features(nu, self.n_features_in_, self._feature_names(), reference="the source collection")
+        check_same_features(nu, self.n_features_in_, self._source_names, reference="the source collection")
         self._fit(nu.to_numpy(), de.to_numpy())
+        # Where the sources had no names, the samples' own must still be those of what is predicted on.
+        self._set_features(self.n_features_in_, self._source_names or nu.feature_names)
         return self
 
     def divergence(self) -> float:
@@ -258,6 +267,21 @@ class MetaRatioEstimator(RatioEstimator):
             Where to put the model.
         """
         return model_file.load(cls, path, device)
+
+    def _set_model(self, model: RatioModel, history: History, n_features: int, names: tuple[str, ...] | None) -> None:
+        """Take over a learned model and the features that its sources had."""
+        # What was adapted to belongs to the model that is now replaced.
+        self.__dict__.pop("ratio_", None)
+        self.model_, self.history_, self._source_names = model, history, names
+        self._set_features(n_features, names)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.learn_alpha and self.alpha == 0:
+            raise ParameterError(
+                "alpha is 0, but it must be positive to be learned. Give it a positive value to start from, or use "
+                "learn_alpha=False."
+            )
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         pair = Pair(self._tensor(X_nu), self._tensor(X_de))

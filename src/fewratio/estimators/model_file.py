@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,7 +10,7 @@ import torch
 
 from fewratio import __version__
 from fewratio.core.tensorfile import read_tensors, write_tensors
-from fewratio.errors import ModelFileError, ParameterError
+from fewratio.errors import ModelFileError
 from fewratio.estimators.pretraining import resolve_device
 from fewratio.nn import Standardiser
 from fewratio.optim import History
@@ -22,7 +23,7 @@ Estimator = TypeVar("Estimator", bound="MetaRatioEstimator")
 
 def save(estimator: MetaRatioEstimator, path: str | os.PathLike[str]) -> None:
     """Write settings, weights, features and training record."""
-    names = estimator._feature_names()
+    names = estimator._source_names
     parameters = estimator.get_params(deep=False)
     if not isinstance(parameters["random_state"], int | None):
         # A generator has moved on since, and means nothing elsewhere.
@@ -30,7 +31,8 @@ def save(estimator: MetaRatioEstimator, path: str | os.PathLike[str]) -> None:
     header = {
         "version": __version__,
         "estimator": type(estimator).__name__,
-        "parameters": parameters,
+        # JSON knows no numbers of NumPy's.
+        "parameters": json.loads(json.dumps(parameters, default=lambda number: number.item())),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
         "history": estimator.history_.to_dict(),
@@ -40,14 +42,17 @@ def save(estimator: MetaRatioEstimator, path: str | os.PathLike[str]) -> None:
 
 def load(cls: type[Estimator], path: str | os.PathLike[str], device: str) -> Estimator:
     """Rebuild an estimator from its file."""
+    place = resolve_device(device)
     tensors, header = read_tensors(path, "model")
     try:
-        return _rebuild(cls, tensors, header, device)
-    except (KeyError, TypeError, ParameterError, RuntimeError) as error:
+        estimator = _rebuild(cls, tensors, header, device)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ModelFileError(
             f"{path} does not fit together ({error}): it is damaged, or of another kind of estimator than "
             f"{cls.__name__}. Use another copy."
         ) from error
+    estimator.model_.to(place)
+    return estimator
 
 
 def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dict[str, Any], device: str) -> Estimator:
@@ -64,8 +69,6 @@ def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dic
     scaler = Standardiser(torch.zeros(n_features), torch.ones(n_features)) if estimator.standardise else None
     model = estimator.build_model(n_features, torch.Generator(), scaler)
     model.load_state_dict(tensors)
-    estimator.model_ = model.to(resolve_device(device))
-    estimator.history_ = History(**header["history"])
     names = header["feature_names"]
-    estimator._set_features(n_features, None if names is None else tuple(names))
+    estimator._set_model(model, History(**header["history"]), n_features, None if names is None else tuple(names))
     return estimator

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from fewratio.data.collection import Collection
 from fewratio.data.columns import Layout, feature_mismatch
 from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
 from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
-from fewratio.errors import CollectionError, ParameterError, TrainingError
+from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError, TrainingError
 from fewratio.nn import Standardiser
 from fewratio.optim import Ensemble, TrainingPlan, train
 
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 VALIDATION_EPISODES = 300
 # The paper's size of the unlabelled support while training on inlier episodes.
 UNLABELLED_SUPPORT = 100
-# What may differ between models that are trained together, and between a checkpoint and what goes on from it.
-_FREE = ("random_state", "max_steps", "device", "progress")
+# What may differ between models that are trained together.
+_FREE_TOGETHER = ("random_state",)
+# What may differ between a checkpoint and what goes on from it; the seeds are compared on their own.
+_FREE_LATER = ("random_state", "max_steps", "device", "progress")
 
 
 class _Seeds(NamedTuple):
@@ -66,11 +69,16 @@ def pretrain_together(
     first = estimators[0]
     for estimator in estimators:
         estimator._check_parameters()
-        if _settings(estimator) != _settings(first):
+        if _settings(estimator, _FREE_TOGETHER) != _settings(first, _FREE_TOGETHER):
             raise ParameterError(
                 "Estimators that are trained together have different settings; only random_state may differ. "
                 "Train them in groups of equal settings."
             )
+    _check_collections(collections, validations)
+    if checkpoint is not None and not Path(checkpoint).parent.is_dir():
+        raise DataNotFoundError(
+            f"The folder {Path(checkpoint).parent} does not exist, so no checkpoint can be written there. Create it."
+        )
     seeds = [_draw_seeds(estimator.random_state) for estimator in estimators]
     divided = [
         _divide(collection, validation, seed.held_out)
@@ -112,17 +120,16 @@ def pretrain_together(
         checkpoint=checkpoint,
         identity=_identity(first, seeds, table) if checkpoint is not None else "",
     )
-    histories = train(Ensemble(models, device), draw, validation, RelativeSquaredError(float(first.alpha)), plan)
+    histories = train(
+        Ensemble(models, device, first.averaging), draw, validation, RelativeSquaredError(float(first.alpha)), plan
+    )
     if not all(np.isfinite(history.best_validation) for history in histories):
         raise TrainingError(
             "The validation loss was never finite, so there is no model to keep. Use standardise=True if the columns "
             "are of very different sizes, or a smaller learning_rate."
         )
     for estimator, collection, model, history in zip(estimators, collections, models, histories, strict=True):
-        # What was adapted to belongs to the model that is now replaced.
-        estimator.__dict__.pop("ratio_", None)
-        estimator.model_, estimator.history_ = model, history
-        estimator._set_features(collection.n_features, _names(collection))
+        estimator._set_model(model, history, collection.n_features, _names(collection))
 
 
 def resolve_device(device: str) -> torch.device:
@@ -131,12 +138,14 @@ def resolve_device(device: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         resolved = torch.device(device)
-    except RuntimeError as error:
+        if resolved.type == "cuda" and not torch.cuda.is_available():
+            raise ParameterError(f"device is {device!r}, but there is no CUDA device here. Use 'auto' or 'cpu'.")
+        # Not every device that torch knows is here, or knows the float64 of the ridge solve.
+        torch.zeros((), dtype=torch.float64, device=resolved).item()
+    except (RuntimeError, TypeError, NotImplementedError) as error:
         raise ParameterError(
-            f"device is {device!r}, which torch does not know. Use 'auto', 'cpu' or 'cuda'."
+            f"device is {device!r}, which cannot be used here. Use 'auto', 'cpu' or 'cuda'."
         ) from error
-    if resolved.type == "cuda" and not torch.cuda.is_available():
-        raise ParameterError(f"device is {device!r}, but there is no CUDA device here. Use 'auto' or 'cpu'.")
     return resolved
 
 
@@ -144,8 +153,24 @@ def _names(collection: Collection) -> tuple[str, ...] | None:
     return None if collection.feature_names is None else tuple(collection.feature_names)
 
 
-def _settings(estimator: MetaRatioEstimator) -> dict[str, object]:
-    return {name: value for name, value in estimator.get_params(deep=False).items() if name not in _FREE}
+def _check_collections(collections: Sequence[Collection], validations: Sequence[Collection | None]) -> None:
+    for argument, given in (("collection", collections), ("validation", validations)):
+        for one in given:
+            if not (isinstance(one, Collection) or (one is None and argument == "validation")):
+                raise InputError(
+                    f"{argument} is a {type(one).__name__}; a Collection of datasets is needed. Make one with "
+                    "Collection.from_arrays, from_frame or from_folder."
+                )
+    counts = sorted({collection.n_features for collection in collections})
+    if len(counts) > 1:
+        raise CollectionError(
+            f"Models trained together have sources with different numbers of features ({counts}). Train them in groups "
+            "of equally many features."
+        )
+
+
+def _settings(estimator: MetaRatioEstimator, free: Sequence[str]) -> dict[str, object]:
+    return {name: value for name, value in estimator.get_params(deep=False).items() if name not in free}
 
 
 def _draw_seeds(random_state: int | np.random.Generator | None) -> _Seeds:
@@ -182,10 +207,13 @@ def _support_sizes(estimator: MetaRatioEstimator) -> tuple[SupportSize, SupportS
 
 
 def _support_size(value: int | Sequence[int], name: str) -> SupportSize:
-    low, high = (value, value) if isinstance(value, int | np.integer) else tuple(value)
-    if not 1 <= low <= high:
-        raise ParameterError(f"{name} is {value}; a number of at least 1, or a range (low, high) of such, is needed.")
-    return SupportSize(int(low), int(high))
+    sizes = (value, value) if isinstance(value, int | np.integer) else tuple(value)
+    valid = len(sizes) == 2 and all(isinstance(size, int | np.integer) for size in sizes)
+    if not valid or not 1 <= sizes[0] <= sizes[1]:
+        raise ParameterError(
+            f"{name} is {value}; a number of at least 1, or a range (low, high) of such, is needed. Choose such sizes."
+        )
+    return SupportSize(*(int(size) for size in sizes))
 
 
 def _pools(estimator: MetaRatioEstimator, collection: Collection, table: RowTable, seed: int) -> Pools:
@@ -195,17 +223,21 @@ def _pools(estimator: MetaRatioEstimator, collection: Collection, table: RowTabl
 
 
 def _standardiser(collection: Collection) -> Standardiser:
-    """Means and deviations of the columns over all source rows; a constant column is only centred."""
+    """Means and deviations of the columns over all source rows; a constant column is only centred.
+
+    A deviation that float32 cannot tell from rounding, as 0.1 repeated has, is none.
+    """
     n_rows = collection.sizes.sum()
     mean = sum(dataset.X.sum(0, dtype=np.float64) for dataset in collection) / n_rows
     variance = sum(((dataset.X - mean) ** 2).sum(0) for dataset in collection) / n_rows
     scale = np.sqrt(variance)
-    scale[scale == 0] = 1.0
+    single = np.finfo(np.float32)
+    scale[scale <= np.maximum(single.eps * np.abs(mean), single.tiny)] = 1.0
     return Standardiser(*(torch.tensor(part, dtype=torch.float32) for part in (mean, scale)))
 
 
 def _identity(estimator: MetaRatioEstimator, seeds: Sequence[_Seeds], table: RowTable) -> str:
     """Fingerprint of settings, seeds and data, by which a checkpoint knows its training."""
-    digest = hashlib.sha256(json.dumps([_settings(estimator), seeds], default=str).encode())
+    digest = hashlib.sha256(json.dumps([_settings(estimator, _FREE_LATER), seeds], default=str).encode())
     digest.update(table.rows.cpu().numpy().data)
     return digest.hexdigest()

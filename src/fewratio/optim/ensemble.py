@@ -24,9 +24,12 @@ class Ensemble:
         The members; `restore_best` writes the best weights back into them.
     device : torch.device or str
         Where to train.
+    averaging : float
+        Decay of the running average of the weights that is judged and kept in their stead; 0 for the weights as they
+        are. It averages over about 1 / (1 - averaging) steps.
     """
 
-    def __init__(self, models: Sequence[nn.Module], device: torch.device | str = "cpu") -> None:
+    def __init__(self, models: Sequence[nn.Module], device: torch.device | str = "cpu", averaging: float = 0.0) -> None:
         self.models = [model.to(device) for model in models]
         self.device = torch.device(device)
         if self.size == 1:
@@ -36,6 +39,8 @@ class Ensemble:
             stacked, self._buffers = stack_module_state(self.models)
             self._named = dict(stacked)
             self._skeleton = deepcopy(self.models[0]).to("meta")
+        self._averaging = averaging
+        self._average = {name: tensor.detach().clone() for name, tensor in self._named.items()} if averaging else None
         self._best = [parameter.detach().clone() for parameter in self._named.values()]
 
     @property
@@ -48,11 +53,26 @@ class Ensemble:
         """What is trained: each parameter of the architecture, with an axis of members where there are several."""
         return [parameter for parameter in self._named.values() if parameter.requires_grad]
 
+    @property
+    def _candidate(self) -> dict[str, Tensor]:
+        """The weights that are judged and kept: the average where there is one."""
+        return self._named if self._average is None else self._average
+
     def __call__(self, episode: Episode) -> Float[Tensor, "member task n"]:
         """Give the query ratios of every member on its own episodes; leading axes (member, task)."""
         if self.size == 1:
             ratio: Tensor = self.models[0](episode)
             return ratio
+        return self._evaluate(self._named, episode)
+
+    def judge(self, episode: Episode) -> Float[Tensor, "member task n"]:
+        """Give the query ratios by the weights that would be kept."""
+        if self.size == 1:
+            ratio: Tensor = functional_call(self.models[0], self._candidate, (episode,))
+            return ratio
+        return self._evaluate(self._candidate, episode)
+
+    def _evaluate(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
 
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *tensors: Tensor) -> Tensor:
             pairs = zip(tensors[::2], tensors[1::2], episode, strict=True)
@@ -63,13 +83,23 @@ class Ensemble:
         tensors = [tensor for pair in episode for tensor in (pair.rows, pair.shares)]
         # Shares without leading axes are every member's.
         mapped = [0 if tensor.dim() > 2 else None for tensor in tensors]
-        return vmap(one, in_dims=(0, 0, *mapped))(self._named, self._buffers, *tensors)
+        return vmap(one, in_dims=(0, 0, *mapped))(parameters, self._buffers, *tensors)
+
+    @torch.no_grad()
+    def average(self, step: Tensor) -> None:
+        """Take the weights after a step (a tensor on the device) into the running average."""
+        if self._average is None:
+            return
+        # A plain mean at first, so that the start is soon forgotten.
+        weight = (1 / (step + 1)).clamp_min(1 - self._averaging)
+        for average, now in zip(self._average.values(), self._named.values(), strict=True):
+            average.lerp_(now, weight.to(now.dtype))
 
     @torch.no_grad()
     def keep(self, improved: Sequence[bool]) -> None:
         """Copy the weights of the members that have just improved."""
         chosen = torch.as_tensor(improved, device=self.device)
-        for best, now in zip(self._best, self._named.values(), strict=True):
+        for best, now in zip(self._best, self._candidate.values(), strict=True):
             if self.size > 1:
                 best[chosen] = now[chosen]
             elif chosen.item():
@@ -85,8 +115,10 @@ class Ensemble:
 
     def state(self) -> dict[str, Tensor]:
         """Give the weights now and the best so far, by name, for a checkpoint."""
-        best = dict(zip(self._named, self._best, strict=True))
-        return {f"now/{n}": t for n, t in self._named.items()} | {f"best/{n}": t for n, t in best.items()}
+        parts = {"now": self._named, "best": dict(zip(self._named, self._best, strict=True))}
+        if self._average is not None:
+            parts["average"] = self._average
+        return {f"{part}/{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
 
     @torch.no_grad()
     def load_state(self, state: dict[str, Tensor]) -> None:

@@ -153,20 +153,25 @@ class Training:
             self.look()
 
     def _gradient_step(self) -> None:
-        losses = self._losses(self.draw(self.counter)).mean(-1)
+        episode = self.draw(self.counter)
+        losses = self.objective(self.ensemble(episode), episode.query.shares).mean(-1)
         self.optimizer.zero_grad()
         losses.sum().backward()
         self.optimizer.step()
+        self.ensemble.average(self.counter)
         self.loss_sum += losses.detach()
         self.counter += 1
-
-    def _losses(self, episode: Episode) -> Tensor:
-        return self.objective(self.ensemble(episode), episode.query.shares)
 
     @torch.no_grad()
     def look(self) -> None:
         """Evaluate the validation episodes and keep the weights of members that have improved."""
-        losses = torch.cat([self._losses(episode) for episode in self.validation.batches()], dim=-1).double()
+        losses = torch.cat(
+            [
+                self.objective(self.ensemble.judge(episode), episode.query.shares)
+                for episode in self.validation.batches()
+            ],
+            dim=-1,
+        ).double()
         n_steps = self.step % self.plan.validate_every or self.plan.validate_every
         error = losses.std(-1) / losses.shape[-1] ** 0.5
         columns = (self.loss_sum / n_steps, losses.mean(-1), error)

@@ -1,0 +1,107 @@
+"""Records: one JSON line for each measured number, with its circumstances."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Record:
+    """One measured number.
+
+    Attributes
+    ----------
+    experiment, data : str
+        What was run on what.
+    split : int
+        Which draw of source, validation and target datasets.
+    n_support : int
+        Support instances a side.
+    method : str
+        Name in the table.
+    parameters : dict
+        Every setting of the method.
+    role : {"target", "validation"}
+        Which datasets it was measured on.
+    metric : str
+        What was measured; the mean over all pairs.
+    value : float
+        The number.
+    seconds : float
+        Time of the method, training included; members of an ensemble share it equally.
+    seed : int
+        Seed of the method.
+    commit, device : str
+        Code and machine.
+    """
+
+    experiment: str
+    data: str
+    split: int
+    n_support: int
+    method: str
+    parameters: dict[str, Any]
+    role: str
+    metric: str
+    value: float
+    seconds: float
+    seed: int
+    commit: str
+    device: str
+
+
+class RecordFile:
+    """A file of records that only ever grows; a run that was cut off leaves whole lines behind.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it need not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> list[Record]:
+        """Give all records."""
+        return list(self._lines()) if self.path.exists() else []
+
+    def append(self, records: list[Record]) -> None:
+        """Add records, all or none of them."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = "".join(json.dumps(asdict(record)) + "\n" for record in records)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _lines(self) -> Iterator[Record]:
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                yield Record(**json.loads(line))
+            except json.JSONDecodeError:
+                # The last line of a run that was killed while writing: what it measured is measured again.
+                continue
+
+
+def circumstances(device: torch.device) -> dict[str, str]:
+    """Give commit and device, as records hold them."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+    return {"commit": os.environ.get("FEWRATIO_COMMIT") or _commit(), "device": name}
+
+
+def _commit() -> str:
+    here = Path(__file__).parent
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()

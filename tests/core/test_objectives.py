@@ -1,0 +1,108 @@
+"""Objectives and divergence: the right means, and the true ratio as their minimiser."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import alphas, normal, pairs, quick, seeds, with_padding
+
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.objectives import RelativeSquaredError, UnnormalisedKL
+from fewratio.core.pair import Pair
+
+
+def squared_error(nu, de, alpha):
+    return alpha / 2 * np.mean(nu**2) + (1 - alpha) / 2 * np.mean(de**2) - np.mean(nu)
+
+
+def kullback_leibler(nu, de, alpha):
+    return alpha * np.mean(nu) + (1 - alpha) * np.mean(de) - np.mean(np.log(nu))
+
+
+@pytest.mark.parametrize(
+    ("objective", "by_hand"), [(RelativeSquaredError, squared_error), (UnnormalisedKL, kullback_leibler)]
+)
+@quick
+@given(pair=pairs(n_features=1), alpha=alphas, seed=seeds)
+def test_each_mean_is_over_its_own_sample(objective, by_hand, pair, alpha, seed):
+    ratio = pair.rows.squeeze(-1).exp()
+    expected = by_hand(ratio[: pair.n_nu].numpy(), ratio[pair.n_nu :].numpy(), alpha)
+    # A handful of sums of numbers of order one.
+    np.testing.assert_allclose(objective(alpha)(ratio, pair.shares), expected, rtol=1e-12, atol=1e-12)
+    padded = with_padding(pair, seed)
+    values = padded.rows.squeeze(-1)
+    values = torch.where(padded.shares.sum(0) > 0, values.exp(), values)
+    np.testing.assert_allclose(objective(alpha)(values, padded.shares), expected, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("objective", [RelativeSquaredError, UnnormalisedKL])
+def test_one_value_a_task(objective):
+    ratio = normal(0, 4, 2, 7).exp()
+    shares = Pair(ratio[0, 0, :3, None], ratio[0, 0, 3:, None]).shares
+    losses = objective()(ratio, shares)
+    assert losses.shape == (4, 2)
+    torch.testing.assert_close(losses[3, 1], objective()(ratio[3, 1], shares))
+
+
+@quick
+@given(pair=pairs(), alpha=alphas)
+def test_a_ratio_of_one_gives_minus_half_and_no_divergence(pair, alpha):
+    ones = torch.ones(len(pair.rows), dtype=torch.float64)
+    assert RelativeSquaredError(alpha)(ones, pair.shares).item() == pytest.approx(-0.5, abs=1e-14)
+    assert relative_pearson_divergence(ones, pair.shares, alpha).item() == pytest.approx(0, abs=1e-14)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+def test_divergence_of_separated_samples_is_the_documented_limit(alpha):
+    shares = torch.tensor([[0.5, 0.5, 0], [0, 0, 1]], dtype=torch.float64)
+    ratio = torch.tensor([1 / alpha, 1 / alpha, 0], dtype=torch.float64)
+    limit = (1 - alpha) / (2 * alpha)
+    assert relative_pearson_divergence(ratio, shares, alpha).item() == pytest.approx(limit, rel=1e-12)
+
+
+def test_divergence_with_uneven_samples():
+    # By hand: mean_nu r = 2, mean_nu r^2 = 5, mean_de r^2 = 4; dividing both by n_nu would give another number.
+    shares = torch.tensor([[0.5, 0.5, 0, 0, 0], [0, 0, 1 / 3, 1 / 3, 1 / 3]], dtype=torch.float64)
+    ratio = torch.tensor([1.0, 3.0, 2.0, 2.0, 2.0], dtype=torch.float64)
+    assert relative_pearson_divergence(ratio, shares, 0.25).item() == pytest.approx(2 - 5 / 8 - 3 / 2 - 1 / 2)
+
+
+# ---------------------------------------------------------------- the true ratio
+
+
+@st.composite
+def known_truths(draw):
+    """Two laws on a few points. With their probabilities as shares, the objectives are exact expectations."""
+    n, alpha = draw(st.integers(1, 8)), draw(alphas)
+    laws = normal(draw(seeds), 2, n).softmax(-1)
+    mixture = alpha * laws[0] + (1 - alpha) * laws[1]
+    other = normal(draw(seeds), n).exp()
+    return alpha, laws, mixture, laws[0] / mixture, other
+
+
+@quick
+@given(known_truths())
+def test_squared_error_exceeds_its_minimum_by_half_the_mean_squared_error(case):
+    alpha, laws, mixture, truth, other = case
+    objective = RelativeSquaredError(alpha)
+    excess = objective(other, laws) - objective(truth, laws)
+    distance = 0.5 * (mixture * (other - truth).square()).sum()
+    torch.testing.assert_close(excess, distance, rtol=1e-10, atol=1e-12)
+
+
+@quick
+@given(known_truths())
+def test_kullback_leibler_exceeds_its_minimum_by_a_divergence(case):
+    alpha, laws, mixture, truth, other = case
+    objective = UnnormalisedKL(alpha)
+    excess = objective(other, laws) - objective(truth, laws)
+    distance = (mixture * (truth * (truth / other).log() - truth + other)).sum()
+    assert distance >= -1e-14
+    torch.testing.assert_close(excess, distance, rtol=1e-10, atol=1e-12)
+
+
+def test_kullback_leibler_of_a_ratio_clipped_to_zero_is_finite():
+    shares = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    loss = UnnormalisedKL(floor=1e-3)(torch.tensor([0.0, 1.0]), shares)
+    assert loss.item() == pytest.approx(0.5 - np.log(1e-3))

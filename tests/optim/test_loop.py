@@ -1,0 +1,323 @@
+"""The training loop: what it records, which weights it leaves, and going on after an interruption."""
+
+import math
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+import torch
+from tests.strategies import training_parts, weights_of
+
+from fewratio.core.objectives import RelativeSquaredError
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.errors import ModelFileError
+from fewratio.optim import Ensemble, TrainingPlan, train
+
+PLAN = TrainingPlan(max_steps=10, validate_every=4, learning_rate=1e-2)
+
+
+def run(plan=PLAN, members=(0,), objective=None, wrap=None, averaging=0.0, **options):
+    """Train fresh members; ``wrap`` may come between the loop and its draws. Gives weights and histories."""
+    parts = training_parts(members, **options)
+    draw = parts.draw if wrap is None else wrap(parts.draw)
+    ensemble = Ensemble(parts.models, averaging=averaging)
+    histories = train(ensemble, draw, parts.validation, objective or RelativeSquaredError(), plan)
+    return weights_of(parts.models), histories
+
+
+def noting_steps(steps):
+    def wrap(draw):
+        def draw_and_note(step):
+            steps.append(int(step))
+            return draw(step)
+
+        return draw_and_note
+
+    return wrap
+
+
+class Watching:
+    """The squared error, keeping what it gave for training and for validation."""
+
+    def __init__(self):
+        self.training, self.validation = [], []
+
+    def __call__(self, ratio, shares):
+        losses = RelativeSquaredError()(ratio, shares)
+        (self.training if torch.is_grad_enabled() else self.validation).append(losses.detach())
+        return losses
+
+
+class Scripted:
+    """The squared error in training; in validation these values, one row a look, one column a member.
+
+    All validation episodes fit in one batch here, so a look is one call.
+    """
+
+    def __init__(self, looks):
+        self.looks = iter(looks)
+
+    def __call__(self, ratio, shares):
+        if torch.is_grad_enabled():
+            return RelativeSquaredError()(ratio, shares)
+        values = torch.tensor(next(self.looks), dtype=torch.float64)
+        return values.unsqueeze(-1).expand(ratio.shape[:-1])
+
+
+def assert_equal(left, right):
+    for mine, other in zip(left, right, strict=True):
+        assert all(torch.equal(mine[name], other[name]) for name in mine)
+
+
+def record_of(history):
+    return {name: value for name, value in history.to_dict().items() if name != "seconds"}
+
+
+# ---------------------------------------------------------------- records
+
+
+@pytest.mark.parametrize("members", [[0], [0, 1]])
+def test_history_holds_what_happened(members):
+    watch = Watching()
+    _, histories = run(members=members, objective=watch, tasks_per_batch=32)
+    # Five datasets and two draws give 50 tasks, in batches of 32 or, two members at a time, of 16.
+    n_batches = len(watch.validation) // 3
+    assert n_batches == (2 if len(members) == 1 else 4)
+    assert len(watch.training) == PLAN.max_steps
+    for member, history in enumerate(histories):
+        assert history.step == [4, 8, 10], "the last steps are judged too"
+        means = torch.stack([losses[member].mean() for losses in watch.training])
+        expected = [float(means[a:b].mean()) for a, b in ((0, 4), (4, 8), (8, 10))]
+        assert history.train == pytest.approx(expected, rel=1e-6)  # summed in float32
+        for look in range(3):
+            batches = watch.validation[look * n_batches : (look + 1) * n_batches]
+            losses = torch.cat([batch[member] for batch in batches])
+            assert len(losses) == 50
+            assert history.validation[look] == pytest.approx(float(losses.mean()), rel=1e-12)
+            assert history.standard_error[look] == pytest.approx(float(losses.std()) / 50**0.5, rel=1e-9)
+        best = min(range(3), key=history.validation.__getitem__)
+        assert history.best_step == history.step[best]
+        assert history.best_validation == history.validation[best]
+        assert history.best_standard_error == history.standard_error[best]
+        assert history.stopped == "max_steps"
+        assert history.seconds > 0
+
+
+def test_training_lowers_the_loss():
+    _, (history,) = run(replace(PLAN, max_steps=60, validate_every=30), members=[1])
+    assert history.validation[1] < history.validation[0]
+    assert history.validation[1] < -0.5 - 3 * history.standard_error[1], "better than a ratio of one everywhere"
+
+
+def test_no_global_random_state_is_used():
+    before = torch.get_rng_state()
+    first, _ = run()
+    assert torch.equal(torch.get_rng_state(), before)
+    with torch.random.fork_rng():
+        torch.manual_seed(99)
+        again, _ = run()
+    assert_equal(first, again)
+
+
+# ---------------------------------------------------------------- the best look
+
+
+def weights_after(n_steps, members=(0,)):
+    """Weights after so many steps, whatever they are worth."""
+    return run(replace(PLAN, max_steps=n_steps, validate_every=n_steps), members)[0]
+
+
+def test_the_weights_of_the_best_look_are_left():
+    weights, (history,) = run(objective=Scripted([[3.0], [1.0], [2.0]]))
+    assert history.best_step == 8
+    assert_equal(weights, weights_after(8))
+
+
+def test_each_member_has_its_own_best_look():
+    members = [0, 1, 2]
+    looks = [[1.0, 3.0, 3.0], [2.0, 1.0, 2.0], [3.0, 2.0, 1.0]]
+    weights, histories = run(members=members, objective=Scripted(looks))
+    assert [history.best_step for history in histories] == [4, 8, 10]
+    for member, n_steps in enumerate([4, 8, 10]):
+        assert_equal([weights[member]], [weights_after(n_steps, members)[member]])
+
+
+@pytest.mark.parametrize(
+    ("looks", "best_step"),
+    [([math.nan, 2.0, math.nan], 8), ([2.0, math.nan, 3.0], 4), ([math.nan] * 3, 0)],
+)
+def test_a_look_that_gives_nan_is_never_kept(looks, best_step):
+    weights, (history,) = run(objective=Scripted([[look] for look in looks]))
+    assert history.best_step == best_step
+    expected = weights_after(best_step) if best_step else weights_of(training_parts().models)
+    assert_equal(weights, expected)
+
+
+def test_a_training_that_goes_astray_leaves_the_last_good_weights():
+    def poisoned(draw):
+        def draw_nan(step):
+            episode = draw(step)
+            if int(step) == 5:
+                episode.query.rows.fill_(math.nan)
+            return episode
+
+        return draw_nan
+
+    weights, (history,) = run(wrap=poisoned)
+    assert history.best_step == 4
+    assert math.isnan(history.validation[-1])
+    assert_equal(weights, weights_after(4))
+
+
+def test_patience_ends_the_training():
+    steps = []
+    looks = Scripted([[2.0], [1.0], [1.5], [1.5], [0.0]])
+    weights, (history,) = run(replace(PLAN, max_steps=40, patience=2), objective=looks, wrap=noting_steps(steps))
+    assert history.stopped == "patience"
+    assert history.step == [4, 8, 12, 16]
+    assert steps == list(range(16))
+    assert_equal(weights, weights_after(8))
+
+
+@pytest.mark.parametrize("members", [[0], [0, 1]])
+def test_a_running_average_of_the_weights_is_judged_and_kept(members):
+    decay, n = 0.7, 8
+    watch, average = Watching(), None
+    averaged, histories = run(replace(PLAN, max_steps=n, validate_every=n), members, watch, averaging=decay)
+    for step in range(1, n + 1):
+        now = weights_after(step, members)
+        # A plain mean of the first three, then a decaying one.
+        share = max(1 / step, 1 - decay)
+        average = (
+            now
+            if average is None
+            else [
+                {name: (1 - share) * old[name] + share * new[name] for name in new}
+                for old, new in zip(average, now, strict=True)
+            ]
+        )
+    # The share is computed in float32.
+    torch.testing.assert_close(averaged, average, rtol=1e-6, atol=1e-8)
+    parts = training_parts(members)
+    for model, weights in zip(parts.models, averaged, strict=True):
+        model.load_state_dict(weights)
+    (episode,) = parts.validation.batches()
+    losses = RelativeSquaredError()(Ensemble(parts.models)(episode), episode.query.shares)
+    assert [history.best_validation for history in histories] == pytest.approx(losses.mean(-1).tolist(), rel=1e-9)
+
+
+# ---------------------------------------------------------------- interruption and going on
+
+
+@pytest.fixture
+def outside_handler():
+    """A handler of Ctrl-C to find again afterwards; it also keeps a stray one from ending the test run."""
+
+    def handler(number, frame):
+        raise AssertionError("Ctrl-C reached the handler outside the training")
+
+    previous = signal.signal(signal.SIGINT, handler)
+    yield handler
+    signal.signal(signal.SIGINT, previous)
+
+
+def pressing_ctrl_c(at):
+    def wrap(draw):
+        def draw_and_press(step):
+            if int(step) == at:
+                os.kill(os.getpid(), signal.SIGINT)
+            return draw(step)
+
+        return draw_and_press
+
+    return wrap
+
+
+def crashing(at):
+    def wrap(draw):
+        def draw_or_crash(step):
+            if int(step) == at:
+                raise RuntimeError("power cut")
+            return draw(step)
+
+        return draw_or_crash
+
+    return wrap
+
+
+def test_ctrl_c_ends_after_the_step_and_keeps_the_best_so_far(outside_handler):
+    weights, (history,) = run(objective=Scripted([[1.0], [2.0]]), wrap=pressing_ctrl_c(at=5))
+    assert history.stopped == "interrupted"
+    assert history.step == [4, 6], "step 5 was the sixth; it was finished and judged"
+    assert_equal(weights, weights_after(4))
+    assert signal.getsignal(signal.SIGINT) is outside_handler
+
+
+def test_an_error_in_a_step_puts_the_handler_back(outside_handler):
+    with pytest.raises(RuntimeError, match="power cut"):
+        run(wrap=crashing(at=3))
+    assert signal.getsignal(signal.SIGINT) is outside_handler
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"members": [0, 1, 2]}, {"averaging": 0.7}, {"members": [0, 1], "averaging": 0.7}],
+    ids=["one", "ensemble", "averaged", "averaged ensemble"],
+)
+@pytest.mark.parametrize("n_first", [7, 8], ids=["off the beat", "on the beat"])
+@pytest.mark.parametrize("how", ["steps", "ctrl-c", "crash"])
+def test_going_on_gives_the_same_bits_as_never_stopping(tmp_path, outside_handler, options, n_first, how):
+    plan = replace(PLAN, max_steps=14, checkpoint=tmp_path / "checkpoint", identity="this")
+    if how == "steps":
+        run(replace(plan, max_steps=n_first), **options)
+    elif how == "ctrl-c":
+        run(plan, wrap=pressing_ctrl_c(at=n_first - 1), **options)
+    else:
+        # Only the checkpoints written at looks are there.
+        with pytest.raises(RuntimeError, match="power cut"):
+            run(replace(plan, checkpoint_seconds=-1), wrap=crashing(at=n_first), **options)
+    step = read_tensors(plan.checkpoint, "checkpoint")[1]["step"]
+    assert step == (n_first if how != "crash" else n_first // 4 * 4)
+
+    drawn = []
+    resumed, histories = run(plan, wrap=noting_steps(drawn), **options)
+    assert drawn == list(range(step, 14))
+    straight, expected = run(replace(plan, checkpoint=None), **options)
+    assert_equal(resumed, straight)
+    assert list(map(record_of, histories)) == list(map(record_of, expected))
+
+
+def test_a_finished_training_is_not_done_again(tmp_path):
+    plan = replace(PLAN, checkpoint=tmp_path / "checkpoint")
+    first, histories = run(plan)
+    again, same = run(plan, wrap=crashing(at=0))
+    assert_equal(first, again)
+    assert list(map(record_of, histories)) == list(map(record_of, same))
+
+
+def test_time_of_all_parts_is_added_up(tmp_path):
+    plan = replace(PLAN, max_steps=4, checkpoint=tmp_path / "checkpoint")
+    run(plan)
+    tensors, header = read_tensors(plan.checkpoint, "checkpoint")
+    write_tensors(plan.checkpoint, "checkpoint", tensors, header | {"seconds": 1000.0})
+    _, (history,) = run(plan)
+    assert history.seconds > 1000
+
+
+def test_checkpoint_of_another_training_is_refused(tmp_path):
+    plan = replace(PLAN, checkpoint=tmp_path / "checkpoint", identity="this")
+    run(plan)
+    before = plan.checkpoint.read_bytes()
+    with pytest.raises(ModelFileError, match=r"checkpoint of a training with other data or settings.*[Dd]elete"):
+        run(replace(plan, identity="that"))
+    assert plan.checkpoint.read_bytes() == before
+
+
+def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "model"
+    write_tensors(path, "model", {}, {})
+    before = path.read_bytes()
+    with pytest.raises(ModelFileError, match="a checkpoint is needed"):
+        run(replace(PLAN, checkpoint=path))
+    assert path.read_bytes() == before

@@ -1,0 +1,228 @@
+"""The checks pass on every estimator of the library, and each of them catches one that is broken on purpose."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from fewratio import ULSIF, MetaRatioEstimator, RuLSIF, check_ratio_estimator
+from fewratio.data.tables import as_table
+
+
+@pytest.mark.parametrize("random_state", [0, 1])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RuLSIF(),
+        RuLSIF(clip="weights"),
+        RuLSIF(0.9, sigma=2.0, reg=0.01, centres="numerator"),
+        ULSIF(),
+        MetaRatioEstimator(width=16, latent_dim=4, n_outputs=16, n_query=20, max_steps=200, learning_rate=0.01),
+    ],
+    ids=repr,
+)
+def test_estimators_of_the_library_pass(estimator, random_state):
+    check_ratio_estimator(estimator, random_state=random_state)
+
+
+def test_only_clones_are_fitted():
+    estimator = RuLSIF(random_state=5)
+    check_ratio_estimator(estimator)
+    assert vars(estimator) == vars(RuLSIF(random_state=5))
+
+
+# ---------------------------------------------------------------- estimators that are broken on purpose
+
+
+class SetsNothing(RuLSIF):
+    def set_params(self, **parameters):
+        return self
+
+
+class ConvertsInTheConstructor(RuLSIF):
+    def __init__(self, alpha=0.5):
+        super().__init__(float(alpha))
+
+
+class WritesIntoAParameter(RuLSIF):
+    def _fit(self, X_nu, X_de):
+        super()._fit(X_nu, X_de)
+        self.sigma = self.sigma_
+
+
+class ReturnsNothing(RuLSIF):
+    def fit(self, X_nu, X_de):
+        super().fit(X_nu, X_de)
+
+
+class Draws(RuLSIF):
+    draw = None
+
+    def _fit(self, X_nu, X_de):
+        type(self).draw()
+        super()._fit(X_nu, X_de)
+
+
+class DrawsFromNumPy(Draws):
+    draw = np.random.rand
+
+
+class DrawsFromPython(Draws):
+    draw = random.random
+
+
+class DrawsFromTorch(Draws):
+    draw = staticmethod(lambda: torch.rand(1))
+
+
+class SeedsInPretraining(RuLSIF):
+    def pretrain(self, collection):
+        torch.manual_seed(0)
+        return self
+
+
+class CentresInPlace(RuLSIF):
+    def fit(self, X_nu, X_de):
+        X_nu = np.asarray(X_nu)
+        X_nu -= X_nu.mean(0)
+        return super().fit(X_nu, X_de)
+
+
+class NeedsToWrite(RuLSIF):
+    def fit(self, X_nu, X_de):
+        np.asarray(X_nu)[...] = X_nu
+        return super().fit(X_nu, X_de)
+
+
+class DrawsAtPleasure(RuLSIF):
+    def _ratio(self, X):
+        return super()._ratio(X) + np.random.default_rng().random()
+
+
+class KeepsItsWidth(RuLSIF):
+    def _width(self, pair, rng):
+        return getattr(self, "sigma_", None) or super()._width(pair, rng)
+
+
+class Negative(RuLSIF):
+    def predict(self, X):
+        return super().predict(X) - 1
+
+
+class Column(RuLSIF):
+    def predict(self, X):
+        return super().predict(X)[:, None]
+
+
+class NoNumber(RuLSIF):
+    def divergence(self):
+        return np.nan
+
+
+class NeedsTwoInstances(RuLSIF):
+    def _fit(self, X_nu, X_de):
+        if len(X_nu) < 2:
+            raise ValueError("X_nu has one instance")
+        super()._fit(X_nu, X_de)
+
+
+class NeedsArrays(RuLSIF):
+    def fit(self, X_nu, X_de):
+        return super().fit(X_nu.astype(float), X_de)
+
+
+class OneSizeForBoth(RuLSIF):
+    """As densratio has it: both sums are divided by the numerator's size."""
+
+    def _fit(self, X_nu, X_de):
+        super()._fit(X_nu, X_de)
+        nu, de = self._ratio(X_nu), self._ratio(X_de)
+        squares = self.alpha * (nu**2).sum() + (1 - self.alpha) * (de**2).sum()
+        self._divergence = float((nu.sum() - squares / 2) / len(nu)) - 0.5
+
+
+class NumeratorOverTheOtherSize(RuLSIF):
+    def _fit(self, X_nu, X_de):
+        super()._fit(X_nu, X_de)
+        self.weights_ *= len(X_nu) / len(X_de)
+
+
+class LooksAtTheFirstRow(RuLSIF):
+    def _width(self, pair, rng):
+        return 1 + abs(pair.rows[0, 0].item())
+
+
+class Normalises(RuLSIF):
+    def predict(self, X):
+        ratio = super().predict(X)
+        return ratio / max(ratio.mean(), 1e-9)
+
+
+class NamesNothing(RuLSIF):
+    def fit(self, X_nu, X_de):
+        for X in (X_nu, X_de):
+            if not np.isfinite(as_table(X).to_numpy()).all():
+                raise ValueError("NaN or infinity is not allowed")
+        return super().fit(X_nu, X_de)
+
+
+class AcceptsInfinity(RuLSIF):
+    def fit(self, X_nu, X_de):
+        return super().fit(np.nan_to_num(as_table(X_nu, "X_nu").to_numpy()), X_de)
+
+
+class AnswersUnasked(RuLSIF):
+    def predict(self, X):
+        return super().predict(X) if hasattr(self, "weights_") else np.ones(len(X))
+
+
+class ForgetsNames(RuLSIF):
+    def _set_features(self, n_features, names):
+        super()._set_features(n_features, None)
+
+
+class UpsideDown(RuLSIF):
+    def _fit(self, X_nu, X_de):
+        super()._fit(X_de, X_nu)
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "found"),
+    [
+        (SetsNothing, "parameters_round_trip", "get_params does not give"),
+        (ConvertsInTheConstructor, "constructor_only_stores", "TypeError"),
+        (WritesIntoAParameter, "fit_changes_no_parameter", "fit changes the parameter sigma"),
+        (ReturnsNothing, "fit_changes_no_parameter", "fit does not return self"),
+        (DrawsFromNumPy, "global_random_state_untouched", "NumPy"),
+        (DrawsFromPython, "global_random_state_untouched", "Python"),
+        (DrawsFromTorch, "global_random_state_untouched", "torch"),
+        (SeedsInPretraining, "global_random_state_untouched", "pretrain changes that of torch"),
+        (CentresInPlace, "inputs_untouched", "X_nu was changed"),
+        (NeedsToWrite, "inputs_untouched", "read-only"),
+        (DrawsAtPleasure, "same_random_state_same_answer", "depends on chance"),
+        (KeepsItsWidth, "refit_equals_fresh_fit", "depends on an earlier fit"),
+        (Negative, "answers_are_valid", "a ratio is -"),
+        (Column, "answers_are_valid", "the ratio of 8 rows is"),
+        (NoNumber, "answers_are_valid", "the divergence is nan"),
+        (NeedsTwoInstances, "poor_samples_are_accepted", "with one instance a side"),
+        (NeedsArrays, "kinds_of_numbers_are_accepted", "with lists: AttributeError"),
+        (OneSizeForBoth, "sample_sizes_do_not_mix", "with 100 and 2000 instances"),
+        (NumeratorOverTheOtherSize, "sample_sizes_do_not_mix", "the mean ratio is"),
+        (LooksAtTheFirstRow, "row_order_does_not_matter", "with X_nu in another order"),
+        (Normalises, "rows_are_predicted_independently", "the ratio of many rows"),
+        (NamesNothing, "bad_input_is_named", "NaN in X_nu: the message does not name 1, X_nu"),
+        (AcceptsInfinity, "bad_input_is_named", "NaN in X_nu: it is accepted"),
+        (AnswersUnasked, "fit_comes_first", "predict before fit: it is accepted"),
+        (ForgetsNames, "feature_names_are_compared", "another name in X: it is accepted"),
+        (UpsideDown, "ratio_is_larger_on_the_numerator", "the means are"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, where a broken estimator divides by zero
+def test_a_broken_estimator_is_caught_by_the_right_check(broken, check, found):
+    with pytest.raises(AssertionError) as caught:
+        check_ratio_estimator(broken())
+    message = str(caught.value)
+    assert message.startswith(f"{broken.__name__} fails the check '{check}'")
+    assert found in message
+    assert "\nExpected: " in message
