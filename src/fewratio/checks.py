@@ -349,10 +349,8 @@ def _expect_answers(estimator: Any, X: NDArray[np.float64]) -> None:
 
 
 def _expect_equal(found: Any, expected: Any, X: NDArray[np.float64], cause: str) -> None:
-    for what, a, b in (
-        ("ratio", found.predict(X), expected.predict(X)),
-        ("divergence", found.divergence(), expected.divergence()),
-    ):
+    mine, other = ((each.predict(X), each.divergence()) for each in (found, expected))
+    for what, a, b in zip(("ratio", "divergence"), mine, other, strict=True):
         _expect(np.array_equal(a, b, equal_nan=True), f"the {what} depends on {cause}")
 
 

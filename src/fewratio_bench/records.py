@@ -3,12 +3,13 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from fewratio.errors import DataFileError
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Record:
 
 
 class RecordFile:
-    """A file of records that only ever grows; a run that was cut off leaves whole lines behind.
+    """A file of records that only ever grows.
 
     Parameters
     ----------
@@ -70,24 +71,29 @@ class RecordFile:
 
     def read(self) -> list[Record]:
         """Give all records."""
-        return list(self._lines()) if self.path.exists() else []
+        records = []
+        for number, line in enumerate(self._text().splitlines(), start=1):
+            try:
+                records.append(Record(**json.loads(line)))
+            except (json.JSONDecodeError, TypeError) as error:
+                raise DataFileError(
+                    f"Line {number} of {self.path} is not a record ({error}). Delete that line and run again."
+                ) from error
+        return records
 
     def append(self, records: list[Record]) -> None:
-        """Add records, all or none of them."""
+        """Add records, all or none of them: what a run that is cut off has not added, it measures again."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(asdict(record)) + "\n" for record in records)
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        try:
+            added = "".join(json.dumps(asdict(record)) + "\n" for record in records)
+            temporary.write_text(self._text() + added, encoding="utf-8")
+            os.replace(temporary, self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
-    def _lines(self) -> Iterator[Record]:
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
-                yield Record(**json.loads(line))
-            except json.JSONDecodeError:
-                # The last line of a run that was killed while writing: what it measured is measured again.
-                continue
+    def _text(self) -> str:
+        return self.path.read_text(encoding="utf-8") if self.path.exists() else ""
 
 
 def circumstances(device: torch.device) -> dict[str, str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from fewratio.core.shapes import Float
 
@@ -95,6 +96,7 @@ class _PositiveSolve(torch.autograd.Function):
         ctx.save_for_backward(x, factor)
 
     @staticmethod
+    @once_differentiable  # the factor carries no gradient, so a second derivative would be wrong: better none
     def backward(ctx: Any, grad_x: Tensor, _grad_factor: Tensor) -> tuple[Tensor, Tensor]:
         x, factor = ctx.saved_tensors
         grad_b = _backsubstitute(factor, grad_x)

@@ -101,13 +101,14 @@ class RuLSIF(RatioEstimator):
                 "Rescale the columns (to about unit size) before fitting."
             )
         centres = self._choose_centres(pair, rng)
+        # The Gram matrix of kernels has eigenvalues up to the number of centres; beside them this much is rounding.
+        if self.reg <= len(centres) * np.finfo(np.float64).eps:
+            raise ParameterError(
+                f"reg is {self.reg}, which is lost in rounding with {len(centres)} centres. Use a larger one."
+            )
         sigma = self._width(pair, rng)
         phi = gaussian_kernel(pair.rows, centres, sigma)
         weights = ridge_weights(phi, pair.shares, float(self.alpha), float(self.reg))
-        if not weights.isfinite().all():
-            raise ParameterError(
-                f"reg is {self.reg}, which is lost in the rounding of the kernels of these samples. Use a larger one."
-            )
         self.sigma_, self.centres_ = sigma, centres.numpy()
         self.weights_ = (weights.relu() if self.clip == "weights" else weights).numpy()
         ratio = self._combine(phi)

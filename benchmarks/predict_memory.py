@@ -1,0 +1,55 @@
+"""Peak memory of `predict` on a million rows of 256 features, beyond the input.
+
+python benchmarks/predict_memory.py
+"""
+
+import argparse
+import json
+import resource
+import sys
+import time
+
+import numpy as np
+
+from fewratio import Collection, MetaRatioEstimator, RuLSIF
+
+
+def peak_bytes() -> int:
+    # Linux counts kilobytes, macOS bytes.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--features", type=int, default=256)
+    args = parser.parse_args()
+    rng = np.random.default_rng(0)
+    sources = Collection.from_arrays(list(rng.normal(size=(10, 50, args.features))))
+    learned = MetaRatioEstimator(n_support=5, max_steps=5, progress=False, random_state=0).pretrain(sources)
+    samples = sources[0].X[:5], sources[1].X[:7]
+    estimators = (learned.fit(*samples), RuLSIF().fit(*samples))
+    for estimator in estimators:
+        estimator.predict(sources[2].X)  # what the first call loads is not the rows' doing
+
+    # Block by block: making the input must not itself set the peak.
+    X = np.empty((args.rows, args.features))
+    for row in range(0, args.rows, 10_000):
+        X[row : row + 10_000] = rng.normal(size=X[row : row + 10_000].shape)
+    for estimator in estimators:
+        before = peak_bytes()
+        started = time.perf_counter()
+        ratio = estimator.predict(X)
+        record = {
+            "estimator": type(estimator).__name__,
+            "rows": args.rows,
+            "features": args.features,
+            "input_gb": round(X.nbytes / 1e9, 2),
+            "beyond_input_gb": round((peak_bytes() - before) / 1e9, 3),
+            "rows_per_second": round(len(ratio) / (time.perf_counter() - started)),
+        }
+        sys.stdout.write(json.dumps(record) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""What all estimators take from their base: rows are worked on in blocks, and names are compared."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from fewratio import RuLSIF
+from fewratio.errors import FewRatioError, InputError
+from fewratio.estimators import NotFittedError
+
+
+class Watched(RuLSIF):
+    """Notes the blocks that it is given."""
+
+    def _ratio(self, X):
+        self.blocks_ = [*getattr(self, "blocks_", []), X.shape]
+        return super()._ratio(X)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 300])
+def test_rows_are_predicted_in_blocks_that_fit_in_memory(n_features):
+    rng = np.random.default_rng(0)
+    estimator = Watched(random_state=0).fit(rng.normal(size=(200, n_features)), rng.normal(size=(200, n_features)))
+    X = rng.normal(size=(12_000, n_features))
+    ratio = estimator.predict(X)
+    rows = [n for n, _ in estimator.blocks_]
+    assert sum(rows) == len(X)
+    # Neither the rows nor their kernels, of which a row has 300 however few features it has, come near 100 MB.
+    assert all(8 * n * max(n_features, len(estimator.centres_)) < 40e6 for n in rows)
+    some = [0, rows[0] - 1, rows[0], len(X) - 1]
+    np.testing.assert_allclose(ratio[some], RuLSIF.predict(estimator, X[some]), rtol=1e-9)
+
+
+def test_a_ratio_that_is_not_finite_is_refused():
+    class Broken(RuLSIF):
+        def _ratio(self, X):
+            return np.full(len(X), np.inf)
+
+    with pytest.raises(InputError, match=r"not finite.*Rescale"):
+        Broken().fit([[0.0]], [[1.0]]).predict([[0.0]])
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_feature_names_are_those_of_the_last_fit(library):
+    frame = library({"a": [1.0, 2.0], "b": [3.0, 1.0]})
+    estimator = RuLSIF().fit(frame, frame)
+    assert estimator.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(InputError, match="X has other column names than the fitted sample"):
+        estimator.predict(library({"a": [1.0], "c": [3.0]}))
+    assert not hasattr(estimator.fit([[1.0]], [[2.0]]), "feature_names_in_")
+    assert estimator.n_features_in_ == 1
+
+
+def test_not_fitted_is_an_error_of_both_libraries():
+    with pytest.raises(NotFittedError, match=r"RuLSIF.*Call fit\(X_nu, X_de\) first") as caught:
+        RuLSIF().predict([[1.0]])
+    assert isinstance(caught.value, FewRatioError)

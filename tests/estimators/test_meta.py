@@ -1,0 +1,330 @@
+"""The learned estimator: it learns, it adapts, and it says what is wrong with what it is given."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+
+from fewratio import Collection, MetaRatioEstimator, RuLSIF, gaussian_relative_ratio, relative_pearson_divergence
+from fewratio.data.sources.gaussian import gaussian_family
+from fewratio.errors import InputError, ParameterError, TrainingError
+from fewratio.estimators import NotFittedError
+
+# ---------------------------------------------------------------- learning
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """One model for samples of one to ten instances; a few seconds of training."""
+    sources = gaussian_family(150, n_instances=100, random_state=0).collection
+    estimator = MetaRatioEstimator(
+        n_support=(1, 10),
+        width=32,
+        n_outputs=32,
+        latent_dim=8,
+        n_query=50,
+        max_steps=300,
+        learning_rate=5e-3,
+        random_state=0,
+    )
+    return estimator.pretrain(sources)
+
+
+class Constant:
+    """The ratio of somebody who has not looked."""
+
+    def fit(self, X_nu, X_de):
+        return self
+
+    def predict(self, X):
+        return np.ones(len(X))
+
+
+def mean_squared_error(estimator, n_nu, n_de):
+    """Error to the true ratio over all ordered pairs of datasets that no estimator has seen."""
+    family = gaussian_family(12, n_instances=200, random_state=1)
+    errors = []
+    for i, nu in enumerate(family.collection):
+        for j, de in enumerate(family.collection):
+            if i != j:
+                estimator.fit(nu.X[:n_nu], de.X[:n_de])
+                for X in (nu.X[100:], de.X[100:]):
+                    truth = gaussian_relative_ratio(
+                        X, family.means[i], family.stds[i], family.means[j], family.stds[j], alpha=0.5
+                    )
+                    errors.append(np.mean((estimator.predict(X) - truth) ** 2))
+    return np.mean(errors)
+
+
+def test_it_learns_more_than_a_constant_and_than_the_samples_alone_tell(trained):
+    learned, constant = mean_squared_error(trained, 10, 10), mean_squared_error(Constant(), 10, 10)
+    assert learned < 0.4 * constant
+    assert learned < mean_squared_error(RuLSIF(), 10, 10)
+
+
+def test_one_model_serves_a_range_of_sizes(trained):
+    one, uneven, ten = (mean_squared_error(trained, *sizes) for sizes in ((1, 1), (10, 3), (10, 10)))
+    assert ten < uneven < one < mean_squared_error(Constant(), 1, 1)
+
+
+def test_the_history_says_which_step_was_kept(trained):
+    history = trained.history_
+    assert history.step == [100, 200, 300]
+    best = int(np.argmin(history.validation))
+    assert history.best_step == history.step[best]
+    assert history.best_validation == history.validation[best]
+    assert history.best_standard_error == history.standard_error[best] > 0
+    assert history.stopped == "max_steps"
+    assert history.seconds > 0
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_the_divergence_is_that_of_the_ratios(make, sources, alpha):
+    X_nu, X_de = sources[0].X[:7], sources[1].X[:12]
+    estimator = make(alpha=alpha).pretrain(sources).fit(X_nu, X_de)
+    ratios = [estimator.predict(X) for X in (X_nu, X_de)]
+    assert estimator.divergence() == pytest.approx(relative_pearson_divergence(*ratios, alpha), abs=1e-5)
+
+
+def test_alpha_can_be_learned(make, sources):
+    estimator = make(alpha=0.3, learn_alpha=True).pretrain(sources)
+    learned = estimator.model_.head.logit_alpha.sigmoid().item()
+    assert 0 < learned < 1
+    assert learned != pytest.approx(0.3, abs=1e-4)
+    assert np.isfinite(estimator.fit([[0.0]], [[1.0]]).predict([[0.0]])).all()
+
+
+@pytest.mark.parametrize("changes", [{"pooling": "sum"}, {"pooling": "attention"}, {"clip": "weights"}, {"depth": 1}])
+def test_other_parts_train_too(make, sources, changes):
+    estimator = make(**changes).pretrain(sources)
+    assert estimator.history_.best_validation < 0
+    assert (estimator.fit(sources[0].X[:4], sources[1].X[:6]).predict(sources[2].X) >= 0).all()
+
+
+# ---------------------------------------------------------------- inliers
+
+
+def test_unlabelled_outliers_have_a_lower_ratio_than_unlabelled_normals(make):
+    rng = np.random.default_rng(0)
+
+    def dataset(n_normal, n_outliers):
+        centre = rng.uniform(-2, 2, 2)
+        normal = rng.normal(centre, 0.5, (n_normal, 2))
+        return np.concatenate([normal, rng.normal(centre + [3, 0], 0.5, (n_outliers, 2))])
+
+    is_outlier = np.arange(60) >= 50
+    collection = Collection.from_arrays([dataset(50, 10) for _ in range(20)], outliers=[is_outlier] * 20)
+    estimator = make(episodes="inliers", n_support=(5, 20), max_steps=150, learning_rate=0.01).pretrain(collection)
+    for _ in range(5):
+        X = dataset(50, 10)
+        known, unlabelled = X[:15], X[15:]
+        ratio = estimator.fit(known, unlabelled).predict(unlabelled)
+        assert ratio[-10:].mean() < 0.8 * ratio[:-10].mean()
+
+
+# ---------------------------------------------------------------- standardisation
+
+UNITS = {"height": lambda x: 1000 * x, "income": lambda x: x / 160 + 32}
+
+
+def in_other_units(table):
+    return table.assign(**{name: convert(table[name]) for name, convert in UNITS.items()})
+
+
+def test_standardisation_makes_units_irrelevant(make, tables):
+    def answers(table, **changes):
+        estimator = make(**changes).pretrain(Collection.from_frame(table, dataset="site"))
+        features = table.drop(columns="site")
+        return estimator.fit(features[:8], features[40:52]).predict(features[100:150])
+
+    # Rounding in float32 (1e-7), once for each unit, grows by a few orders in twenty steps of training.
+    np.testing.assert_allclose(
+        answers(in_other_units(tables), standardise=True), answers(tables, standardise=True), atol=1e-3
+    )
+    assert np.abs(answers(in_other_units(tables)) - answers(tables)).max() > 1e-2
+
+
+def test_the_statistics_are_those_of_the_sources(make, named_sources):
+    model = make(standardise=True).pretrain(named_sources, validation=named_sources[:3]).model_
+    rows = np.concatenate([dataset.X for dataset in named_sources])
+    np.testing.assert_allclose(model.scaler.mean, rows.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(model.scaler.scale, rows.std(0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e-40, 12345.678])
+def test_a_column_constant_in_the_sources_is_not_blown_up(make, sources, constant):
+    widened = [np.column_stack([dataset.X, np.full(len(dataset), constant)]) for dataset in sources]
+    estimator = make(standardise=True).pretrain(Collection.from_arrays(widened))
+    estimator.fit(widened[0][:5], widened[1][:5])
+    expected = estimator.predict([[0.0, constant]])
+    np.testing.assert_allclose(estimator.predict([[0.0, constant + 0.01]]), expected, rtol=0.1)
+
+
+# ---------------------------------------------------------------- what it is given
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame.to_numpy().tolist(),
+        lambda frame: frame,
+        lambda frame: pl.from_pandas(frame),
+        lambda frame: torch.tensor(frame.to_numpy()),
+        lambda frame: np.asfortranarray(frame.to_numpy()),
+    ],
+    ids=["list", "pandas", "polars", "torch", "fortran"],
+)
+def test_every_kind_of_table_gives_the_same_numbers(pretrained_on_names, tables, convert):
+    features = tables.drop(columns="site")
+    parts = features[:6], features[40:49], features[90:99]
+    nu, de, X = (part.to_numpy() for part in parts)
+    expected = pretrained_on_names.fit(nu, de).predict(X)
+    nu, de, X = (convert(part) for part in parts)
+    found = pretrained_on_names.fit(nu, de).predict(X)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == np.float64
+
+
+def frame(*names):
+    return pd.DataFrame(np.ones((3, len(names))), columns=list(names))
+
+
+def test_feature_names_of_the_sources_are_remembered(pretrained_on_names):
+    assert pretrained_on_names.n_features_in_ == 2
+    assert pretrained_on_names.feature_names_in_.tolist() == ["height", "income"]
+    pretrained_on_names.fit(frame("height", "income"), frame("height", "income"))
+    with pytest.raises(InputError, match="X has other column names than the fitted sample"):
+        pretrained_on_names.predict(frame("height", "age"))
+
+
+@pytest.mark.parametrize(
+    ("sample", "found"),
+    [
+        (frame("height", "age"), "X_nu has other column names than the source collection .*'income'.*'age'"),
+        (frame("income", "height"), "X_nu has the columns of the source collection in another order"),
+        (frame("height"), "X_nu has 1 feature but the source collection has 2"),
+        (np.ones((3, 3)), "X_nu has 3 features but the source collection has 2"),
+    ],
+)
+def test_samples_with_other_features_than_the_sources_are_refused(pretrained_on_names, sample, found):
+    with pytest.raises(InputError, match=found):
+        pretrained_on_names.fit(sample, sample)
+
+
+def test_samples_may_bring_the_names_that_the_sources_lack(pretrained):
+    pretrained.fit(frame("x"), frame("x"))
+    with pytest.raises(InputError, match="'x'"):
+        pretrained.predict(frame("y"))
+    # The next samples may have other names, or none.
+    assert pretrained.fit(frame("y"), frame("y")).predict(frame("y")).shape == (3,)
+    assert pretrained.fit([[1.0]], [[2.0]]).predict(frame("x")).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("samples", "found"),
+    [
+        (([[1.0], [np.nan]], [[1.0]]), "X_nu has 1 NaN or infinite value, the first in column 0"),
+        (([[1.0]], [[np.inf]]), "X_de has 1 NaN or infinite value, the first in column 0"),
+        (([[1.0]], [[1.0, 2.0]]), "X_de has 2 features but X_nu has 1"),
+        ((np.empty((0, 1)), [[1.0]]), "X_nu is empty"),
+        (([[1.0]], []), "X_de is empty"),
+        (([1.0, 2.0], [[1.0]]), "X_nu has one axis"),
+        ((pd.DataFrame({"colour": ["red", "blue"]}), [[1.0]]), r"X_nu .*'colour' \(text\)"),
+        (([[1.0]], [["red"]]), r"X_de .*column 0 \(text\)"),
+    ],
+)
+def test_bad_samples_are_named(pretrained, samples, found):
+    with pytest.raises(InputError, match=found):
+        pretrained.fit(*samples)
+
+
+@pytest.mark.parametrize("samples", [([[1e30]], [[0.0]]), ([[0.0]], [[0.0]]), ([[1]] * 4, [[True], [False]])])
+def test_odd_samples_work(pretrained, samples):
+    ratio = pretrained.fit(*samples).predict(samples[0])
+    assert np.isfinite(ratio).all()
+    assert np.isfinite(pretrained.divergence())
+
+
+def test_values_beyond_float32_are_refused_with_advice(pretrained):
+    with pytest.raises(InputError, match="standardise=True, or rescale"):
+        pretrained.fit([[1e39]], [[0.0]])
+    pretrained.fit([[1.0]], [[0.0]])
+    with pytest.raises(InputError, match="Rescale the columns"):
+        pretrained.predict([[1e39]])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_very_large_and_small_sources_work_when_standardised(make, sources, scale):
+    scaled = Collection.from_arrays([dataset.X * scale for dataset in sources])
+    ratio = make(standardise=True).pretrain(scaled).fit([[scale]], [[0.0]]).predict([[scale], [0.0]])
+    assert np.isfinite(ratio).all()
+
+
+def test_very_large_sources_say_what_to_do(make, sources):
+    scaled = Collection.from_arrays([dataset.X * 1e30 for dataset in sources])
+    with pytest.raises(TrainingError, match="standardise=True"):
+        make().pretrain(scaled)
+
+
+# ---------------------------------------------------------------- order of calls, parameters
+
+
+def test_nothing_works_before_pretraining(make, tmp_path):
+    estimator = make()
+    with pytest.raises(NotFittedError, match=r"pretrain\(collection\).*load"):
+        estimator.fit([[1.0]], [[2.0]])
+    with pytest.raises(NotFittedError, match="pretrain"):
+        estimator.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_pretraining_again_forgets_the_samples(pretrained, sources):
+    pretrained.fit([[1.0]], [[2.0]]).pretrain(sources)
+    with pytest.raises(NotFittedError, match="fit"):
+        pretrained.predict([[1.0]])
+    with pytest.raises(NotFittedError, match="fit"):
+        pretrained.divergence()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        *[("alpha", value) for value in (1, -0.1, "0.5")],
+        *[("n_support", value) for value in (0, 2.5, (0, 3), (3, 2), (1, 2, 3), ("a", 3), (1.0, 2.0), None)],
+        *[("n_support_de", value) for value in (0, (5, 2))],
+        *[("episodes", "outliers"), ("n_inliers", 0), ("features", "linear"), ("pooling", "max"), ("clip", "no")],
+        *[("latent_dim", 0), ("width", 0), ("depth", 0), ("n_outputs", 0), ("tasks_per_step", 0), ("n_query", 0)],
+        *[("max_steps", 0), ("learning_rate", 0), ("validate_every", 0), ("patience", 0), ("device", 1)],
+        *[("learn_alpha", "yes"), ("standardise", "yes"), ("progress", "yes"), ("random_state", -1)],
+    ],
+)
+def test_a_parameter_out_of_range_is_named(make, sources, parameter, value):
+    with pytest.raises(ParameterError, match=parameter):
+        make(**{parameter: value}).pretrain(sources)
+
+
+def test_alpha_zero_cannot_be_learned_from(make, sources):
+    with pytest.raises(ParameterError, match=r"alpha is 0.*learn_alpha=False"):
+        make(alpha=0, learn_alpha=True).pretrain(sources)
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_predicting_many_rows_needs_little_memory(make):
+    rng = np.random.default_rng(0)
+    collection = Collection.from_arrays(list(rng.normal(size=(4, 30, 64))))
+    estimator = make(max_steps=2).pretrain(collection).fit(collection[0].X[:5], collection[1].X[:5])
+    X = rng.normal(size=(200_000, 64)).astype(np.float32)
+    estimator.predict(X[:10])
+    tracemalloc.start()
+    try:
+        ratio = estimator.predict(X)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Of the 51 MB given (102 as float64), never more than a few blocks are held a second time.
+    assert peak - ratio.nbytes < 16e6
