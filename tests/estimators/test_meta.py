@@ -113,7 +113,7 @@ def test_unlabelled_outliers_have_a_lower_ratio_than_unlabelled_normals(make):
     def dataset(n_normal, n_outliers):
         centre = rng.uniform(-2, 2, 2)
         normal = rng.normal(centre, 0.5, (n_normal, 2))
-        return np.concatenate([normal, rng.normal(centre + [3, 0], 0.5, (n_outliers, 2))])
+        return np.concatenate([normal, rng.normal(centre + np.array([3, 0]), 0.5, (n_outliers, 2))])
 
     is_outlier = np.arange(60) >= 50
     collection = Collection.from_arrays([dataset(50, 10) for _ in range(20)], outliers=[is_outlier] * 20)

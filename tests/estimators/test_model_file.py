@@ -1,0 +1,269 @@
+"""The model file: what comes back is what went in, and a bad file is refused without running anything in it."""
+
+import builtins
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from fewratio import MetaRatioEstimator
+from fewratio.core import tensorfile
+from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError, ParameterError
+
+X = np.linspace(-2, 2, 9)[:, None]
+
+
+def answers(estimator):
+    estimator.fit(X[:3], X[5:])
+    return np.append(estimator.predict(X), estimator.divergence())
+
+
+def rewrite(path, edit):
+    """Write a model file again after a change of its header and tensors."""
+    with safe_open(path, framework="pt") as file:
+        header = json.loads(file.metadata()["fewratio"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    edit(header, tensors)
+    save_file(tensors, path, {"fewratio": json.dumps(header)})
+
+
+@pytest.fixture
+def path(pretrained, tmp_path):
+    """A good model file, alone in its folder."""
+    pretrained.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+# ---------------------------------------------------------------- round trip
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"n_support": (1, 6), "n_support_de": [2, 3]},
+        {"alpha": np.float32(0.25), "n_support": np.int64(4), "random_state": np.int64(7)},
+        {"alpha": 0, "clip": "weights", "pooling": "attention"},
+        {"learn_alpha": True, "standardise": True, "random_state": np.random.default_rng(0)},
+    ],
+)
+def test_a_loaded_model_gives_the_same_answers(make, sources, tmp_path, changes):
+    saved = make(**changes).pretrain(sources)
+    saved.fit(X, X)
+    saved.save(str(tmp_path / "model"))
+    loaded = MetaRatioEstimator.load(tmp_path / "model")
+    assert not hasattr(loaded, "ratio_")  # the samples are not in the file
+    np.testing.assert_array_equal(answers(loaded), answers(saved))
+    assert loaded.history_ == saved.history_
+    for name, value in saved.get_params().items():
+        if name != "random_state":
+            assert getattr(loaded, name) == (tuple(value) if isinstance(value, list) else value), name
+
+
+def test_names_and_statistics_of_the_features_are_kept(pretrained_on_names, tmp_path):
+    pretrained_on_names.save(tmp_path / "model")
+    loaded = MetaRatioEstimator.load(tmp_path / "model")
+    assert loaded.feature_names_in_.tolist() == ["height", "income"]
+    assert loaded.n_features_in_ == 2
+    assert torch.equal(loaded.model_.scaler.scale, pretrained_on_names.model_.scaler.scale)
+
+
+def test_names_of_samples_do_not_become_those_of_the_model(pretrained, tmp_path):
+    import pandas as pd
+
+    sample = pd.DataFrame({"x": [0.0, 1.0]})
+    pretrained.fit(sample, sample).save(tmp_path / "model")
+    assert not hasattr(MetaRatioEstimator.load(tmp_path / "model"), "feature_names_in_")
+
+
+def test_a_loaded_model_can_be_saved_again(path, tmp_path):
+    loaded = MetaRatioEstimator.load(path)
+    loaded.save(tmp_path / "copy")
+    np.testing.assert_array_equal(answers(MetaRatioEstimator.load(tmp_path / "copy")), answers(loaded))
+
+
+def test_the_header_is_json_that_anyone_can_read(path):
+    with safe_open(path, framework="pt") as file:
+        header = json.loads(file.metadata()["fewratio"])
+    assert header["estimator"] == "MetaRatioEstimator"
+    assert header["parameters"]["width"] == 16
+    assert header["history"]["step"] == [10, 20]
+    assert {"format", "version", "n_features", "feature_names"} <= header.keys()
+
+
+# ---------------------------------------------------------------- bad files
+
+
+def truncated(share):
+    return lambda path: path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+
+
+class Bomb:
+    """Goes off when unpickled."""
+
+    def __reduce__(self):
+        return pytest.fail, ("the file was executed",)
+
+
+def edited(edit):
+    return lambda path: rewrite(path, edit)
+
+
+def without_history(header, tensors):
+    del header["history"]
+
+
+def without_a_tensor(header, tensors):
+    tensors.popitem()
+
+
+def with_a_wider_network(header, tensors):
+    header["parameters"]["width"] = 17
+
+
+def with_an_unknown_parameter(header, tensors):
+    header["parameters"]["magic"] = True
+
+
+def with_alpha_out_of_range(header, tensors):
+    header["parameters"]["alpha"] = 2
+
+
+def without_a_number_of_features(header, tensors):
+    header["n_features"] = "many"
+
+
+def of_another_estimator(header, tensors):
+    header["estimator"] = "SomethingElse"
+
+
+def without_a_format(header, tensors):
+    del header["format"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "found"),
+    [
+        *[(truncated(share), "truncated") for share in (0, 0.001, 0.3, 0.9, 0.9999)],
+        (lambda path: path.write_bytes(path.read_bytes() + b"more"), "truncated, damaged"),
+        (lambda path: path.write_bytes(np.random.default_rng(0).bytes(5000)), "not a safetensors file"),
+        (lambda path: path.write_text("height,width\n1,2\n"), "not a safetensors file"),
+        (lambda path: path.write_bytes(pickle.dumps(Bomb())), "not a safetensors file"),
+        (lambda path: torch.save({"weights": torch.ones(3)}, path), "not a safetensors file"),
+        (lambda path: save_file({"weights": torch.ones(3)}, path), "not one of fewratio's"),
+        (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": "{"}), "header .*damaged"),
+        (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": "[]"}), "format version"),
+        (edited(without_a_format), "format version"),
+        (edited(without_history), "history"),
+        (edited(without_a_tensor), "Missing key"),
+        (edited(with_a_wider_network), "size mismatch"),
+        (edited(with_an_unknown_parameter), "magic"),
+        (edited(with_alpha_out_of_range), "alpha"),
+        (edited(without_a_number_of_features), "many"),
+        (edited(of_another_estimator), "it holds a SomethingElse"),
+    ],
+)
+def test_a_bad_file_is_refused(path, spoil, found):
+    spoil(path)
+    with pytest.raises(ModelFileError, match=f"(?s){found}") as caught:
+        MetaRatioEstimator.load(path)
+    assert str(path) in str(caught.value)
+    assert "Use " in str(caught.value) or "use " in str(caught.value)  # what to do
+    assert not isinstance(caught.value, ModelVersionError)
+
+
+def test_a_file_of_a_newer_version_is_refused(path):
+    rewrite(path, lambda header, tensors: header.update(format=tensorfile.FORMAT_VERSION + 1, parameters="unheard of"))
+    with pytest.raises(ModelVersionError, match=r"format version 2.*Upgrade fewratio"):
+        MetaRatioEstimator.load(path)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    for path in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(DataNotFoundError, match="There is no file") as caught:
+            MetaRatioEstimator.load(path)
+        assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_an_unknown_device_is_not_blamed_on_the_file(path):
+    with pytest.raises(ParameterError, match="device is 'abacus'"):
+        MetaRatioEstimator.load(path, device="abacus")
+
+
+def test_loading_never_unpickles(path, monkeypatch):
+    expected = answers(MetaRatioEstimator.load(path))
+
+    def refuse(*_, **__):
+        pytest.fail("something was unpickled or executed")
+
+    for owner, name in (
+        *[(pickle, name) for name in ("load", "loads", "Unpickler", "_Unpickler")],
+        *[(torch, "load"), (builtins, "eval"), (builtins, "exec")],
+    ):
+        monkeypatch.setattr(owner, name, refuse)
+    loaded = MetaRatioEstimator.load(path)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(answers(loaded), expected)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def test_the_folder_must_be_there(pretrained, tmp_path):
+    with pytest.raises(DataNotFoundError, match=r"missing does not exist.*Create it"):
+        pretrained.save(tmp_path / "missing" / "model")
+    assert not list(tmp_path.iterdir())
+
+
+class FullDisk:
+    """A file that takes the first half of what it is given."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._file.close()
+
+    def write(self, payload):
+        self._file.write(payload[: len(payload) // 2])
+        raise OSError("no space left on device")
+
+
+@pytest.mark.parametrize("error", [OSError("no space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+@pytest.mark.parametrize("existing", [True, False])
+def test_nothing_half_written_is_left_behind(pretrained, tmp_path, monkeypatch, existing, call, error):
+    path = tmp_path / "model"
+    if existing:
+        path.write_bytes(b"the file of yesterday")
+
+    def fail(*_):
+        raise error
+
+    if call == "write":
+        error = OSError()
+        monkeypatch.setattr(tensorfile, "open", lambda *arguments: FullDisk(open(*arguments)), raising=False)
+    else:
+        monkeypatch.setattr(os, call, fail)
+    with pytest.raises(type(error)):
+        pretrained.save(path)
+    monkeypatch.undo()
+    assert [(kept.name, kept.read_bytes()) for kept in Path(tmp_path).iterdir()] == (
+        [("model", b"the file of yesterday")] if existing else []
+    )
+
+
+def test_an_old_file_is_replaced(pretrained, path):
+    path.write_bytes(b"the file of yesterday")
+    pretrained.save(path)
+    np.testing.assert_array_equal(answers(MetaRatioEstimator.load(path)), answers(pretrained))
+    assert [kept.name for kept in path.parent.iterdir()] == ["model"]
