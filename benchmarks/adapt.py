@@ -15,6 +15,7 @@ import torch
 
 from fewratio.core import Pair
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
+from fewratio_bench.records import circumstances
 
 PAPER = 312
 
@@ -52,6 +53,7 @@ def main() -> None:
         "batched / one by one": round(median["batched"] / median["one by one"], 1),
         "batched / paper": round(median["batched"] / PAPER, 1),
         "threads": args.threads,
+        **circumstances(torch.device("cpu")),
     }
     sys.stdout.write(json.dumps(record) + "\n")
 

@@ -10,8 +10,10 @@ import sys
 import time
 
 import numpy as np
+import torch
 
 from fewratio import Collection, MetaRatioEstimator, RuLSIF
+from fewratio_bench.records import circumstances
 
 
 def peak_bytes() -> int:
@@ -47,6 +49,7 @@ def main() -> None:
             "input_gb": round(X.nbytes / 1e9, 2),
             "beyond_input_gb": round((peak_bytes() - before) / 1e9, 3),
             "rows_per_second": round(len(ratio) / (time.perf_counter() - started)),
+            **circumstances(torch.device("cpu")),
         }
         sys.stdout.write(json.dumps(record) + "\n")
 

@@ -27,6 +27,7 @@ from fewratio.data.pools import RowTable, pair_pools
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
 from fewratio.optim import Ensemble, TrainingPlan
 from fewratio.optim.loop import Training
+from fewratio_bench.records import circumstances
 
 N_DATASETS, N_INSTANCES, N_FEATURES, N_SUPPORT, N_QUERY, LATENT = 50, 300, 256, 5, 128, 32
 
@@ -109,8 +110,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--members", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--tasks", type=int, nargs="+", default=[1], help="tasks a step")
-    parser.add_argument("--steps", type=int, default=100, help="steps in a timed round")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=20, help="steps in a timed round")
+    parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--tf32", action="store_true", help="let matrix products use TF32 on the GPU")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -143,8 +144,9 @@ def main() -> None:
             "ms_per_step": round(1e3 * median, 3),
             "model_steps_per_second": round(max(members, 1) / median, 1),
             "times_plain": round(max(members, 1) * plain / median, 2) if plain else None,
-            "device": torch.cuda.get_device_name() if args.device == "cuda" else "cpu, one thread",
             "tf32": args.tf32,
+            "threads": 1,
+            **circumstances(torch.device(args.device)),
         }
         sys.stdout.write(json.dumps(record) + "\n")
 

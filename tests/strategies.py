@@ -84,15 +84,15 @@ def pairs(draw, n_features=2, dtype=torch.float64):
     return Pair(rows[:n_nu], rows[n_nu:])
 
 
-def with_padding(pair, seed, most=3, filler=1e3):
-    """The same pair with up to ``most`` rows of rubbish scattered over each side, and the masks that hide them."""
+def with_padding(pair, seed, most=3):
+    """The same pair with up to ``most`` rows scattered over each side that look real, and the masks that hide them."""
     rng = np.random.default_rng(seed)
     samples, masks = [], []
     for sample in (pair.nu, pair.de):
         n = len(sample) + int(rng.integers(1, most + 1))
         mask = torch.zeros(n, dtype=torch.bool)
         mask[torch.from_numpy(rng.permutation(n)[: len(sample)]).sort().values] = True
-        padded = filler * torch.from_numpy(rng.normal(size=(n, sample.shape[1]))).to(sample.dtype)
+        padded = 2 * torch.from_numpy(rng.normal(size=(n, sample.shape[1]))).to(sample.dtype)
         padded[mask] = sample
         samples.append(padded)
         masks.append(mask)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from tests.strategies import normal, pairs, quick, seeds, with_padding
 
-from fewratio.core.pair import Pair, side_means
+from fewratio.core.pair import Pair
 
 
 @quick
@@ -27,9 +27,9 @@ def test_shares_are_one_over_n_on_the_own_side_and_zero_elsewhere(pair, seed):
 
 @quick
 @given(pair=pairs(), seed=seeds)
-def test_side_means_are_the_means_of_each_side(pair, seed):
+def test_products_with_the_shares_are_the_means_of_each_side(pair, seed):
     values = normal(seed, len(pair.rows))
-    nu, de = side_means(values, pair.shares)
+    nu, de = pair.shares @ values
     n_nu = len(pair.nu)
     np.testing.assert_allclose([nu, de], [values[:n_nu].numpy().mean(), values[n_nu:].numpy().mean()], atol=1e-14)
 

@@ -17,6 +17,7 @@ SMALL = dict(
     tasks_per_step=4,
     n_query=20,
     max_steps=20,
+    learning_rate=0.02,
     validate_every=10,
     random_state=0,
 )

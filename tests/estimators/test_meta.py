@@ -140,11 +140,11 @@ def test_standardisation_makes_units_irrelevant(make, tables):
         features = table.drop(columns="site")
         return estimator.fit(features[:8], features[40:52]).predict(features[100:150])
 
-    # Rounding in float32 (1e-7), once for each unit, grows by a few orders in twenty steps of training.
+    # Rounding in float32 (1e-7), once for each unit, may grow by a few orders in twenty steps of training.
     np.testing.assert_allclose(
-        answers(in_other_units(tables), standardise=True), answers(tables, standardise=True), atol=1e-3
+        answers(in_other_units(tables), standardise=True), answers(tables, standardise=True), atol=1e-4
     )
-    assert np.abs(answers(in_other_units(tables)) - answers(tables)).max() > 1e-2
+    assert np.abs(answers(in_other_units(tables)) - answers(tables)).max() > 0.1
 
 
 def test_the_statistics_are_those_of_the_sources(make, named_sources):

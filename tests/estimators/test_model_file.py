@@ -1,12 +1,13 @@
 """The model file: what comes back is what went in, and a bad file is refused without running anything in it."""
 
 import builtins
+import io
 import json
 import os
 import pickle
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors import safe_open
@@ -75,8 +76,6 @@ def test_names_and_statistics_of_the_features_are_kept(pretrained_on_names, tmp_
 
 
 def test_names_of_samples_do_not_become_those_of_the_model(pretrained, tmp_path):
-    import pandas as pd
-
     sample = pd.DataFrame({"x": [0.0, 1.0]})
     pretrained.fit(sample, sample).save(tmp_path / "model")
     assert not hasattr(MetaRatioEstimator.load(tmp_path / "model"), "feature_names_in_")
@@ -221,45 +220,33 @@ def test_the_folder_must_be_there(pretrained, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-class FullDisk:
-    """A file that takes the first half of what it is given."""
-
-    def __init__(self, file):
-        self._file = file
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self._file.close()
+class FullDisk(io.FileIO):
+    """Takes the first half of what it is given."""
 
     def write(self, payload):
-        self._file.write(payload[: len(payload) // 2])
+        super().write(payload[: len(payload) // 2])
         raise OSError("no space left on device")
 
 
-@pytest.mark.parametrize("error", [OSError("no space left on device"), KeyboardInterrupt()])
-@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
 @pytest.mark.parametrize("existing", [True, False])
-def test_nothing_half_written_is_left_behind(pretrained, tmp_path, monkeypatch, existing, call, error):
-    path = tmp_path / "model"
-    if existing:
-        path.write_bytes(b"the file of yesterday")
-
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [
+        (tensorfile, "open", OSError),
+        *[(os, name, error) for name in ("fsync", "replace") for error in (OSError, KeyboardInterrupt)],
+    ],
+)
+def test_nothing_half_written_is_left_behind(pretrained, tmp_path, monkeypatch, existing, owner, name, error):
     def fail(*_):
         raise error
 
-    if call == "write":
-        error = OSError()
-        monkeypatch.setattr(tensorfile, "open", lambda *arguments: FullDisk(open(*arguments)), raising=False)
-    else:
-        monkeypatch.setattr(os, call, fail)
-    with pytest.raises(type(error)):
-        pretrained.save(path)
-    monkeypatch.undo()
-    assert [(kept.name, kept.read_bytes()) for kept in Path(tmp_path).iterdir()] == (
-        [("model", b"the file of yesterday")] if existing else []
-    )
+    if existing:
+        (tmp_path / "model").write_bytes(b"the file of yesterday")
+    monkeypatch.setattr(owner, name, FullDisk if name == "open" else fail, raising=False)
+    with pytest.raises(error):
+        pretrained.save(tmp_path / "model")
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert kept == ({"model": b"the file of yesterday"} if existing else {})
 
 
 def test_an_old_file_is_replaced(pretrained, path):

@@ -43,18 +43,18 @@ def test_supports_have_the_sizes_asked_for(make, sources, monkeypatch, changes, 
     class Watched(pretraining.EpisodeSampler):
         def __call__(self, step):
             episode = super().__call__(step)
-            drawn.append((episode.support.shares > 0).sum(-1))  # rows a side that are no padding
+            drawn.append((episode.support.shares > 0).sum(-1).reshape(-1, 2))  # rows a side that are no padding
             return episode
 
     monkeypatch.setattr(pretraining, "EpisodeSampler", Watched)
     outliers = [np.arange(50) < 5] * len(sources)
     labelled = Collection.from_arrays([dataset.X for dataset in sources], outliers=outliers)
     make(**changes).pretrain(labelled)
-    counts = torch.cat(drawn, dim=1)  # (member, task, side)
+    counts = torch.cat(drawn)
     for side, (low, high) in enumerate((nu, de)):
         most = min(high, 50 - 45 // 2)  # half of the 45 normals are known, the others unlabelled
-        assert counts[..., side].min() == min(low, most)
-        assert counts[..., side].max() == most
+        assert counts[:, side].min() == min(low, most)
+        assert counts[:, side].max() == most
 
 
 def test_the_seed_decides(make, sources):
@@ -169,10 +169,10 @@ def test_training_together_is_training_alone(make):
     for seed, (together, sources) in enumerate(zip(estimators, families, strict=True)):
         alone = make(random_state=seed, standardise=True).pretrain(sources)
         answers.append(together.fit(X[:3], X[4:]).predict(X))
-        # Batched products add in another order (1e-7), which twenty steps of Adam amplify by a few orders.
+        # Batched products add in another order (1e-7), which twenty steps of Adam may amplify by a few orders.
         np.testing.assert_allclose(answers[-1], alone.fit(X[:3], X[4:]).predict(X), atol=1e-4)
         np.testing.assert_allclose(together.history_.validation, alone.history_.validation, atol=1e-4)
-    assert np.ptp(answers, axis=0).max() > 1e-2
+    assert np.ptp(answers, axis=0).max() > 0.1
 
 
 @pytest.mark.parametrize("changes", [{"width": 8}, {"alpha": 0.1}, {"max_steps": 30}, {"n_support": 4}])
@@ -214,6 +214,7 @@ def test_an_interrupted_training_resumes_bit_for_bit(make, sources, tmp_path, in
     checkpoint = tmp_path / "checkpoint"
     settings = dict(max_steps=35, n_support=(1, 5), standardise=True)
     whole = make(**settings).pretrain(sources)
+    assert whole.history_.best_step > step + 1  # so that what comes after the interruption matters
 
     interrupt_at(step)
     stopped = make(**settings).pretrain(sources, checkpoint=checkpoint)
@@ -266,7 +267,7 @@ def test_a_foreign_checkpoint_is_refused_and_left_alone(make, sources, tmp_path,
     make().pretrain(sources, checkpoint=checkpoint)
     before = checkpoint.read_bytes()
     estimator, collection = foreign(make, sources)
-    with pytest.raises(ModelFileError, match="other data or settings.*Give another file name, or delete it"):
+    with pytest.raises(ModelFileError, match=r"other data or settings.*Give another file name, or delete it"):
         estimator.pretrain(collection, checkpoint=checkpoint)
     assert checkpoint.read_bytes() == before
     assert not hasattr(estimator, "model_")

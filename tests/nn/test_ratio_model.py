@@ -47,9 +47,7 @@ def test_order_and_padding_of_the_support_do_not_matter(name, support, seed):
     model, x = make_model(name), normal(seed, 5, 2)
     ratio = model.adapt(support)(x)
     torch.testing.assert_close(model.adapt(shuffled(support, seed))(x), ratio, **CLOSE)
-    # The kernel loses digits to padding of 1e3 (see its features' test).
-    close = dict(rtol=1e-5, atol=1e-6) if name == "gaussian" else CLOSE
-    torch.testing.assert_close(model.adapt(with_padding(support, seed))(x), ratio, **close)
+    torch.testing.assert_close(model.adapt(with_padding(support, seed))(x), ratio, **CLOSE)
 
 
 @every_model

@@ -36,7 +36,6 @@ def test_row_order_does_not_matter(pooling, pair, seed):
 @given(pair=pairs(), seed=seeds)
 def test_masked_rows_do_not_count(pooling, pair, seed):
     encoder = make_encoder(pooling)
-    # Padding of 1e3 meets a share of zero, so its size leaves no trace.
     torch.testing.assert_close(encoder(with_padding(pair, seed)), encoder(pair), **CLOSE)
 
 

@@ -5,7 +5,6 @@ from typing import Protocol
 
 from torch import Tensor
 
-from fewratio.core.pair import side_means
 from fewratio.core.shapes import Float
 
 
@@ -27,10 +26,10 @@ class RelativeSquaredError:
     alpha: float = 0.5
 
     def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
-        """Give J for each task."""
-        nu, _ = side_means(ratio, shares)
-        nu_square, de_square = side_means(ratio.square(), shares)
-        return 0.5 * self.alpha * nu_square + 0.5 * (1 - self.alpha) * de_square - nu
+        """Give J for each task: the sum over rows of r (q r / 2 - s), s and q the shares in the two expectations."""
+        share_nu, share_de = shares.unbind(-2)
+        mixture = self.alpha * share_nu + (1 - self.alpha) * share_de
+        return (ratio * (0.5 * mixture * ratio - share_nu)).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,6 @@ class UnnormalisedKL:
 
     def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
         """Give the loss for each task."""
-        nu, de = side_means(ratio, shares)
-        log_nu, _ = side_means(ratio.clamp_min(self.floor).log(), shares)
-        return self.alpha * nu + (1 - self.alpha) * de - log_nu
+        share_nu, share_de = shares.unbind(-2)
+        mixture = self.alpha * share_nu + (1 - self.alpha) * share_de
+        return (mixture * ratio - share_nu * ratio.clamp_min(self.floor).log()).sum(-1)

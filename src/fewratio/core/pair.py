@@ -1,7 +1,7 @@
 """The two samples of a ratio, and the episode that a model learns from."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -83,7 +83,8 @@ class Pair:
         return f"Pair(nu={tuple(self.nu.shape)}, de={tuple(self.de.shape)})"
 
 
-class Episode(NamedTuple):
+@dataclass(frozen=True, init=False, eq=False)
+class Episode:
     """A support pair to adapt to and a query pair to be judged on.
 
     Parameters
@@ -92,10 +93,44 @@ class Episode(NamedTuple):
         The instances that the model sees.
     query : Pair
         The instances on which the adapted ratio is evaluated.
+
+    Attributes
+    ----------
+    rows : Tensor of shape (..., n, d)
+        The rows of both pairs joined, the support's first: a network takes them in one go.
     """
 
     support: Pair
     query: Pair
+    rows: Float[Tensor, "... n d"]
+
+    def __init__(self, support: Pair, query: Pair) -> None:
+        self._set(torch.cat([support.rows, query.rows], dim=-2), support, query)
+
+    @classmethod
+    def joined(
+        cls,
+        rows: Float[Tensor, "... n d"],
+        support_shares: Float[Tensor, "... 2 s"],
+        query_shares: Float[Tensor, "... 2 q"],
+        n_support_nu: int,
+        n_query_nu: int,
+    ) -> "Episode":
+        """Make an episode of rows that are joined already."""
+        n_support = support_shares.shape[-1]
+        support = Pair.joined(rows[..., :n_support, :], support_shares, n_support_nu)
+        query = Pair.joined(rows[..., n_support:, :], query_shares, n_query_nu)
+        episode = cls.__new__(cls)
+        episode._set(rows, support, query)
+        return episode
+
+    def __iter__(self) -> Iterator[Pair]:
+        """Unpack as ``support, query``."""
+        return iter((self.support, self.query))
+
+    def _set(self, rows: Tensor, support: Pair, query: Pair) -> None:
+        for name, value in (("rows", rows), ("support", support), ("query", query)):
+            object.__setattr__(self, name, value)
 
 
 def equal_shares(n_nu: int, n_de: int, like: Tensor) -> Float[Tensor, "2 n"]:
@@ -110,9 +145,3 @@ def masked_shares(real: Bool[Tensor, "... n"], shares: Float[Tensor, "2 n"]) -> 
     """Shares of padded samples, from the shares without padding."""
     kept = real.unsqueeze(-2) * shares
     return kept / kept.sum(-1, keepdim=True)
-
-
-def side_means(values: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> tuple[Tensor, Tensor]:
-    """Mean of joined values over the numerator's rows, and over the denominator's."""
-    nu, de = (shares @ values.unsqueeze(-1)).squeeze(-1).unbind(-1)
-    return nu, de

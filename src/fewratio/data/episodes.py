@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fewratio.core.draws import fold, uniform
-from fewratio.core.pair import Episode, Pair, equal_shares, masked_shares
+from fewratio.core.pair import Episode, equal_shares, masked_shares
 from fewratio.core.shapes import Float, Int
 from fewratio.data.pools import Pools
 from fewratio.errors import CollectionError
@@ -99,7 +99,8 @@ class EpisodeSampler:
     def __call__(self, step: Int[Tensor, ""]) -> Episode:
         """Draw the episodes of a step."""
         numbers, length, size = self._drawn(step)
-        joined = numbers.flatten(2)  # (member, task, row of the joined query)
+        query = numbers.flatten(2)  # (member, task, row of the joined query)
+        joined = torch.cat([query[..., self._support_rows], query], dim=-1)
         rows = self._rows.index_select(0, joined.flatten()).unflatten(0, joined.shape)
         query_shares, support_shares = self._query_shares, self._support_shares
         if self._padded:
@@ -108,8 +109,7 @@ class EpisodeSampler:
         if self._padded or self._ranged:
             real = torch.arange(self._n_query, device=rows.device) < torch.minimum(size, length).unsqueeze(-1)
             support_shares = masked_shares(real.flatten(-2)[..., self._support_rows], support_shares)
-        support = Pair.joined(rows[..., self._support_rows, :], support_shares, self._n_support_nu)
-        return Episode(support, Pair.joined(rows, query_shares, self._n_query))
+        return Episode.joined(rows, support_shares, query_shares, self._n_support_nu, self._n_query)
 
     def _drawn(self, step: Tensor) -> tuple[Tensor, ...]:
         """Row numbers, pool lengths and support sizes of a step, with axes (member, task, side, ...)."""
@@ -199,18 +199,19 @@ class EvaluationEpisodes:
                 "Give all of them equally many validation datasets of equal sizes, or train them one by one."
             )
         self.tasks = np.array([tasks for tasks, _ in members])
-        # Four columns of row numbers: support nu, support de, query nu, query de.
-        self._columns = [
-            _pad([[cut[column] for cut in cuts] for _, cuts in members], rows.device) for column in range(4)
-        ]
+        # Four blocks of row numbers: support nu, support de, query nu, query de.
+        blocks = [_pad([[cut[block] for cut in cuts] for _, cuts in members]) for block in range(4)]
+        self._numbers = torch.cat([numbers for numbers, _ in blocks], dim=-1).to(rows.device)
+        support_nu, support_de, query_nu, query_de = (real for _, real in blocks)
+        self._shares = _shares(support_nu, support_de, rows), _shares(query_nu, query_de, rows)
+        self._n_nu = support_nu.shape[-1], query_nu.shape[-1]
 
     def batches(self) -> Iterator[Episode]:
         """Give the episodes, a batch of tasks at a time; leading axes (member, task)."""
         for first in range(0, self.tasks.shape[1], self._tasks_per_batch):
             part = slice(first, first + self._tasks_per_batch)
-            rows = [self._rows[numbers[:, part]] for numbers, _ in self._columns]
-            masks = [None if mask is None else mask[:, part] for _, mask in self._columns]
-            yield Episode(Pair(*rows[:2], *masks[:2]), Pair(*rows[2:], *masks[2:]))
+            support, query = (shares if shares.dim() == 2 else shares[:, part] for shares in self._shares)
+            yield Episode.joined(self._rows[self._numbers[:, part]], support, query, *self._n_nu)
 
 
 class _Cut(NamedTuple):
@@ -277,15 +278,20 @@ def _cut(
     return _Cut(nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[n_de:][:n_query])
 
 
-def _pad(members: list[list[np.ndarray]], device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """Stack row numbers of uneven lengths, with a mask where any were padded."""
+def _pad(members: list[list[np.ndarray]]) -> tuple[Tensor, Tensor]:
+    """Stack row numbers of uneven lengths, and say which are real."""
     lengths = np.array([[len(numbers) for numbers in tasks] for tasks in members])
     padded = np.zeros((*lengths.shape, lengths.max()), dtype=np.int64)
     for member, tasks in enumerate(members):
         for task, numbers in enumerate(tasks):
             padded[member, task, : len(numbers)] = numbers
-    real = np.arange(lengths.max()) < lengths[..., None]
-    return torch.from_numpy(padded).to(device), None if real.all() else torch.from_numpy(real).to(device)
+    return torch.from_numpy(padded), torch.from_numpy(np.arange(lengths.max()) < lengths[..., None])
+
+
+def _shares(real_nu: Tensor, real_de: Tensor, like: Tensor) -> Tensor:
+    shares = equal_shares(real_nu.shape[-1], real_de.shape[-1], like)
+    real = torch.cat([real_nu, real_de], dim=-1).to(like.device)
+    return shares if real.all() else masked_shares(real, shares)
 
 
 def _flatten_pools(pools: Sequence[Pools], seeds: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

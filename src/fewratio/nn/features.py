@@ -59,7 +59,7 @@ class MLPFeatures(nn.Module):
         if self.from_z is not None:
             h = h.add_(self.from_z(z).unsqueeze(-2))
         for layer in self.rest:
-            h = layer(h.relu_())
+            h = (h.relu_() @ layer.weight.mT).add_(layer.bias)
         return softplus(h)
 
 

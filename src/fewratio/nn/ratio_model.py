@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from fewratio.core.pair import Episode, Pair
@@ -70,7 +69,8 @@ class RatioModel(nn.Module):
         AdaptedRatio
             The ratio, ready to be evaluated anywhere.
         """
-        support, z = self._encode(support)
+        support = Pair.joined(self.scaler(support.rows), support.shares, support.n_nu)
+        z = self.encoder(support)
         return self._solve(support, z, self.features(support.rows, support, z))
 
     def forward(self, episode: Episode) -> Float[Tensor, "... n"]:
@@ -78,15 +78,12 @@ class RatioModel(nn.Module):
 
         The same as ``adapt(support)(query.rows)``, with the features of both computed in one go.
         """
-        support, z = self._encode(episode.support)
-        rows = torch.cat([support.rows, self.scaler(episode.query.rows)], dim=-2)
-        n_support = support.rows.shape[-2]
+        rows = self.scaler(episode.rows)
+        n_support = episode.support.rows.shape[-2]
+        support = Pair.joined(rows[..., :n_support, :], episode.support.shares, episode.support.n_nu)
+        z = self.encoder(support)
         phi_support, phi_query = self.features(rows, support, z).split([n_support, rows.shape[-2] - n_support], dim=-2)
         return self._solve(support, z, phi_support).combine(phi_query)
-
-    def _encode(self, support: Pair) -> tuple[Pair, Tensor | None]:
-        support = Pair.joined(self.scaler(support.rows), support.shares, support.n_nu)
-        return support, self.encoder(support)
 
     def _solve(self, support: Pair, z: Tensor | None, phi: Tensor) -> "AdaptedRatio":
         weights = self.head(phi, support.shares)

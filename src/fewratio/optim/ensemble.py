@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from fewratio.core.pair import Episode, Pair
+from fewratio.core.pair import Episode
 from fewratio.core.shapes import Float
 
 
@@ -74,13 +74,14 @@ class Ensemble:
 
     def _evaluate(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
 
-        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *tensors: Tensor) -> Tensor:
-            pairs = zip(tensors[::2], tensors[1::2], episode, strict=True)
-            mine = Episode(*(Pair.joined(rows, shares, pair.n_nu) for rows, shares, pair in pairs))
+        def one(
+            parameters: dict[str, Tensor], buffers: dict[str, Tensor], rows: Tensor, support: Tensor, query: Tensor
+        ) -> Tensor:
+            mine = Episode.joined(rows, support, query, episode.support.n_nu, episode.query.n_nu)
             ratio: Tensor = functional_call(self._skeleton, (parameters, buffers), (mine,))
             return ratio
 
-        tensors = [tensor for pair in episode for tensor in (pair.rows, pair.shares)]
+        tensors = (episode.rows, episode.support.shares, episode.query.shares)
         # Shares without leading axes are every member's.
         mapped = [0 if tensor.dim() > 2 else None for tensor in tensors]
         return vmap(one, in_dims=(0, 0, *mapped))(parameters, self._buffers, *tensors)

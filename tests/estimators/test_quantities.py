@@ -1,0 +1,45 @@
+"""Quantities of ratio values: each mean over its own sample, and the true ratio from scipy's densities."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from fewratio import gaussian_relative_ratio, relative_pearson_divergence, relative_squared_error
+from fewratio.errors import InputError, ParameterError
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_each_mean_is_over_its_own_sample(alpha):
+    nu, de = [0.5, 1.5, 2.0], [0.25, 0.75, 1.0, 0.0, 0.5]
+    squares = alpha * np.mean(np.square(nu)) + (1 - alpha) * np.mean(np.square(de))
+    assert relative_squared_error(nu, de, alpha) == pytest.approx(squares / 2 - np.mean(nu))
+    assert relative_pearson_divergence(nu, de, alpha) == pytest.approx(np.mean(nu) - squares / 2 - 0.5)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_the_true_ratio_is_that_of_the_densities(alpha):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    laws = dict(nu_mean=[0.0, 1.0], nu_std=[1.0, 0.5], de_mean=[0.5, 0.0], de_std=2.0)
+    nu = norm.pdf(X, laws["nu_mean"], laws["nu_std"]).prod(1)
+    de = norm.pdf(X, laws["de_mean"], laws["de_std"]).prod(1)
+    np.testing.assert_allclose(gaussian_relative_ratio(X, **laws, alpha=alpha), nu / (alpha * nu + (1 - alpha) * de))
+
+
+def test_densities_that_underflow_do_no_harm():
+    far = [[-60.0], [60.0]]
+    np.testing.assert_allclose(gaussian_relative_ratio(far, 0, 1, 10, 1, alpha=0.5), [2, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1, 2])
+@pytest.mark.parametrize("quantity", [relative_squared_error, relative_pearson_divergence])
+def test_alpha_out_of_range_is_named(quantity, alpha):
+    with pytest.raises(ParameterError, match=f"alpha is {alpha}"):
+        quantity([1.0], [1.0], alpha)
+
+
+@pytest.mark.parametrize("bad", [[], [[1.0]], 1.0])
+def test_a_bad_argument_is_named(bad):
+    with pytest.raises(InputError, match="ratio_nu has shape"):
+        relative_squared_error(bad, [1.0])
+    with pytest.raises(InputError, match="ratio_de has shape"):
+        relative_pearson_divergence([1.0], bad)

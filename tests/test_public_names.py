@@ -1,0 +1,47 @@
+"""The public names are a promise: adding one is a decision, taking one away breaks somebody's code."""
+
+import inspect
+
+import pytest
+
+import fewratio
+
+PUBLIC = [
+    "ULSIF",
+    "Collection",
+    "Dataset",
+    "Episode",
+    "FewRatioError",
+    "MetaRatioEstimator",
+    "Pair",
+    "RuLSIF",
+    "check_ratio_estimator",
+    "gaussian_relative_ratio",
+    "relative_pearson_divergence",
+    "relative_squared_error",
+]
+
+
+def test_the_public_names_are_these():
+    assert fewratio.__all__ == PUBLIC
+    assert sorted(dir(fewratio)) == sorted([*PUBLIC, "__version__"])
+
+
+def test_they_are_sorted():
+    # Capitals, classes, functions; each by the alphabet. It is the order that ruff keeps.
+    assert sorted(PUBLIC, key=lambda name: (not name.isupper(), name.islower(), name)) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_is_there_and_documented(name):
+    thing = getattr(fewratio, name)
+    assert thing.__name__ == name
+    documentation = inspect.cleandoc(thing.__doc__ or "")
+    # A dataclass without a docstring gets its signature as one.
+    assert documentation
+    assert not documentation.startswith(f"{name}(")
+
+
+def test_another_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'RULSIF'"):
+        _ = fewratio.RULSIF
