@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from tests.strategies import normal, pairs, quick, seeds, with_padding
 
-from fewratio.core.pair import Pair
+from fewratio.core.pair import Episode, Pair
 
 
 @quick
@@ -62,3 +62,14 @@ def test_pairs_are_frozen():
     pair = Pair(torch.zeros(1, 2), torch.zeros(1, 2))
     with pytest.raises(dataclasses.FrozenInstanceError):
         pair.n_nu = 2
+
+
+def test_episodes_keep_their_rows_joined():
+    support, query = (Pair(normal(seed, 3, 2, 1), normal(seed + 1, 3, seed + 1, 1)) for seed in (0, 2))
+    episode = Episode(support, query)
+    assert list(episode) == [support, query]
+    torch.testing.assert_close(episode.rows, torch.cat([support.nu, support.de, query.nu, query.de], dim=1))
+    again = Episode.joined(episode.rows, support.shares, query.shares, support.n_nu, query.n_nu)
+    for mine, other in zip(again, episode, strict=True):
+        for side in ("nu", "de", "shares"):
+            assert torch.equal(getattr(mine, side), getattr(other, side))

@@ -8,7 +8,14 @@ import polars as pl
 import pytest
 import torch
 
-from fewratio import Collection, MetaRatioEstimator, RuLSIF, gaussian_relative_ratio, relative_pearson_divergence
+from fewratio import (
+    Collection,
+    MetaRatioEstimator,
+    Pair,
+    RuLSIF,
+    gaussian_relative_ratio,
+    relative_pearson_divergence,
+)
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import InputError, ParameterError, TrainingError
 from fewratio.estimators import NotFittedError
@@ -87,6 +94,25 @@ def test_the_divergence_is_that_of_the_ratios(make, sources, alpha):
     estimator = make(alpha=alpha).pretrain(sources).fit(X_nu, X_de)
     ratios = [estimator.predict(X) for X in (X_nu, X_de)]
     assert estimator.divergence() == pytest.approx(relative_pearson_divergence(*ratios, alpha), abs=1e-5)
+
+
+@pytest.mark.parametrize("clip", ["ratio", "weights"])
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5])
+def test_fitting_is_the_closed_form_on_the_learned_features(make, sources, alpha, clip):
+    X_nu, X_de, X = sources[0].X[:7], sources[1].X[:12], sources[2].X
+    estimator = make(alpha=alpha, clip=clip).pretrain(sources).fit(X_nu, X_de)
+    model = estimator.model_
+    pair = Pair(*(torch.tensor(sample, dtype=torch.float32) for sample in (X_nu, X_de)))
+    with torch.no_grad():
+        z, reg = model.encoder(pair), model.head.log_reg.exp().item()
+        phi_nu, phi_de, phi = (
+            model.features(torch.tensor(rows, dtype=torch.float32), pair, z).double().numpy()
+            for rows in (X_nu, X_de, X)
+        )
+    H = alpha * phi_nu.T @ phi_nu / len(X_nu) + (1 - alpha) * phi_de.T @ phi_de / len(X_de)
+    w = np.linalg.solve(H + reg * np.eye(len(H)), phi_nu.mean(0))
+    expected = phi @ w.clip(0) if clip == "weights" else (phi @ w).clip(0)
+    np.testing.assert_allclose(estimator.predict(X), expected, atol=1e-4)  # features and weights in float32
 
 
 def test_alpha_can_be_learned(make, sources):
@@ -298,7 +324,7 @@ def test_pretraining_again_forgets_the_samples(pretrained, sources):
         *[("episodes", "outliers"), ("n_inliers", 0), ("features", "linear"), ("pooling", "max"), ("clip", "no")],
         *[("latent_dim", 0), ("width", 0), ("depth", 0), ("n_outputs", 0), ("tasks_per_step", 0), ("n_query", 0)],
         *[("max_steps", 0), ("learning_rate", 0), ("validate_every", 0), ("patience", 0), ("device", 1)],
-        *[("learn_alpha", "yes"), ("standardise", "yes"), ("progress", "yes"), ("random_state", -1)],
+        *[("averaging", 1), ("learn_alpha", "yes"), ("standardise", "yes"), ("progress", "yes"), ("random_state", -1)],
     ],
 )
 def test_a_parameter_out_of_range_is_named(make, sources, parameter, value):

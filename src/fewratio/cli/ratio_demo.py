@@ -165,7 +165,7 @@ def _draw_pair(panel: "Axes", pair: UnseenPair, methods: dict[str, RatioEstimato
     panel.set_title(
         f"N({nu_mean:.1f}, {nu_std:.1f}²) over N({de_mean:.1f}, {de_std:.1f}²)", loc="left", fontsize=10, color=MUTED
     )
-    panel.set_ylim(-0.4, 2.15)
+    panel.set_ylim(-0.4, 2.5)
     panel.set_yticks([0, 0.5, 1, 1.5, 2])
     panel.grid(axis="y", color=GRID, lw=0.8)
     panel.set_axisbelow(True)
