@@ -11,7 +11,19 @@ if TYPE_CHECKING:
     from fewratio.core.pair import Episode, Pair
     from fewratio.data.collection import Collection
     from fewratio.data.dataset import Dataset
-    from fewratio.errors import FewRatioError
+    from fewratio.errors import (
+        CollectionError,
+        DataFileError,
+        DataNotFoundError,
+        FewRatioError,
+        InputError,
+        MissingColumnError,
+        ModelFileError,
+        ModelVersionError,
+        ParameterError,
+        TrainingError,
+    )
+    from fewratio.estimators.base import NotFittedError
     from fewratio.estimators.least_squares import ULSIF, RuLSIF
     from fewratio.estimators.meta import MetaRatioEstimator
     from fewratio.estimators.quantities import (
@@ -25,12 +37,22 @@ __version__ = "0.1.0"
 _HOME = {
     "ULSIF": "fewratio.estimators.least_squares",
     "Collection": "fewratio.data.collection",
+    "CollectionError": "fewratio.errors",
+    "DataFileError": "fewratio.errors",
+    "DataNotFoundError": "fewratio.errors",
     "Dataset": "fewratio.data.dataset",
     "Episode": "fewratio.core.pair",
     "FewRatioError": "fewratio.errors",
+    "InputError": "fewratio.errors",
     "MetaRatioEstimator": "fewratio.estimators.meta",
+    "MissingColumnError": "fewratio.errors",
+    "ModelFileError": "fewratio.errors",
+    "ModelVersionError": "fewratio.errors",
+    "NotFittedError": "fewratio.estimators.base",
     "Pair": "fewratio.core.pair",
+    "ParameterError": "fewratio.errors",
     "RuLSIF": "fewratio.estimators.least_squares",
+    "TrainingError": "fewratio.errors",
     "check_ratio_estimator": "fewratio.checks",
     "gaussian_relative_ratio": "fewratio.estimators.quantities",
     "relative_pearson_divergence": "fewratio.estimators.quantities",
@@ -40,12 +62,22 @@ _HOME = {
 __all__ = [
     "ULSIF",
     "Collection",
+    "CollectionError",
+    "DataFileError",
+    "DataNotFoundError",
     "Dataset",
     "Episode",
     "FewRatioError",
+    "InputError",
     "MetaRatioEstimator",
+    "MissingColumnError",
+    "ModelFileError",
+    "ModelVersionError",
+    "NotFittedError",
     "Pair",
+    "ParameterError",
     "RuLSIF",
+    "TrainingError",
     "check_ratio_estimator",
     "gaussian_relative_ratio",
     "relative_pearson_divergence",

@@ -25,7 +25,7 @@ from fewratio.errors import (
 )
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
-BACKENDS = ("polars", "pyarrow", "pandas")
+BACKENDS = ("pyarrow", "polars", "pandas")
 
 
 @pytest.fixture
@@ -458,7 +458,7 @@ def test_the_first_installed_package_reads_the_files(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "narwhals.stable.v2.read_csv", lambda path, backend, **_: asked.append(backend) or pl.DataFrame()
     )
-    for hidden in ("polars", "pyarrow", None):
+    for hidden in ("pyarrow", "polars", None):
         with pytest.raises(InputError):
             Collection.from_folder(tmp_path)
         if hidden:

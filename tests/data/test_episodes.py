@@ -126,6 +126,13 @@ def test_every_row_is_drawn_equally_often(size):
         assert 1e-3 < stats.chi2(size - 1).sf(statistic) < 1 - 1e-3
 
 
+def test_one_draw_from_a_large_pool_reaches_all_of_it():
+    # Neighbours in a file are often alike. A window of unshuffled rows would meet two quarters at most.
+    sampler = make_sampler([make_pools([4 * WINDOW])], n_query=128)
+    for _, _, *queries in draw(sampler, range(10)):
+        assert all({*query // WINDOW} == {0, 1, 2, 3} for query in queries)
+
+
 def test_both_sides_are_drawn_apart():
     sampler = make_sampler([make_pools([50, 50, 50])], n_query=10)
     indices = np.array([[query[0] // 50 for query in episode[2:]] for episode in draw(sampler, range(900))])

@@ -35,6 +35,7 @@ def trained():
         n_query=50,
         max_steps=300,
         learning_rate=5e-3,
+        averaging=0.9,
         random_state=0,
     )
     return estimator.pretrain(sources)
@@ -66,10 +67,10 @@ def mean_squared_error(estimator, n_nu, n_de):
     return np.mean(errors)
 
 
-def test_it_learns_more_than_a_constant_and_than_the_samples_alone_tell(trained):
-    learned, constant = mean_squared_error(trained, 10, 10), mean_squared_error(Constant(), 10, 10)
-    assert learned < 0.4 * constant
-    assert learned < mean_squared_error(RuLSIF(), 10, 10)
+def test_it_knows_more_than_a_constant_and_than_the_samples_alone_tell(trained):
+    learned = mean_squared_error(trained, 5, 5)
+    assert learned < 0.5 * mean_squared_error(Constant(), 5, 5)
+    assert learned < 0.7 * mean_squared_error(RuLSIF(), 5, 5)
 
 
 def test_one_model_serves_a_range_of_sizes(trained):
@@ -171,6 +172,18 @@ def test_standardisation_makes_units_irrelevant(make, tables):
         answers(in_other_units(tables), standardise=True), answers(tables, standardise=True), atol=1e-4
     )
     assert np.abs(answers(in_other_units(tables)) - answers(tables)).max() > 0.1
+
+
+def test_standardisation_keeps_the_digits_of_columns_far_from_zero(make, sources):
+    """Time stamps in seconds, all within a few minutes: float32 alone would see them in steps of 128."""
+
+    def answers(offset):
+        moved = [dataset.X * 100 + offset for dataset in sources]
+        estimator = make(standardise=True).pretrain(Collection.from_arrays(moved))
+        return estimator.fit(moved[0][:5], moved[1][:7]).predict(moved[2][:20])
+
+    # float64 holds 1.5e9 to about 2e-7, that is 2e-9 of the spread; the rest is float32 rounding in training.
+    np.testing.assert_allclose(answers(1.5e9), answers(0.0), atol=1e-4)
 
 
 def test_the_statistics_are_those_of_the_sources(make, named_sources):
@@ -305,6 +318,18 @@ def test_nothing_works_before_pretraining(make, tmp_path):
     with pytest.raises(NotFittedError, match="pretrain"):
         estimator.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+def test_parameters_set_after_pretraining_are_for_the_next_one(pretrained, sources, tmp_path):
+    samples = sources[0].X[:5], sources[1].X[:7]
+    pretrained.fit(*samples)
+    before = pretrained.predict(sources[2].X), pretrained.divergence()
+    pretrained.set_params(alpha=0.1, width=8, standardise=True)
+    pretrained.save(tmp_path / "model.safetensors")
+    for estimator in (pretrained, MetaRatioEstimator.load(tmp_path / "model.safetensors")):
+        estimator.fit(*samples)
+        np.testing.assert_array_equal(estimator.predict(sources[2].X), before[0])
+        assert estimator.divergence() == before[1]
 
 
 def test_pretraining_again_forgets_the_samples(pretrained, sources):

@@ -282,6 +282,11 @@ def test_a_model_is_no_checkpoint_and_a_checkpoint_no_model(pretrained, make, so
         MetaRatioEstimator.load(tmp_path / "checkpoint")
 
 
+def test_a_checkpoint_needs_a_seed(make, sources, tmp_path):
+    with pytest.raises(ParameterError, match="random_state is None"):
+        make(random_state=None).pretrain(sources, checkpoint=tmp_path / "training.safetensors")
+
+
 def test_a_checkpoint_needs_its_folder_before_any_work(make, sources, tmp_path, monkeypatch):
     monkeypatch.setattr(pretraining, "train", lambda *_: pytest.fail("it was trained in vain"))
     with pytest.raises(DataNotFoundError, match="missing does not exist"):

@@ -273,6 +273,8 @@ class MetaRatioEstimator(RatioEstimator):
         # What was adapted to belongs to the model that is now replaced.
         self.__dict__.pop("ratio_", None)
         self.model_, self.history_, self._source_names = model, history, names
+        # Parameters set from now on are for the next pretraining; this model goes on with what made it.
+        self._learned_with = self.get_params(deep=False)
         self._set_features(n_features, names)
 
     def _check_parameters(self) -> None:
@@ -287,7 +289,8 @@ class MetaRatioEstimator(RatioEstimator):
         pair = Pair(self._tensor(X_nu), self._tensor(X_de))
         with torch.no_grad():
             ratio = self.model_.adapt(pair)
-            divergence = relative_pearson_divergence(ratio(pair.rows), pair.shares, float(self.alpha)).item()
+            alpha = float(self._learned_with["alpha"])
+            divergence = relative_pearson_divergence(ratio(pair.rows), pair.shares, alpha).item()
         if not np.isfinite(divergence):
             raise InputError(
                 "The ratio of these samples is not finite: their values are too large for the model's arithmetic. "
@@ -301,10 +304,16 @@ class MetaRatioEstimator(RatioEstimator):
         return result
 
     def _tensor(self, X: NDArray[np.float64]) -> Tensor:
-        return torch.from_numpy(X).to(next(self.model_.parameters()))
+        device = next(self.model_.parameters()).device
+        return torch.from_numpy(X).to(device, _row_dtype(self._learned_with["standardise"]))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ratio_")
+
+    @property
+    def row_dtype(self) -> torch.dtype:
+        """What rows are given to the model as."""
+        return _row_dtype(self.standardise)
 
     def build_model(
         self, n_features: int, generator: torch.Generator | None, scaler: Standardiser | None
@@ -314,3 +323,8 @@ class MetaRatioEstimator(RatioEstimator):
         features = MLPFeatures(n_features, encoder.n_outputs, self.width, self.depth, self.n_outputs, generator)
         head = RidgeHead(float(self.alpha), learn_alpha=self.learn_alpha)
         return RatioModel(encoder, features, head, self.clip, scaler)
+
+
+def _row_dtype(standardise: bool) -> torch.dtype:
+    # A column may need all its digits until its mean is taken off.
+    return torch.float64 if standardise else torch.float32

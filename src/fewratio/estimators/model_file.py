@@ -24,7 +24,7 @@ Estimator = TypeVar("Estimator", bound="MetaRatioEstimator")
 def save(estimator: MetaRatioEstimator, path: str | os.PathLike[str]) -> None:
     """Write settings, weights, features and training record."""
     names = estimator._source_names
-    parameters = estimator.get_params(deep=False)
+    parameters = dict(estimator._learned_with)
     if not isinstance(parameters["random_state"], int | None):
         # A generator has moved on since, and means nothing elsewhere.
         parameters["random_state"] = None
@@ -66,7 +66,8 @@ def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dic
     estimator = cls(**(parameters | {"device": device}))
     estimator._check_parameters()
     n_features = int(header["n_features"])
-    scaler = Standardiser(torch.zeros(n_features), torch.ones(n_features)) if estimator.standardise else None
+    blank = torch.zeros(n_features, dtype=torch.float64)
+    scaler = Standardiser(blank, blank.clone(), torch.float32) if estimator.standardise else None
     model = estimator.build_model(n_features, torch.Generator(), scaler)
     model.load_state_dict(tensors)
     names = header["feature_names"]

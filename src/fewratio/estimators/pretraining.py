@@ -75,6 +75,11 @@ def pretrain_together(
                 "Train them in groups of equal settings."
             )
     _check_collections(collections, validations)
+    if checkpoint is not None and any(estimator.random_state is None for estimator in estimators):
+        raise ParameterError(
+            "random_state is None, but a training can only go on from a checkpoint if its random numbers can be had "
+            "again. Give random_state a number."
+        )
     if checkpoint is not None and not Path(checkpoint).parent.is_dir():
         raise DataNotFoundError(
             f"The folder {Path(checkpoint).parent} does not exist, so no checkpoint can be written there. Create it."
@@ -85,7 +90,7 @@ def pretrain_together(
         for collection, validation, seed in zip(collections, validations, seeds, strict=True)
     ]
     device = resolve_device(first.device)
-    table = RowTable([part for parts in divided for part in parts], device)
+    table = RowTable([part for parts in divided for part in parts], device, first.row_dtype)
     if not torch.isfinite(table.rows).all():
         raise CollectionError(
             "Some source values are beyond float32 (about 3e38), in which models are trained. Rescale those columns."
@@ -225,15 +230,14 @@ def _pools(estimator: MetaRatioEstimator, collection: Collection, table: RowTabl
 def _standardiser(collection: Collection) -> Standardiser:
     """Means and deviations of the columns over all source rows; a constant column is only centred.
 
-    A deviation that float32 cannot tell from rounding, as 0.1 repeated has, is none.
+    A deviation that cannot be told from rounding, as 0.1 repeated has, is none.
     """
     n_rows = collection.sizes.sum()
     mean = sum(dataset.X.sum(0, dtype=np.float64) for dataset in collection) / n_rows
     variance = sum(((dataset.X - mean) ** 2).sum(0) for dataset in collection) / n_rows
     scale = np.sqrt(variance)
-    single = np.finfo(np.float32)
-    scale[scale <= np.maximum(single.eps * np.abs(mean), single.tiny)] = 1.0
-    return Standardiser(*(torch.tensor(part, dtype=torch.float32) for part in (mean, scale)))
+    scale[scale <= np.maximum(1e-12 * np.abs(mean), np.finfo(np.float64).tiny)] = 1.0
+    return Standardiser(torch.from_numpy(mean), torch.from_numpy(scale), torch.float32)
 
 
 def _identity(estimator: MetaRatioEstimator, seeds: Sequence[_Seeds], table: RowTable) -> str:

@@ -91,16 +91,20 @@ class Standardiser(nn.Module):
     ----------
     mean, scale : Tensor of shape (d,)
         What is taken off, and what is divided by after that.
+    dtype : torch.dtype, optional
+        What the result is cast to. With float64 statistics and rows, columns far from zero (a time stamp) keep their
+        digits until their mean is taken off.
     """
 
     mean: Tensor
     scale: Tensor
 
-    def __init__(self, mean: Tensor, scale: Tensor) -> None:
+    def __init__(self, mean: Tensor, scale: Tensor, dtype: torch.dtype | None = None) -> None:
         super().__init__()
+        self.dtype = dtype
         self.register_buffer("mean", mean)
         self.register_buffer("scale", scale)
 
     def forward(self, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d"]:
         """Standardise the rows of ``x``."""
-        return (x - self.mean) / self.scale
+        return ((x - self.mean) / self.scale).to(self.dtype or x.dtype)

@@ -18,11 +18,18 @@ def linear(
 
     ``nn.Linear`` would draw from the global generator even when its values are replaced afterwards.
     """
-    layer = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
+    layer = _Unfilled(n_in, n_out, bias=bias)
     bound = (fan_in or n_in) ** -0.5
     for parameter in layer.parameters():
         uniform_(parameter, bound, generator)
     return layer
+
+
+class _Unfilled(nn.Linear):
+    """A linear layer that leaves it to its maker to fill it."""
+
+    def reset_parameters(self) -> None:
+        """Draw nothing."""
 
 
 def uniform_(parameter: Tensor, bound: float, generator: torch.Generator | None) -> None:

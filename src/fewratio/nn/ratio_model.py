@@ -69,7 +69,7 @@ class RatioModel(nn.Module):
         AdaptedRatio
             The ratio, ready to be evaluated anywhere.
         """
-        support = Pair.joined(self.scaler(support.rows), support.shares, support.n_nu)
+        support = _scaled(support, self.scaler(support.rows))
         z = self.encoder(support)
         return self._solve(support, z, self.features(support.rows, support, z))
 
@@ -80,7 +80,7 @@ class RatioModel(nn.Module):
         """
         rows = self.scaler(episode.rows)
         n_support = episode.support.rows.shape[-2]
-        support = Pair.joined(rows[..., :n_support, :], episode.support.shares, episode.support.n_nu)
+        support = _scaled(episode.support, rows[..., :n_support, :])
         z = self.encoder(support)
         phi_support, phi_query = self.features(rows, support, z).split([n_support, rows.shape[-2] - n_support], dim=-2)
         return self._solve(support, z, phi_support).combine(phi_query)
@@ -121,3 +121,8 @@ class AdaptedRatio:
         """Give the ratios of instances whose features are known."""
         ratio = (phi @ self.weights.unsqueeze(-1)).squeeze(-1)
         return ratio.relu() if self.model.clip == "ratio" else ratio
+
+
+def _scaled(pair: Pair, rows: Tensor) -> Pair:
+    # Scaling may change the dtype of the rows; their shares follow.
+    return Pair.joined(rows, pair.shares.to(rows.dtype), pair.n_nu)
