@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.strategies import quick
 
 from fewratio.core.draws import fold, uniform
+from tests.strategies import quick
 
 keys = st.integers(-(2**63), 2**63 - 1)
 MASK = 2**64 - 1

@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.strategies import alphas, normal, quick, seeds, sizes
 
 from fewratio.core.exact import gaussian_relative_ratio, relative_ratio
+from tests.strategies import alphas, normal, quick, seeds, sizes
 
 # Mild enough, with three columns, that scipy's densities do not underflow.
 means, stds = st.floats(-2, 2), st.floats(0.5, 3)

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
-from tests.strategies import normal, pairs, quick, seeds, sizes, with_padding
 
 from fewratio.core.kernels import gaussian_kernel, median_distance
 from fewratio.core.pair import Pair
+from tests.strategies import normal, pairs, quick, seeds, sizes, with_padding
 
 
 @quick

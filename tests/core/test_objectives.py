@@ -5,11 +5,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import alphas, normal, pairs, quick, seeds, with_padding
 
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.objectives import RelativeSquaredError, UnnormalisedKL
 from fewratio.core.pair import Pair
+from tests.strategies import alphas, normal, pairs, quick, seeds, with_padding
 
 
 def squared_error(nu, de, alpha):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from tests.strategies import normal, pairs, quick, seeds, with_padding
 
 from fewratio.core.pair import Episode, Pair
+from tests.strategies import normal, pairs, quick, seeds, with_padding
 
 
 @quick

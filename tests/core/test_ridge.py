@@ -3,11 +3,12 @@
 import pytest
 import torch
 from hypothesis import given
-from tests.strategies import normal, pairs, problems, quick, regs, seeds, with_padding
 from torch.func import grad, vmap
 
 from fewratio.core.pair import Pair
 from fewratio.core.ridge import ridge_weights
+from fewratio.errors import ParameterError
+from tests.strategies import normal, pairs, problems, quick, regs, seeds, with_padding
 
 FORMS = ("primal", "dual")
 EPS = torch.finfo(torch.float64).eps
@@ -147,3 +148,8 @@ def test_a_second_derivative_is_refused_rather_than_wrong():
     (gradient,) = torch.autograd.grad(w.square().sum(), phi, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         gradient.sum().backward()
+
+
+def test_an_unknown_form_is_refused():
+    with pytest.raises(ParameterError, match="form is 'duall'"):
+        ridge_weights(torch.ones(2, 3), torch.eye(2), 0.5, 1.0, form="duall")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from tests.strategies import countable_collection
 
 from fewratio.data.collection import Collection, Dataset
 from fewratio.data.pools import RowTable, inlier_pools, pair_pools
 from fewratio.errors import CollectionError
+from tests.strategies import countable_collection
 
 
 def rows_of(table, numbers):

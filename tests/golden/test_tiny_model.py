@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tests.strategies import training_parts
 
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Pair
 from fewratio.optim import Ensemble, TrainingPlan, train
+from tests.strategies import training_parts
 
 STORED = Path(__file__).with_name("tiny_model.json")
 

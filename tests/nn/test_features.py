@@ -3,12 +3,12 @@
 import pytest
 import torch
 from hypothesis import given
-from tests.strategies import normal, pairs, quick, seeds, with_padding
 from torch import nn
 
 from fewratio.core.kernels import gaussian_kernel, median_distance
 from fewratio.core.pair import Pair
 from fewratio.nn import GaussianFeatures, MLPFeatures, Standardiser
+from tests.strategies import normal, pairs, quick, seeds, with_padding
 
 NO_SUPPORT = Pair(torch.zeros(1, 3).double(), torch.zeros(1, 3).double())
 

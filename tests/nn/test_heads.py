@@ -4,12 +4,13 @@ import math
 
 import pytest
 import torch
-from tests.strategies import normal
 
 from fewratio.core.pair import Pair
 from fewratio.core.ridge import ridge_weights
+from fewratio.errors import ParameterError
 from fewratio.nn import RidgeHead, SharedHead
 from fewratio.nn.heads import SMALLEST_REG
+from tests.strategies import normal
 
 PHI = normal(0, 3, 5, 4).exp()
 SHARES = Pair(PHI[:, :2], PHI[:, 2:]).shares
@@ -56,3 +57,11 @@ def test_shared_head_starts_at_a_ratio_of_one():
     phi = torch.nn.functional.softplus(torch.zeros(5))
     assert (phi @ SharedHead(5)(phi.expand(1, 5), torch.ones(2, 1))).item() == pytest.approx(1)
     assert phi[0].item() == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"reg": 0.0}, {"alpha": 1.0}, {"alpha": -0.1}, {"alpha": 0.0, "learn_alpha": True}]
+)
+def test_a_parameter_out_of_range_is_named(changes):
+    with pytest.raises(ParameterError, match=f"^{next(iter(changes))} is"):
+        RidgeHead(**changes)

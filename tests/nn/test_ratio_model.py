@@ -3,11 +3,11 @@
 import pytest
 import torch
 from hypothesis import given
-from tests.strategies import MODELS, make_model, normal, pairs, quick, seeds, shuffled, with_padding
 
 from fewratio.core.pair import Episode, Pair
 from fewratio.errors import ParameterError
 from fewratio.nn import GaussianFeatures, MLPFeatures, NoEncoder, RatioModel, RidgeHead, Standardiser
+from tests.strategies import MODELS, make_model, normal, pairs, quick, seeds, shuffled, with_padding
 
 # float64 through some small layers and a solve with reg of 0.1 or 1.
 CLOSE = dict(rtol=1e-8, atol=1e-9)

@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 from hypothesis import given
-from tests.strategies import normal, pairs, quick, seeds, shuffled, with_padding
 
 from fewratio.core.pair import Pair
 from fewratio.errors import ParameterError
 from fewratio.nn import NoEncoder, SetEncoder
 from fewratio.nn.set_encoder import POOLINGS
+from tests.strategies import normal, pairs, quick, seeds, shuffled, with_padding
 
 # Sums of at most seven numbers of order one in float64, in another order.
 CLOSE = dict(rtol=1e-10, atol=1e-12)

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from tests.strategies import MODELS, make_model, normal, training_parts, weights_of
 
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, RidgeHead, Standardiser
 from fewratio.optim import Ensemble, TrainingPlan, train
+from tests.strategies import MODELS, make_model, normal, training_parts, weights_of
 
 PLAN = TrainingPlan(max_steps=6, validate_every=3, learning_rate=1e-2)
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.strategies import training_parts, weights_of
 
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
 from fewratio.optim import Ensemble, TrainingPlan, train
+from tests.strategies import training_parts, weights_of
 
 PLAN = TrainingPlan(max_steps=10, validate_every=4, learning_rate=1e-2)
 

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fewratio.core.shapes import Float
+from fewratio.errors import ParameterError
 
 
 def ridge_weights(
@@ -52,6 +53,8 @@ def ridge_weights(
     p = rows * (_sqrt(alpha) * root_nu + _sqrt(1 - alpha) * root_de).unsqueeze(-1)
     n, n_features = p.shape[-2:]
     form = form or ("dual" if n < n_features else "primal")
+    if form not in ("primal", "dual"):
+        raise ParameterError(f"form is {form!r}; it must be 'primal' or 'dual'. Leave it out to take the smaller one.")
 
     if form == "dual" and (isinstance(alpha, Tensor) or alpha > 0):
         c = (root_nu / _sqrt(alpha)).unsqueeze(-1)

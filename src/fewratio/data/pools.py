@@ -51,7 +51,8 @@ class RowTable:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        unique = {id(dataset): dataset for collection in collections for dataset in collection}
+        # The table keeps the datasets: as long as they live nothing else can have their ids.
+        self._datasets = unique = {id(dataset): dataset for collection in collections for dataset in collection}
         ends = np.cumsum([len(dataset.X) for dataset in unique.values()])
         self._numbers = {
             key: np.arange(end - len(dataset.X), end) for (key, dataset), end in zip(unique.items(), ends, strict=True)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from fewratio.core.ridge import ridge_weights
 from fewratio.core.shapes import Float
+from fewratio.errors import ParameterError
 
 # Below this the solve is dominated by rounding in the features themselves.
 SMALLEST_REG = 1e-6
@@ -29,6 +30,12 @@ class RidgeHead(nn.Module):
 
     def __init__(self, alpha: float = 0.5, reg: float = 1.0, learn_reg: bool = True, learn_alpha: bool = False) -> None:
         super().__init__()
+        if reg <= 0:
+            raise ParameterError(f"reg is {reg}; it must be positive. Choose such a value.")
+        if not (0 < alpha < 1 if learn_alpha else 0 <= alpha < 1):
+            raise ParameterError(
+                f"alpha is {alpha}; it must be less than 1 and at least 0, and positive to be learned. Choose such a value."
+            )
         self.log_reg = nn.Parameter(torch.tensor(math.log(reg)), requires_grad=learn_reg)
         self.alpha = alpha
         self.logit_alpha = nn.Parameter(torch.tensor(math.log(alpha / (1 - alpha)))) if learn_alpha else None
