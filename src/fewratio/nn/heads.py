@@ -34,7 +34,7 @@ class RidgeHead(nn.Module):
             raise ParameterError(f"reg is {reg}; it must be positive. Choose such a value.")
         if not (0 < alpha < 1 if learn_alpha else 0 <= alpha < 1):
             raise ParameterError(
-                f"alpha is {alpha}; it must be less than 1 and at least 0, and positive to be learned. Choose such a value."
+                f"alpha is {alpha}; 0 <= alpha < 1 is needed, and more than 0 to learn it. Choose such a value."
             )
         self.log_reg = nn.Parameter(torch.tensor(math.log(reg)), requires_grad=learn_reg)
         self.alpha = alpha
