@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+_SUBMODULES = ("core", "data", "estimators", "nn", "optim")
+
 _HOME = {
     "ULSIF": "fewratio.estimators.least_squares",
     "Collection": "fewratio.data.collection",
@@ -86,6 +88,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"fewratio.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'fewratio' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

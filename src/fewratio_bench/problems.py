@@ -13,7 +13,7 @@ from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
 
 
 def seed_for(*role: object) -> int:
-    """Derive a seed from what it is for. A method is never part of it: paired tests need equal supports."""
+    """Derive a seed from what it is for. Seeds of splits and supports never name the method: tests are paired."""
     return int.from_bytes(hashlib.sha256(repr(role).encode()).digest()[:8]) >> 1
 
 

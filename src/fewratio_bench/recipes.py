@@ -1,6 +1,5 @@
 """Methods as rows of parts and settings; each knows how to make its models for some splits."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -14,7 +13,7 @@ from fewratio_bench.problems import SyntheticProblem, SyntheticSplit, seed_for
 
 @dataclass(frozen=True)
 class Fitted:
-    """Models of one method at one setting: one a split, with the seed of each and the time that one took."""
+    """Models of one method at one setting: one a split, with the seed of each and the time that learning one took."""
 
     parameters: dict[str, Any]
     models: list[RatioModel]
@@ -42,6 +41,9 @@ class Method(Protocol):
     def published(self) -> str | None:
         """Name in the paper's tables."""
 
+    def parameters(self, problem: SyntheticProblem) -> list[dict[str, Any]]:
+        """Give the settings of the method's grid, as records hold them."""
+
     def fit(self, problem: SyntheticProblem, splits: Sequence[SyntheticSplit], bench: Bench) -> Iterator[Fitted]:
         """Give the models for each setting of the method's grid."""
 
@@ -54,30 +56,31 @@ class Learned:
     published: str | None
     settings: dict[str, Any] = field(default_factory=dict)
 
+    def parameters(self, problem: SyntheticProblem) -> list[dict[str, Any]]:
+        """Give the one setting, defaults written out."""
+        settings: dict[str, Any] = self._estimator(problem).get_params()
+        return [{name: value for name, value in settings.items() if name not in ("random_state", "device", "progress")}]
+
+    def _estimator(self, problem: SyntheticProblem, **circumstances: Any) -> MetaRatioEstimator:
+        return MetaRatioEstimator(problem.alpha, n_support=problem.n_support, **circumstances, **self.settings)
+
     def fit(self, problem: SyntheticProblem, splits: Sequence[SyntheticSplit], bench: Bench) -> Iterator[Fitted]:
         """Train one model a split."""
         seeds = [seed_for(problem.name, problem.data, split.number, self.name) for split in splits]
         estimators = [
-            MetaRatioEstimator(
-                n_support=problem.n_support,
-                random_state=seed,
-                device=bench.device,
-                progress=bench.progress,
-                **self.settings,
-            )
-            for seed in seeds
+            self._estimator(problem, random_state=seed, device=bench.device, progress=bench.progress) for seed in seeds
         ]
         # A run that is cut off goes on from here. Needs safetensors, which a bare machine may lack.
         checkpoint = bench.folder / f".{seed_for(self.name):x}.checkpoint" if find_spec("safetensors") else None
-        started = time.perf_counter()
         sources = [split.source.collection for split in splits]
         validations = [split.validation.collection for split in splits]
         pretrain_together(estimators, sources, validations, checkpoint=checkpoint)
-        seconds = (time.perf_counter() - started) / len(splits)
-        parameters = estimators[0].get_params()
-        for name in ("random_state", "device", "progress"):
-            del parameters[name]
-        yield Fitted(parameters, [estimator.model_ for estimator in estimators], seeds, seconds)
+        histories = [estimator.history_ for estimator in estimators]
+        if any(history.stopped == "interrupted" for history in histories):
+            # The checkpoint stays, and a half-trained model is not measured as if it were done.
+            raise KeyboardInterrupt
+        seconds = histories[0].seconds / len(splits)
+        yield Fitted(self.parameters(problem)[0], [estimator.model_ for estimator in estimators], seeds, seconds)
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
 
@@ -91,12 +94,16 @@ class Kernel:
     clip: str
     regs: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
+    def parameters(self, problem: SyntheticProblem) -> list[dict[str, Any]]:
+        """Give one setting for each value of lambda."""
+        return [{"alpha": problem.alpha, "reg": reg, "clip": self.clip} for reg in self.regs]
+
     def fit(self, problem: SyntheticProblem, splits: Sequence[SyntheticSplit], bench: Bench) -> Iterator[Fitted]:
-        """Give one model for each value of lambda."""
-        for reg in self.regs:
-            head = RidgeHead(problem.alpha, reg, learn_reg=False)
+        """Give one model for each value of lambda; it has nothing to learn beforehand."""
+        for parameters in self.parameters(problem):
+            head = RidgeHead(parameters["alpha"], parameters["reg"], learn_reg=False)
             model = RatioModel(NoEncoder(), GaussianFeatures(), head, self.clip)
-            yield Fitted({"reg": reg, "clip": self.clip}, [model] * len(splits), [0] * len(splits), 0.0)
+            yield Fitted(parameters, [model] * len(splits), [0] * len(splits), 0.0)
 
 
 # The paper does not say how often it looks at the validation data. It has three validation datasets here: where they
@@ -105,7 +112,7 @@ PAPER_RECIPE = {"clip": "weights", "tasks_per_step": 1, "averaging": 0.0, "valid
 
 SYNTHETIC: tuple[Method, ...] = (
     Learned("Ours, the paper's recipe", "Ours", PAPER_RECIPE),
-    Learned("Ours, fewratio's defaults", "Ours"),
+    Learned("Ours, fewratio's defaults", None),
     Kernel("RuLSIF, weights clipped", "RuLSIF", clip="weights"),
-    Kernel("RuLSIF, ratio clipped", "RuLSIF", clip="ratio"),
+    Kernel("RuLSIF, ratio clipped", None, clip="ratio"),
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from fewratio.core.tensorfile import write_atomically
 from fewratio.errors import DataFileError
 
 
@@ -35,7 +36,7 @@ class Record:
     value : float
         The number.
     seconds : float
-        Time of the method, training included; members of an ensemble share it equally.
+        Time of learning (members of an ensemble share it equally) and of evaluating all pairs.
     seed : int
         Seed of the method.
     commit, device : str
@@ -84,13 +85,8 @@ class RecordFile:
     def append(self, records: list[Record]) -> None:
         """Add records, all or none of them: what a run that is cut off has not added, it measures again."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        try:
-            added = "".join(json.dumps(asdict(record)) + "\n" for record in records)
-            temporary.write_text(self._text() + added, encoding="utf-8")
-            os.replace(temporary, self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        added = "".join(json.dumps(asdict(record)) + "\n" for record in records)
+        write_atomically(self.path, (self._text() + added).encode())
 
     def _text(self) -> str:
         return self.path.read_text(encoding="utf-8") if self.path.exists() else ""

@@ -1,8 +1,11 @@
 """Runs an experiment: methods x splits x grid values, into records."""
 
+import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from fewratio.errors import DataFileError
 from fewratio.estimators.pretraining import resolve_device
 from fewratio_bench.evaluate import PairEvaluation
 from fewratio_bench.problems import SyntheticProblem, SyntheticSplit, seed_for
@@ -39,11 +42,24 @@ def run(experiment: str, n_splits: int, folder: Path, device: str = "auto", prog
     bench = Bench(device, file.path.parent, progress)
     runner = _Runner(problem, bench)
     for method in methods:
-        done = {record.split for record in file.read() if record.method == method.name}
+        done = _measured(method, problem, file)
         missing = [number for number in range(n_splits) if number not in done]
         if missing:
             file.append(runner.measure(method, missing))
     return file
+
+
+def _measured(method: Method, problem: SyntheticProblem, file: RecordFile) -> set[int]:
+    """Give the splits that a method has records of; those of other settings must not be mixed with new ones."""
+    mine = [record for record in file.read() if record.method == method.name]
+    settings = method.parameters(problem)
+    # A record's parameters have been through JSON, which turns tuples into lists.
+    if any(record.parameters not in json.loads(json.dumps(settings)) for record in mine):
+        raise DataFileError(
+            f"{file.path} holds records of {method.name!r} made with other settings than it has now. "
+            "Move the file away, or give another folder with --results."
+        )
+    return {record.split for record in mine}
 
 
 class _Runner:
@@ -61,7 +77,9 @@ class _Runner:
         for fitted in method.fit(self.problem, [split for split, _ in splits], self.bench):
             for (split, evaluations), model, seed in zip(splits, fitted.models, fitted.seeds, strict=True):
                 for role, evaluation in evaluations.items():
+                    started = time.perf_counter()
                     score = evaluation.score(model.to(self.device))
+                    seconds = fitted.seconds + time.perf_counter() - started
                     for metric in ("squared_error", "regret"):
                         record = Record(
                             experiment=self.problem.name,
@@ -73,7 +91,7 @@ class _Runner:
                             role=role,
                             metric=metric,
                             value=getattr(score, metric),
-                            seconds=fitted.seconds,
+                            seconds=seconds,
                             seed=seed,
                             **facts,
                         )

@@ -26,11 +26,12 @@ class Row:
     regret: list[float]
 
 
-def published_value(experiment: str, data: str, method: str | None) -> float | None:
+def published_value(experiment: str, data: str, n_support: int, method: str | None) -> float | None:
     """Look a number of the paper up."""
     with (files("fewratio_bench") / "published.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            if (row["experiment"], row["data"], row["method"]) == (experiment, data, method):
+            found = row["experiment"], row["data"], row["n_support"], row["method"]
+            if found == (experiment, data, str(n_support), method):
                 return float(row["value"])
     return None
 
@@ -42,7 +43,7 @@ def make_rows(records: Sequence[Record], methods: Sequence[Method]) -> list[Row]
         mine = [record for record in records if record.method == method.name]
         if not mine:
             continue
-        published = published_value(mine[0].experiment, mine[0].data, method.published)
+        published = published_value(mine[0].experiment, mine[0].data, mine[0].n_support, method.published)
         settings = {json.dumps(record.parameters, sort_keys=True) for record in mine}
         # One setting leaves nothing to select; several are selected by both rules, side by side.
         for selection in SELECTIONS if len(settings) > 1 else ("none",):
@@ -110,4 +111,5 @@ def _comparable(row: Row, best: Row) -> bool:
         return True
     if len(row.regret) != len(best.regret) or len(row.regret) < 2:
         return False
-    return bool(ttest_rel(row.regret, best.regret, alternative="greater").pvalue > 0.05)
+    # Equal rows give no p-value (NaN): they are as good.
+    return not ttest_rel(row.regret, best.regret, alternative="greater").pvalue <= 0.05

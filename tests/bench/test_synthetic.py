@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from fewratio import RuLSIF, gaussian_relative_ratio, relative_squared_error
+from fewratio.data.episodes import EpisodeSampler
 from fewratio.errors import DataFileError
 from fewratio_bench import cli, run
 from fewratio_bench.evaluate import PairEvaluation
@@ -79,6 +82,36 @@ def test_the_batched_kernel_method_is_the_estimator_pair_by_pair(clip):
     assert score.regret == pytest.approx(np.mean(errors) - np.mean(oracle), abs=2e-5)
 
 
+def test_an_interrupted_run_records_nothing_half_trained_and_goes_on(small_experiment, tmp_path, monkeypatch, capsys):
+    whole = measure(tmp_path / "whole", 1).read()
+    drawn = []
+    draw = EpisodeSampler.__call__
+
+    def press_ctrl_c_once(self, step):
+        drawn.append(int(step))
+        if len(drawn) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return draw(self, step)
+
+    monkeypatch.setattr(EpisodeSampler, "__call__", press_ctrl_c_once)
+    arguments = ["run", "synthetic", "--results", str(tmp_path / "cut"), "--seeds", "1", "--device", "cpu"]
+    assert cli.main([*arguments, "--no-progress"]) == 1
+    assert "run again to go on" in capsys.readouterr().err
+    assert RecordFile(tmp_path / "cut" / "synthetic" / "records.jsonl").read() == []
+    assert cli.main([*arguments, "--no-progress"]) == 0
+    assert drawn == [0, 1, 2]
+    resumed = RecordFile(tmp_path / "cut" / "synthetic" / "records.jsonl").read()
+    assert [record.value for record in resumed] == [record.value for record in whole]
+
+
+def test_records_of_other_settings_are_not_mixed_with_new_ones(small_experiment, tmp_path, capsys):
+    measure(tmp_path, 1)
+    changed = dataclasses.replace(METHODS[0], settings=METHODS[0].settings | {"width": 9})
+    run.EXPERIMENTS["synthetic"] = (SMALL, (changed, *METHODS[1:]))
+    with pytest.raises(DataFileError, match="'Ours, small' made with other settings"):
+        measure(tmp_path, 2)
+
+
 def a_record(**changes):
     values = {
         "experiment": "synthetic",
@@ -140,8 +173,9 @@ def test_the_two_selection_rules_choose_by_their_own_datasets():
 
 
 def test_published_numbers_are_looked_up():
-    assert published_value("synthetic", "Gaussian-1d", "Ours") == -0.613
-    assert published_value("synthetic", "Gaussian-1d", "Nobody") is None
+    assert published_value("synthetic", "Gaussian-1d", 10, "Ours") == -0.613
+    assert published_value("relative-dre", "Mnist-r", 2, "Ours") == -0.748
+    assert published_value("synthetic", "Gaussian-1d", 10, "Nobody") is None
 
 
 def test_table_without_records_says_what_to_do(tmp_path, capsys):

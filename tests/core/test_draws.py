@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fewratio.core.draws import fold, uniform
+from fewratio.core.draws import fold, ranks, uniform
 from tests.strategies import quick
 
 keys = st.integers(-(2**63), 2**63 - 1)
@@ -110,3 +110,13 @@ def test_streams_of_different_seeds_steps_and_roles_are_uncorrelated():
     # 4950 correlations with standard error 4000^-1/2: none beyond 5 standard errors, and together of that size.
     assert abs(off).max() < 5 * 4000**-0.5
     assert off.std() == pytest.approx(4000**-0.5, rel=0.05)
+
+
+def test_ranks_are_distinct_and_every_order_is_as_likely():
+    drawn = ranks(torch.arange(6000), 3)
+    assert (drawn.sort(-1).values.diff(dim=-1) > 0).all()
+    _, counts = drawn.argsort(-1).unique(dim=0, return_counts=True)
+    assert len(counts) == 6
+    # 1000 expected of each, standard deviation 29.
+    assert (counts - 1000).abs().max() < 120
+    assert (ranks(torch.arange(50), 1024).sort(-1).values.diff(dim=-1) > 0).all()

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 
 from fewratio.core.pair import Episode, Pair
+from fewratio.errors import InputError
 from tests.strategies import normal, pairs, quick, seeds, with_padding
 
 
@@ -73,3 +74,8 @@ def test_episodes_keep_their_rows_joined():
     for mine, other in zip(again, episode, strict=True):
         for side in ("nu", "de", "shares"):
             assert torch.equal(getattr(mine, side), getattr(other, side))
+
+
+def test_a_sample_without_rows_is_refused():
+    with pytest.raises(InputError, match=r"^de has 0 rows of"):
+        Pair(torch.zeros(3, 1), torch.zeros(0, 1))

@@ -101,7 +101,7 @@ def test_what_is_clipped():
 
 
 def test_unknown_clip_is_named():
-    with pytest.raises(ParameterError, match="clip is 'none'; it must be one of ratio, weights"):
+    with pytest.raises(ParameterError, match="clip is 'none'; ratio, weights are known"):
         RatioModel(NoEncoder(), MLPFeatures(2), RidgeHead(), clip="none")
 
 
@@ -137,3 +137,11 @@ def test_every_learned_part_gets_a_gradient():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
         assert parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("name", ["mean", "gaussian"])
+def test_one_set_of_instances_can_be_asked_of_every_task(name):
+    model = make_model(name)
+    pair = Pair(normal(0, 6, 4, 2), normal(1, 6, 3, 2))
+    x = normal(2, 7, 2)
+    torch.testing.assert_close(model.adapt(pair)(x), model.adapt(pair)(x.expand(6, 7, 2)))

@@ -103,9 +103,9 @@ def test_depth_and_width():
 
 
 def test_unusable_options_are_named():
-    with pytest.raises(ParameterError, match="pooling is 'max'; it must be one of mean, sum, attention"):
+    with pytest.raises(ParameterError, match="pooling is 'max'; mean, sum, attention are known"):
         SetEncoder(2, pooling="max")
-    with pytest.raises(ParameterError, match="n_heads is 3; it must divide width, which is 8"):
+    with pytest.raises(ParameterError, match="width is 8; attention pooling needs a multiple of 3"):
         SetEncoder(2, width=8, pooling="attention", n_heads=3)
 
 

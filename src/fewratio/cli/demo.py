@@ -16,9 +16,9 @@ def demo(
     Example: fewratio demo --output demo
     """
     # Imported here so that `fewratio --help` need not wait for torch.
-    from fewratio.cli.ratio_demo import run_ratio_demo
+    from fewratio.demos.ratio import N_SOURCES, run_ratio_demo
 
-    typer.echo(f"Learning from 600 datasets of 300 instances ({steps} steps; Ctrl-C keeps what is learned so far) ...")
+    typer.echo(f"Learning from {N_SOURCES} datasets ({steps} steps; Ctrl-C keeps what is learned so far) ...")
     result = run_ratio_demo(output, steps, seed)
     typer.echo(f"Learned in {result.seconds:.0f} s; best look at step {result.best_step}.")
     typer.echo(f"Mean regret to the true ratio over {result.n_pairs} unseen pairs, ten instances each (0 is perfect):")

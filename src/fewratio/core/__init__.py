@@ -1,4 +1,4 @@
-"""Pure functions on tensors: no parameters, no state, any leading batch axes."""
+"""Pure functions on tensors, of any leading batch axes, and the file that tensors are kept in."""
 
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.exact import gaussian_relative_ratio, relative_ratio

@@ -31,6 +31,16 @@ def uniform(key: Int[Tensor, "..."], n: int) -> Float[Tensor, "... n"]:
     return _shift(bits, 40).to(torch.float32) * 2.0**-24
 
 
+def ranks(key: Int[Tensor, "..."], n: int) -> Int[Tensor, "... n"]:
+    """Give n distinct ranks in random order for each key, int32; n is at most 1024.
+
+    The position fills the low bits, so that no tie is left for a sorting algorithm to break in its own way.
+    """
+    counter = torch.arange(1, n + 1, device=key.device) * _GOLDEN
+    bits = _shift(_mix(key.unsqueeze(-1) + counter), 44) * 1024
+    return (bits + torch.arange(n, device=key.device)).to(torch.int32)
+
+
 def _mix(x: Tensor) -> Tensor:
     x = (x ^ _shift(x, 30)) * _FIRST
     x = (x ^ _shift(x, 27)) * _SECOND

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from fewratio.core.shapes import Bool, Float
+from fewratio.errors import InputError
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -50,6 +51,12 @@ class Pair:
         nu_mask: Bool[Tensor, "... n_nu"] | None = None,
         de_mask: Bool[Tensor, "... n_de"] | None = None,
     ) -> None:
+        for name, rows in (("nu", nu), ("de", de)):
+            if not rows.is_floating_point() or rows.shape[-2] == 0:
+                raise InputError(
+                    f"{name} has {rows.shape[-2]} rows of {rows.dtype}; at least one row of floating-point numbers is "
+                    "needed. Convert it with .float() or .double()."
+                )
         shares = equal_shares(nu.shape[-2], de.shape[-2], nu)
         if nu_mask is not None or de_mask is not None:
             sides = ((nu, nu_mask), (de, de_mask))

@@ -74,6 +74,10 @@ def _sqrt(value: float | Tensor) -> float | Tensor:
 
 def _solve(gram: Tensor, reg: Tensor, b: Tensor) -> Tensor:
     """Solve (gram + reg I) x = b."""
+    # Where the features are so large that reg is lost in the rounding of a singular Gram matrix, that rounding takes
+    # its place; in any other case it is lost beside reg.
+    trace = gram.detach().diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
+    reg = reg + 10 * torch.finfo(gram.dtype).eps * trace
     a = gram + reg * torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
     x, _factor = _PositiveSolve.apply(a, b.expand(*a.shape[:-1], b.shape[-1]))
     solution: Tensor = x
@@ -89,7 +93,9 @@ class _PositiveSolve(torch.autograd.Function):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-        factor, _ = torch.linalg.cholesky_ex(a)
+        factor, failed = torch.linalg.cholesky_ex(a)
+        # A factorisation that failed must not pass for a solution; the border says so in words.
+        factor = torch.where(failed[..., None, None] == 0, factor, torch.nan)
         return _backsubstitute(factor, b), factor
 
     @staticmethod

@@ -11,6 +11,10 @@ from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError
 
 FORMAT_VERSION = 1
 _KEY = "fewratio"
+_ADVICE = {
+    "model": "Write it again with save(), or use another copy.",
+    "checkpoint": "Delete it to start afresh, or use another copy.",
+}
 
 
 def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
@@ -36,6 +40,11 @@ def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Te
         )
     text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header})
     payload = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {_KEY: text})
+    write_atomically(path, payload)
+
+
+def write_atomically(path: Path, payload: bytes) -> None:
+    """Write a file whole or not at all; an existing one is replaced once the new one is complete."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
@@ -64,7 +73,7 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Ten
 
     path = Path(path)
     if not path.is_file():
-        raise DataNotFoundError(f"There is no file {path}. Check the path, or make one with save().")
+        raise DataNotFoundError(f"There is no file {path}; a {kind} is needed. Check the path.")
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -72,8 +81,7 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Ten
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except SafetensorError as error:
         raise ModelFileError(
-            f"{path} cannot be read ({error}): it is truncated, damaged or not a safetensors file. "
-            "Write it again with save(), or use another copy."
+            f"{path} cannot be read ({error}): it is truncated, damaged or not a safetensors file. " + _ADVICE[kind]
         ) from error
     return tensors, header
 

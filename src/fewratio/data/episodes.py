@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fewratio.core.draws import fold, uniform
+from fewratio.core.draws import fold, ranks, uniform
 from fewratio.core.pair import Episode, equal_shares, masked_shares
 from fewratio.core.shapes import Float, Int
 from fewratio.data.pools import Pools
@@ -132,9 +132,10 @@ class EpisodeSampler:
 
         # A key for each side of each task: the window of a larger member must not shift the numbers of a smaller one.
         side = torch.arange(2 * self._n_tasks, device=key.device).view(shape)
-        rank = uniform(fold(order[..., None, None], side), self._window)
+        rank = ranks(fold(order[..., None, None], side), self._window)
         if self._uneven:
-            rank = torch.where(torch.arange(self._window, device=rank.device) < length.unsqueeze(-1), rank, 2.0)
+            outside = torch.arange(self._window, device=rank.device) >= length.unsqueeze(-1)
+            rank = rank.masked_fill(outside, torch.iinfo(rank.dtype).max)
         position = rank.topk(self._n_query, largest=False, sorted=True).indices
         if self._windowed:
             offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
@@ -168,6 +169,8 @@ class EvaluationEpisodes:
         Query instances a side at most; by default all there are.
     tasks_per_batch : int
         Tasks that are evaluated at a time.
+    max_pairs : int, optional
+        Of more ordered pairs than this, so many are drawn.
 
     Attributes
     ----------
@@ -185,11 +188,12 @@ class EvaluationEpisodes:
         n_draws: int = 1,
         n_query: int | None = None,
         tasks_per_batch: int = 512,
+        max_pairs: int | None = None,
     ) -> None:
         self._rows = rows
         self._tasks_per_batch = max(1, tasks_per_batch // len(pools))
         members = [
-            _cut_tasks(member, np.random.default_rng(seed), nu_size, de_size, n_draws, n_query)
+            _cut_tasks(member, np.random.default_rng(seed), nu_size, de_size, n_draws, n_query, max_pairs)
             for member, seed in zip(pools, seeds, strict=True)
         ]
         counts = {len(tasks) for tasks, _ in members}
@@ -230,6 +234,7 @@ def _cut_tasks(
     de_size: SupportSize,
     n_draws: int,
     n_query: int | None,
+    max_pairs: int | None,
 ) -> tuple[list[tuple[int, int]], list[_Cut]]:
     """Cut every task of a member into support and query."""
     _check_sizes(pools.nu, pools.names, nu_size.low + 1)
@@ -243,6 +248,8 @@ def _cut_tasks(
             f"Dataset {pools.names[0]!r} is the only one and has {len(pools.nu[0])} instances; {alone} are needed for "
             "two supports and what they are judged on. Give more datasets or instances, or lower n_support."
         )
+    if max_pairs is not None and len(pairs) > max_pairs:
+        pairs = [pairs[chosen] for chosen in np.sort(rng.choice(len(pairs), max_pairs, replace=False))]
     cuts = [
         _cut(pools, i, j, int(n_nu), int(n_de), (nu_size.low, de_size.low), n_query, rng)
         for n_nu, n_de in zip(*(np.linspace(*size, n_draws).round() for size in (nu_size, de_size)), strict=True)

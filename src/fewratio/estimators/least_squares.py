@@ -15,6 +15,7 @@ from fewratio.core.pair import Pair
 from fewratio.core.ridge import ridge_weights
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.nn.ratio_model import CLIPS
 
 # More centres cost much and gain little; so do more rows for a median.
 MAX_CENTRES = 300
@@ -66,7 +67,7 @@ class RuLSIF(RatioEstimator):
         "sigma": [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")],
         "reg": [Interval(Real, 0, None, closed="neither")],
         "centres": [StrOptions({"both", "numerator"}), Interval(Integral, 1, None, closed="left")],
-        "clip": [StrOptions({"ratio", "weights"})],
+        "clip": [StrOptions(set(CLIPS))],
         "random_state": SEEDS,
     }
 

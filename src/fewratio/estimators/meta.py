@@ -19,6 +19,7 @@ from fewratio.estimators import model_file
 from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
 from fewratio.estimators.pretraining import pretrain_together
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder, Standardiser
+from fewratio.nn.ratio_model import CLIPS
 from fewratio.nn.set_encoder import POOLINGS
 from fewratio.optim import History
 
@@ -61,7 +62,7 @@ class MetaRatioEstimator(RatioEstimator):
     tasks_per_step : int, default=16
         Pairs of datasets in a gradient step; the paper's recipe is 1.
     n_query : int, default=128
-        Instances a side that judge an adapted ratio in training.
+        Instances a side that judge an adapted ratio in training; at least as many as the largest support.
     max_steps : int, default=10000
         Gradient steps at most.
     learning_rate : float, default=1e-3
@@ -110,7 +111,7 @@ class MetaRatioEstimator(RatioEstimator):
         "width": [_POSITIVE],
         "depth": [_POSITIVE],
         "n_outputs": [_POSITIVE],
-        "clip": [StrOptions({"ratio", "weights"})],
+        "clip": [StrOptions(set(CLIPS))],
         "learn_alpha": ["boolean"],
         "standardise": ["boolean"],
         "tasks_per_step": [_POSITIVE],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -25,7 +26,7 @@ def save(estimator: MetaRatioEstimator, path: str | os.PathLike[str]) -> None:
     """Write settings, weights, features and training record."""
     names = estimator._source_names
     parameters = dict(estimator._learned_with)
-    if not isinstance(parameters["random_state"], int | None):
+    if not isinstance(parameters["random_state"], Integral | None):
         # A generator has moved on since, and means nothing elsewhere.
         parameters["random_state"] = None
     header = {

@@ -14,7 +14,7 @@ import torch
 
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.data.collection import Collection
-from fewratio.data.columns import Layout, feature_mismatch
+from fewratio.data.columns import Layout, feature_mismatch, listed
 from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
 from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
 from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError, TrainingError
@@ -24,8 +24,9 @@ from fewratio.optim import Ensemble, TrainingPlan, train
 if TYPE_CHECKING:
     from fewratio.estimators.meta import MetaRatioEstimator
 
-# Validation episodes at least: few validation datasets are drawn from more often.
+# Validation episodes to aim for: few validation datasets are drawn from more often, of many some pairs are taken.
 VALIDATION_EPISODES = 300
+VALIDATION_PAIRS = 400
 # The paper's size of the unlabelled support while training on inlier episodes.
 UNLABELLED_SUPPORT = 100
 # What may differ between models that are trained together.
@@ -66,6 +67,11 @@ def pretrain_together(
     checkpoint : path, optional
         As in `MetaRatioEstimator.pretrain`.
     """
+    if not estimators or not len(estimators) == len(collections) == len(validations):
+        raise ParameterError(
+            f"Got {len(estimators)} estimators, {len(collections)} collections and {len(validations)} validations; "
+            "each estimator needs one of both (None for no validation). Pass lists of equal lengths."
+        )
     first = estimators[0]
     for estimator in estimators:
         estimator._check_parameters()
@@ -84,6 +90,7 @@ def pretrain_together(
         raise DataNotFoundError(
             f"The folder {Path(checkpoint).parent} does not exist, so no checkpoint can be written there. Create it."
         )
+    sizes = _support_sizes(first)
     seeds = [_draw_seeds(estimator.random_state) for estimator in estimators]
     divided = [
         _divide(collection, validation, seed.held_out)
@@ -95,7 +102,6 @@ def pretrain_together(
         raise CollectionError(
             "Some source values are beyond float32 (about 3e38), in which models are trained. Rescale those columns."
         )
-    sizes = _support_sizes(first)
     sources, looks = (
         [_pools(first, parts[part], table, seed.inliers) for parts, seed in zip(divided, seeds, strict=True)]
         for part in (0, 1)
@@ -104,9 +110,15 @@ def pretrain_together(
         table.rows, sources, [seed.sampling for seed in seeds], *sizes, first.n_query, first.tasks_per_step
     )
     n_pairs = min(len(pools.nu) if pools.paired else len(pools.nu) ** 2 for pools in looks)
-    n_draws = max(3, -(-VALIDATION_EPISODES // n_pairs))
-    validation_seeds = [seed.validation for seed in seeds]
-    validation = EvaluationEpisodes(table.rows, looks, validation_seeds, *sizes, n_draws, first.n_query)
+    validation = EvaluationEpisodes(
+        table.rows,
+        looks,
+        [seed.validation for seed in seeds],
+        *sizes,
+        n_draws=max(3, -(-VALIDATION_EPISODES // n_pairs)),
+        n_query=first.n_query,
+        max_pairs=VALIDATION_PAIRS,
+    )
 
     models = [
         estimator.build_model(
@@ -123,18 +135,22 @@ def pretrain_together(
         patience=first.patience,
         show_progress=first.progress,
         checkpoint=checkpoint,
-        identity=_identity(first, seeds, table) if checkpoint is not None else "",
+        identity=_identity(first, seeds, table, [*sources, *looks]) if checkpoint is not None else "",
     )
     histories = train(
         Ensemble(models, device, first.averaging), draw, validation, RelativeSquaredError(float(first.alpha)), plan
     )
-    if not all(np.isfinite(history.best_validation) for history in histories):
-        raise TrainingError(
-            "The validation loss was never finite, so there is no model to keep. Use standardise=True if the columns "
-            "are of very different sizes, or a smaller learning_rate."
-        )
+    astray = []
     for estimator, collection, model, history in zip(estimators, collections, models, histories, strict=True):
-        estimator._set_model(model, history, collection.n_features, _names(collection))
+        if np.isfinite(history.best_validation):
+            estimator._set_model(model, history, collection.n_features, _names(collection))
+        else:
+            astray.append(collection.name)
+    if astray:
+        raise TrainingError(
+            f"The validation loss was never finite with {listed(astray)}, so there is no model to keep. Use "
+            "standardise=True if the columns are of very different sizes, or a smaller learning_rate."
+        )
 
 
 def resolve_device(device: str) -> torch.device:
@@ -233,15 +249,23 @@ def _standardiser(collection: Collection) -> Standardiser:
     A deviation that cannot be told from rounding, as 0.1 repeated has, is none.
     """
     n_rows = collection.sizes.sum()
-    mean = sum(dataset.X.sum(0, dtype=np.float64) for dataset in collection) / n_rows
-    variance = sum(((dataset.X - mean) ** 2).sum(0) for dataset in collection) / n_rows
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = sum(dataset.X.sum(0, dtype=np.float64) for dataset in collection) / n_rows
+        variance = sum(((dataset.X - mean) ** 2).sum(0) for dataset in collection) / n_rows
     scale = np.sqrt(variance)
+    if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
+        raise CollectionError(
+            f"Collection {collection.name!r} has columns too large to be standardised: their sums of squares overflow. "
+            "Rescale those columns."
+        )
     scale[scale <= np.maximum(1e-12 * np.abs(mean), np.finfo(np.float64).tiny)] = 1.0
     return Standardiser(torch.from_numpy(mean), torch.from_numpy(scale), torch.float32)
 
 
-def _identity(estimator: MetaRatioEstimator, seeds: Sequence[_Seeds], table: RowTable) -> str:
+def _identity(estimator: MetaRatioEstimator, seeds: Sequence[_Seeds], table: RowTable, pools: Sequence[Pools]) -> str:
     """Fingerprint of settings, seeds and data, by which a checkpoint knows its training."""
     digest = hashlib.sha256(json.dumps([_settings(estimator, _FREE_LATER), seeds], default=str).encode())
     digest.update(table.rows.cpu().numpy().data)
+    for pool in (rows for member in pools for rows in (*member.nu, *member.de)):
+        digest.update(len(pool).to_bytes(8) + np.ascontiguousarray(pool).data)
     return digest.hexdigest()

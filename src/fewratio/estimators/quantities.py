@@ -7,6 +7,7 @@ from torch import Tensor
 
 from fewratio.core import divergence, exact, objectives
 from fewratio.core.pair import equal_shares
+from fewratio.data.tables import as_table
 from fewratio.errors import InputError, ParameterError
 
 
@@ -74,9 +75,15 @@ def gaussian_relative_ratio(
     >>> gaussian_relative_ratio([[0.0]], nu_mean=0, nu_std=1, de_mean=0, de_std=1)
     array([1.])
     """
-    x, nu_mean, nu_std, de_mean, de_std = (
-        torch.tensor(np.asarray(value), dtype=torch.float64) for value in (X, nu_mean, nu_std, de_mean, de_std)
+    table = as_table(X, "X")
+    table.check_finite()
+    x = torch.from_numpy(table.to_numpy())
+    nu_mean, nu_std, de_mean, de_std = (
+        torch.tensor(np.asarray(value), dtype=torch.float64) for value in (nu_mean, nu_std, de_mean, de_std)
     )
+    for name, std in (("nu_std", nu_std), ("de_std", de_std)):
+        if not (std > 0).all():
+            raise ParameterError(f"{name} is {std.tolist()}; standard deviations are positive. Pass positive numbers.")
     ratio = exact.gaussian_relative_ratio(x, nu_mean, nu_std, de_mean, de_std, _checked(alpha))
     return ratio.numpy()
 
@@ -91,9 +98,10 @@ def _join(ratio_nu: ArrayLike, ratio_de: ArrayLike) -> tuple[Tensor, Tensor]:
     sides = []
     for name, values in (("ratio_nu", ratio_nu), ("ratio_de", ratio_de)):
         side = torch.tensor(np.asarray(values), dtype=torch.float64)
-        if side.dim() != 1 or not len(side):
+        if side.dim() != 1 or not len(side) or not side.isfinite().all():
             raise InputError(
-                f"{name} has shape {tuple(side.shape)}; a list of one or more is needed. Pass what predict gives."
+                f"{name} has shape {tuple(side.shape)}; a list of one or more finite ratios is needed. "
+                "Pass what predict gives."
             )
         sides.append(side)
     joined = torch.cat(sides)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from fewratio.core.pair import Episode, Pair
@@ -49,7 +50,7 @@ class RatioModel(nn.Module):
     ) -> None:
         super().__init__()
         if clip not in CLIPS:
-            raise ParameterError(f"clip is {clip!r}; it must be one of {', '.join(CLIPS)}.")
+            raise ParameterError(f"clip is {clip!r}; {', '.join(CLIPS)} are known. Use one of them.")
         self.scaler = nn.Identity() if scaler is None else scaler
         self.encoder = encoder
         self.features = features
@@ -114,8 +115,11 @@ class AdaptedRatio:
     weights: Tensor
 
     def __call__(self, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n"]:
-        """Give the ratios (Eq. 6) of instances, one set of instances a task."""
-        return self.combine(self.model.features(self.model.scaler(x), self.support, self.z))
+        """Give the ratios (Eq. 6) of instances: one set of instances a task, or one set for all tasks."""
+        # The same instances may be asked of every task.
+        lead = torch.broadcast_shapes(x.shape[:-2], self.weights.shape[:-1])
+        x = self.model.scaler(x).expand(*lead, *x.shape[-2:])
+        return self.combine(self.model.features(x, self.support, self.z))
 
     def combine(self, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n"]:
         """Give the ratios of instances whose features are known."""

@@ -46,14 +46,17 @@ class SetEncoder(nn.Module):
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
-            raise ParameterError(f"pooling is {pooling!r}; it must be one of {', '.join(POOLINGS)}.")
+            raise ParameterError(f"pooling is {pooling!r}; {', '.join(POOLINGS)} are known. Use one of them.")
         self.pooling = pooling
         self.latent_dim = latent_dim
         self.instance = mlp([n_features, *[width] * instance_depth], generator)
         self.set = mlp([*[width] * set_depth, latent_dim], generator)
         if pooling == "attention":
             if width % n_heads:
-                raise ParameterError(f"n_heads is {n_heads}; it must divide width, which is {width}.")
+                raise ParameterError(
+                    f"width is {width}; attention pooling needs a multiple of {n_heads}, its number of heads. "
+                    "Choose such a width."
+                )
             self.query = nn.Parameter(torch.empty(n_heads, width // n_heads))
             uniform_(self.query, (width // n_heads) ** -0.5, generator)
 

@@ -15,7 +15,7 @@ from fewratio.estimators.quantities import gaussian_relative_ratio, relative_squ
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-N_SUPPORT = 10
+N_SOURCES, N_VALIDATION, N_TARGETS, N_SUPPORT = 600, 10, 20, 10
 INK, MUTED, GRID = "#1f2328", "#6b7280", "#e5e7eb"
 TRUE, LEARNED, KERNEL = "#111827", "#0072b2", "#d55e00"
 NUMERATOR, DENOMINATOR = "#009e73", "#9a6fb0"
@@ -74,7 +74,7 @@ def run_ratio_demo(folder: Path, steps: int, seed: int) -> RatioDemo:
     """
     _check_output(folder)
     rng = np.random.default_rng(seed)
-    sources, validation, targets = (gaussian_family(n, random_state=rng) for n in (600, 10, 20))
+    sources, validation, targets = (gaussian_family(n, random_state=rng) for n in (N_SOURCES, N_VALIDATION, N_TARGETS))
     learned = MetaRatioEstimator(n_support=N_SUPPORT, max_steps=steps, random_state=seed)
     learned.pretrain(sources.collection, validation.collection)
     methods: dict[str, RatioEstimator] = {"meta-learned": learned, "RuLSIF": RuLSIF()}

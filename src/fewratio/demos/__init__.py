@@ -1,0 +1,1 @@
+"""What ``fewratio demo`` shows."""
