@@ -40,7 +40,7 @@ def run(experiment: str, n_splits: int, folder: Path, device: str = "auto", prog
     file = record_file(folder, experiment)
     file.path.parent.mkdir(parents=True, exist_ok=True)
     bench = Bench(device, file.path.parent, progress)
-    runner = _Runner(problem, bench)
+    runner = Runner(problem, bench)
     for method in methods:
         done = _measured(method, problem, file)
         missing = [number for number in range(n_splits) if number not in done]
@@ -62,7 +62,7 @@ def _measured(method: Method, problem: SyntheticProblem, file: RecordFile) -> se
     return {record.split for record in mine}
 
 
-class _Runner:
+class Runner:
     """Splits and their evaluations, made once and shared by all methods."""
 
     def __init__(self, problem: SyntheticProblem, bench: Bench) -> None:
@@ -71,6 +71,7 @@ class _Runner:
         self._prepared: dict[int, tuple[SyntheticSplit, dict[str, PairEvaluation]]] = {}
 
     def measure(self, method: Method, numbers: Sequence[int]) -> list[Record]:
+        """Measure a method on some splits."""
         splits = [self._prepare(number) for number in numbers]
         facts = circumstances(self.device)
         records = []
