@@ -55,8 +55,8 @@ test: export OMP_NUM_THREADS = 1
 test: lint  ## everything that must pass before a change is proposed
 	$(BIN)/pytest -n $(WORKERS)
 
-bench: install  ## run every script in benchmarks/
-	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+bench: install  ## run the speed scripts in benchmarks/
+	@set -e; for script in $(filter-out benchmarks/settings.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script"; done
 
 # torch is pinned by hand and without a local tag, so that a CPU build found by the installer satisfies it;
 # what only the CUDA build needs is left for that build to name.

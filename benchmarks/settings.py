@@ -1,7 +1,7 @@
 """How the defaults of `MetaRatioEstimator` were chosen: regret on the synthetic problem, one setting after another.
 
-The draws (100 to 109) are others than those of ``fewratio-bench run synthetic``, so that the choice does not flatter the
-table. Best on a GPU.
+The draws (100 to 109) are others than those of ``fewratio-bench run synthetic``, so that the choice does not flatter
+the table. Best on a GPU.
 
     python benchmarks/settings.py
 """
