@@ -44,10 +44,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not a positive number")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -67,7 +66,7 @@ def _table(args: argparse.Namespace) -> int:
     if not records:
         sys.stderr.write(
             f"fewratio-bench: there are no records in {file.path}; a table is made from records. "
-            f"Run 'fewratio-bench run {args.experiment}' first.\n"
+            f"Run 'fewratio-bench run {args.experiment}' first, or name the folder of records with --results.\n"
         )
         return 1
     sys.stdout.write(markdown(make_rows(records, EXPERIMENTS[args.experiment][1]), records))

@@ -82,6 +82,7 @@ def test_the_batched_kernel_method_is_the_estimator_pair_by_pair(clip):
     assert score.regret == pytest.approx(np.mean(errors) - np.mean(oracle), abs=2e-5)
 
 
+@pytest.mark.filterwarnings("ignore:Training was interrupted")
 def test_an_interrupted_run_records_nothing_half_trained_and_goes_on(small_experiment, tmp_path, monkeypatch, capsys):
     whole = measure(tmp_path / "whole", 1).read()
     drawn = []

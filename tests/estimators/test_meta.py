@@ -339,16 +339,19 @@ def test_nothing_works_before_pretraining(make, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_parameters_set_after_pretraining_are_for_the_next_one(pretrained, sources, tmp_path):
+def test_a_model_answers_only_for_the_parameters_it_was_learned_with(pretrained, sources, tmp_path):
     samples = sources[0].X[:5], sources[1].X[:7]
-    pretrained.fit(*samples)
-    before = pretrained.predict(sources[2].X), pretrained.divergence()
-    pretrained.set_params(alpha=0.1, width=8, standardise=True)
+    expected = pretrained.fit(*samples).predict(sources[2].X)
+    learned_with = pretrained.alpha
+    pretrained.set_params(alpha=0.1, max_steps=7)
+    with pytest.raises(ParameterError, match=r"alpha is 0\.1, but the model was learned with .*pretrain again"):
+        pretrained.fit(*samples)
     pretrained.save(tmp_path / "model.safetensors")
-    for estimator in (pretrained, MetaRatioEstimator.load(tmp_path / "model.safetensors")):
-        estimator.fit(*samples)
-        np.testing.assert_array_equal(estimator.predict(sources[2].X), before[0])
-        assert estimator.divergence() == before[1]
+    for estimator in (
+        pretrained.set_params(alpha=learned_with),
+        MetaRatioEstimator.load(tmp_path / "model.safetensors"),
+    ):
+        np.testing.assert_array_equal(estimator.fit(*samples).predict(sources[2].X), expected)
 
 
 def test_pretraining_again_forgets_the_samples(pretrained, sources):

@@ -209,6 +209,7 @@ def interrupt_at(monkeypatch):
 
 
 # On a look at the validation episodes (every ten steps), just after one, and between two.
+@pytest.mark.filterwarnings("ignore:Training was interrupted")
 @pytest.mark.parametrize("step", [9, 10, 13])
 def test_an_interrupted_training_resumes_bit_for_bit(make, sources, tmp_path, interrupt_at, step):
     checkpoint = tmp_path / "checkpoint"
@@ -238,6 +239,7 @@ def test_a_finished_training_can_go_on(make, sources, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
 
 
+@pytest.mark.filterwarnings("ignore:Training was interrupted")
 def test_a_training_of_several_resumes_bit_for_bit(make, sources, tmp_path, interrupt_at):
     def train(checkpoint=None):
         estimators = [make(random_state=seed) for seed in range(2)]
@@ -298,3 +300,14 @@ def test_a_checkpoint_needs_its_folder_before_any_work(make, sources, tmp_path, 
     monkeypatch.setattr(pretraining, "train", lambda *_: pytest.fail("it was trained in vain"))
     with pytest.raises(DataNotFoundError, match="missing does not exist"):
         make().pretrain(sources, checkpoint=tmp_path / "missing" / "checkpoint")
+
+
+def test_an_interruption_is_said(make, sources, interrupt_at):
+    interrupt_at(5)
+    with pytest.warns(RuntimeWarning, match=r"interrupted at step \d+ of .* the best model so far"):
+        make().pretrain(sources)
+
+
+def test_a_validation_collection_needs_two_datasets(make, sources):
+    with pytest.raises(CollectionError, match="has one dataset, which can only be compared with itself"):
+        make().pretrain(sources[1:], validation=sources[:1])

@@ -34,6 +34,8 @@ def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Te
     from safetensors.torch import save
 
     path = Path(path)
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder, so no {kind} can be written there. Give the name of a file in it.")
     if not path.parent.is_dir():
         raise DataNotFoundError(
             f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."

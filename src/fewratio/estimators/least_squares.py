@@ -30,7 +30,7 @@ class RuLSIF(RatioEstimator):
     Parameters
     ----------
     alpha : float, default=0.5
-        Relative parameter, 0 <= alpha < 1; the ratio is bounded by 1 / alpha.
+        Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     sigma : "median" or float, default="median"
         Kernel width; "median" is the median distance between the instances of both samples together.
     reg : float, default=0.1

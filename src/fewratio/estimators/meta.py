@@ -24,6 +24,19 @@ from fewratio.nn.set_encoder import POOLINGS
 from fewratio.optim import History
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
+# Parameters that make the model what it is; the others only say how it is learned.
+_SHAPING = (
+    "alpha",
+    "episodes",
+    "latent_dim",
+    "features",
+    "pooling",
+    "width",
+    "depth",
+    "n_outputs",
+    "clip",
+    "standardise",
+)
 
 
 class MetaRatioEstimator(RatioEstimator):
@@ -35,7 +48,7 @@ class MetaRatioEstimator(RatioEstimator):
     Parameters
     ----------
     alpha : float, default=0.5
-        Relative parameter, 0 <= alpha < 1; the ratio is bounded by 1 / alpha.
+        Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     n_support : int or (int, int), default=(1, 10)
         Size of the samples to prepare for, or a range of sizes.
     n_support_de : int or (int, int), optional
@@ -191,7 +204,7 @@ class MetaRatioEstimator(RatioEstimator):
     ) -> Self:
         """Learn from related datasets.
 
-        Ctrl-C stops after the step at hand and keeps the best model so far.
+        Ctrl-C stops after the step at hand and keeps the best model so far, with a warning; a second one aborts.
 
         Parameters
         ----------
@@ -201,7 +214,8 @@ class MetaRatioEstimator(RatioEstimator):
             Datasets to choose the best moment of the training by. By default a tenth of the sources (2 to 10) is kept
             aside for that; with fewer than six sources, all are used for both.
         checkpoint : path, optional
-            File to keep the state of the training in. If it is there, the training goes on from it.
+            File to keep the state of the training in. If it is there, the training goes on from it; that needs a
+            ``random_state``.
 
         Returns
         -------
@@ -230,6 +244,7 @@ class MetaRatioEstimator(RatioEstimator):
                 "This MetaRatioEstimator has learned nothing yet. Call pretrain(collection) with related datasets, or "
                 "load a model with MetaRatioEstimator.load(path)."
             )
+        self._check_unchanged()
         nu, de = self._read_pair(X_nu, X_de)
         check_same_features(nu, self.n_features_in_, self._source_names, reference="the source collection")
         self._fit(nu.to_numpy(), de.to_numpy())
@@ -274,9 +289,17 @@ class MetaRatioEstimator(RatioEstimator):
         # What was adapted to belongs to the model that is now replaced.
         self.__dict__.pop("ratio_", None)
         self.model_, self.history_, self._source_names = model, history, names
-        # Parameters set from now on are for the next pretraining; this model goes on with what made it.
         self._learned_with = self.get_params(deep=False)
         self._set_features(n_features, names)
+
+    def _check_unchanged(self) -> None:
+        """Refuse parameters other than those that the model was learned with."""
+        changed = [name for name in _SHAPING if getattr(self, name) != self._learned_with[name]]
+        if changed:
+            raise ParameterError(
+                f"{changed[0]} is {getattr(self, changed[0])!r}, but the model was learned with "
+                f"{self._learned_with[changed[0]]!r}. Call pretrain again, or set it back."
+            )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -290,8 +313,7 @@ class MetaRatioEstimator(RatioEstimator):
         pair = Pair(self._tensor(X_nu), self._tensor(X_de))
         with torch.no_grad():
             ratio = self.model_.adapt(pair)
-            alpha = float(self._learned_with["alpha"])
-            divergence = relative_pearson_divergence(ratio(pair.rows), pair.shares, alpha).item()
+            divergence = relative_pearson_divergence(ratio(pair.rows), pair.shares, float(self.alpha)).item()
         if not np.isfinite(divergence):
             raise InputError(
                 "The ratio of these samples is not finite: their values are too large for the model's arithmetic. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -93,7 +94,7 @@ def pretrain_together(
     sizes = _support_sizes(first)
     seeds = [_draw_seeds(estimator.random_state) for estimator in estimators]
     divided = [
-        _divide(collection, validation, seed.held_out)
+        _divide(collection, validation, seed.held_out, first.episodes == "pairs")
         for collection, validation, seed in zip(collections, validations, seeds, strict=True)
     ]
     device = resolve_device(first.device)
@@ -140,6 +141,13 @@ def pretrain_together(
     histories = train(
         Ensemble(models, device, first.averaging), draw, validation, RelativeSquaredError(float(first.alpha)), plan
     )
+    if histories[0].stopped == "interrupted":
+        warnings.warn(
+            f"Training was interrupted at step {histories[0].step[-1]} of {first.max_steps}; the best model so far, of "
+            f"step {histories[0].best_step}, is kept.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
     astray = []
     for estimator, collection, model, history in zip(estimators, collections, models, histories, strict=True):
         if np.isfinite(history.best_validation):
@@ -199,7 +207,9 @@ def _draw_seeds(random_state: int | np.random.Generator | None) -> _Seeds:
     return _Seeds(*(int(seed) for seed in rng.integers(2**63, size=len(_Seeds._fields))))
 
 
-def _divide(collection: Collection, validation: Collection | None, seed: int) -> tuple[Collection, Collection]:
+def _divide(
+    collection: Collection, validation: Collection | None, seed: int, pairs: bool
+) -> tuple[Collection, Collection]:
     """Give sources and validation datasets."""
     if len(collection) < 2:
         raise CollectionError(
@@ -212,6 +222,11 @@ def _divide(collection: Collection, validation: Collection | None, seed: int) ->
         )
         if mismatch is not None:
             raise CollectionError(mismatch)
+        if len(validation) < 2 and pairs:
+            raise CollectionError(
+                f"The validation collection {validation.name!r} has one dataset, which can only be compared with "
+                "itself; at least two are needed. Add one, or leave validation out."
+            )
         return collection, validation
     if len(collection) < 6:
         return collection, collection
