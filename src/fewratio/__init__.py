@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fewratio.core.pair import Episode, Pair
     from fewratio.data.collection import Collection
     from fewratio.data.dataset import Dataset
+    from fewratio.data.registry import load_collection
     from fewratio.errors import FewRatioError
     from fewratio.estimators.least_squares import ULSIF, RuLSIF
     from fewratio.estimators.meta import MetaRatioEstimator
@@ -33,6 +34,7 @@ _HOME = {
     "RuLSIF": "fewratio.estimators.least_squares",
     "check_ratio_estimator": "fewratio.checks",
     "gaussian_relative_ratio": "fewratio.estimators.quantities",
+    "load_collection": "fewratio.data.registry",
     "relative_pearson_divergence": "fewratio.estimators.quantities",
     "relative_squared_error": "fewratio.estimators.quantities",
 }
@@ -48,6 +50,7 @@ __all__ = [
     "RuLSIF",
     "check_ratio_estimator",
     "gaussian_relative_ratio",
+    "load_collection",
     "relative_pearson_divergence",
     "relative_squared_error",
 ]
