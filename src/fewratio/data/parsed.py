@@ -51,7 +51,8 @@ def _store_for(key: str, version: int, files: Sequence[Path]) -> Path:
 
 def _read(store: Path, files: Sequence[Path]) -> Arrays | None:
     try:
-        with np.load(store, allow_pickle=False) as archive:
+        # Opened here: numpy leaves a file open that turns out to be damaged.
+        with open(store, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop(_HEADER)))
         if header["checksum"] != _checksum(arrays):

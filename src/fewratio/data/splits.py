@@ -123,9 +123,7 @@ def _check_normals(collection: Collection, needed: int) -> None:
     for dataset in collection:
         count = 0 if dataset.is_outlier is None else int((~dataset.is_outlier).sum())
         if count < needed:
-            found = (
-                "does not say which instances are outliers" if dataset.is_outlier is None else f"has {count} normals"
-            )
+            found = "has no labels" if dataset.is_outlier is None else f"has {counted(count, 'normal instance')}"
             raise CollectionError(
                 f"dataset {dataset.name!r} {found}; {needed} known normals are needed. Leave it out or lower n_normals."
             )
