@@ -129,7 +129,7 @@ def pretrain_together(
             "are of very different sizes, or a smaller learning_rate."
         )
     for estimator, collection, model, history in zip(estimators, collections, models, histories, strict=True):
-        estimator._set_model(model, history, collection.n_features, _names(collection))
+        estimator._set_model(model, history, collection.n_features, _names(collection), collection.encoding)
 
 
 def resolve_device(device: str) -> torch.device:
@@ -191,6 +191,11 @@ def _divide(collection: Collection, validation: Collection | None, seed: int) ->
         )
         if mismatch is not None:
             raise CollectionError(mismatch)
+        if validation.encoding is not None and validation.encoding != collection.encoding:
+            raise CollectionError(
+                "The validation collection is encoded in another way than the source collection; the same columns must "
+                "mean the same. Make it with encoding=sources.encoding, where sources is the source collection."
+            )
         return collection, validation
     if len(collection) < 6:
         return collection, collection
