@@ -32,7 +32,13 @@ class EncodingChoice:
                 raise ParameterError(
                     f"{option} is {getattr(self, option)!r}; it must be one of {listed(choices)}. Choose one."
                 )
-        if self.encoding is not None and EncodingChoice(encoding=self.encoding) != self:
+        if self.encoding is None:
+            return
+        if not isinstance(self.encoding, Encoding):
+            raise ParameterError(
+                f"encoding is a {type(self.encoding).__name__}; an Encoding is needed. Pass another collection's encoding."
+            )
+        if {self.categorical, self.missing, self.unseen} != {"error"}:
             raise ParameterError(
                 "An encoding is given, and categorical, missing or unseen besides; an encoding says all three. "
                 "Pass only one of the two."
