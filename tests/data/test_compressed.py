@@ -113,7 +113,11 @@ def test_a_bomb_is_refused(tmp_path, suffix):
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"plain text", gzip.compress(TEXT)[:-500], b"\x1f\x8b" + bytes(40)])
+@pytest.mark.parametrize(
+    "content",
+    [b"plain text", gzip.compress(TEXT)[:-500], b"\x1f\x8b" + bytes(40)],
+    ids=["text", "cut short", "beginning only"],
+)
 def test_a_damaged_gzip_file_is_refused_by_name(tmp_path, content):
     path = tmp_path / "x.gz"
     path.write_bytes(content)
