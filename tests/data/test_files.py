@@ -76,6 +76,12 @@ def test_every_package_knows_marks_line_ends_and_quotes(tmp_path, backend, text)
     assert collection.feature_names == ("p", "q")
 
 
+@pytest.mark.parametrize("text", ["p,q\n1,2\n", 'p,q\n"1",2\n'])
+def test_a_name_like_a_pattern_is_only_a_name(tmp_path, backend, text):
+    write(tmp_path, "a[1]*.csv", text)
+    assert Collection.from_folder(tmp_path)["a[1]*"].X.tolist() == [[1, 2]]
+
+
 def test_npz_files_may_say_which_rows_are_outliers(tmp_path):
     write(tmp_path, "a.npz", {"X": np.array(TABLE), "is_outlier": np.array([0, 1])})
     write(tmp_path, "b.csv", "p,q,odd\n1,2,1\n")
@@ -120,6 +126,7 @@ HOSTILE = {
     "binary data": (b"p,q\n1,2\n\x00\xff\xfe,3\n", "line 3 holds binary data"),
     "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
     "semicolons": ("p;q\n1,5;2,5\n", "look like decimal commas"),
+    "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "look like decimal commas"),
     "quoted decimal commas": ('p,q\n"1,5","2,5"\n', "column 'p' of file 'a.csv' looks like decimal commas"),
 }
 
@@ -203,6 +210,13 @@ def test_an_array_without_flags_is_refused_where_outliers_are_asked_for(tmp_path
     write(tmp_path, "a.npy", np.array(TABLE))
     with pytest.raises(MissingColumnError, match=r"file 'a\.npy' has no column 'odd'.*numpy\.savez"):
         Collection.from_folder(tmp_path, outlier="odd")
+
+
+def test_an_ordinary_ragged_file_is_not_blamed_on_commas(tmp_path):
+    write(tmp_path, "a.csv", "p,q\n1,2\n3,4,5\n")
+    with pytest.raises(DataFileError) as caught:
+        Collection.from_folder(tmp_path)
+    assert "decimal" not in str(caught.value)
 
 
 def assert_refused(folder, *words):

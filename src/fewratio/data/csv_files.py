@@ -22,6 +22,7 @@ _SAMPLE_BYTES = 2**16
 # pyarrow knows these by itself; polars would read them as text.
 _MISSING_MARKS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL"]
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
+_PAIRS = re.compile(rf"{_DECIMAL_COMMA.pattern}(?:,{_DECIMAL_COMMA.pattern})*")
 
 
 def read_csv(path: Path, backend: Any) -> Frame:
@@ -32,7 +33,7 @@ def read_csv(path: Path, backend: Any) -> Frame:
     has_quotes = _scan_bytes(path)
     _check_header(path, separator)
     # Every library guesses the column types from the first rows unless told to look at all of them.
-    options: dict[str, Any] = {"infer_schema_length": None, "null_values": _MISSING_MARKS}
+    options: dict[str, Any] = {"infer_schema_length": None, "null_values": _MISSING_MARKS, "glob": False}
     if backend == "pyarrow":
         options = _arrow_options(separator, has_quotes)
     elif backend == "pandas":
@@ -51,37 +52,42 @@ def read_csv(path: Path, backend: Any) -> Frame:
 
 
 def read_numbers(path: Path) -> Frame | None:
-    """Read a file of nothing but numbers the fast way; None if it is anything else and must be read with care.
+    """Read a file of nothing but finite numbers the fast way; None if it is anything else and must be read with care.
 
-    polars, told that all columns are numbers, is the fastest reader; but it fills short lines and blank ones with
-    missing values, so that whatever is missing is left to the careful way.
+    polars, told that all columns are numbers and nothing is quoted, is the fastest reader; but it fills short lines and
+    blank ones with missing values, and knows of no line that is too long.
     """
+    import narwhals.stable.v2 as nw
     import polars
     from polars.exceptions import PolarsError
 
     separator = SEPARATORS[path.suffix.lower()]
-    _scan_bytes(path)
-    _check_header(path, separator)
-    names, first = _head(path, separator)
-    if len(first) != len(names) or not all(map(_is_number, first)):
-        return None
     try:
-        frame = polars.read_csv(path, separator=separator, schema=dict.fromkeys(names, polars.Float64))
+        names, first = _head(path, separator) if _has_short_head(path) else ([], [])
+    except (ValueError, csv.Error):
+        return None
+    if not _is_header(names) or len(first) != len(names) or not all(map(_is_number, first)):
+        return None
+    schema = dict.fromkeys(names, polars.Float64)
+    try:
+        frame = polars.read_csv(path, separator=separator, schema=schema, quote_char=None, glob=False)
     except (PolarsError, OSError):
         return None
-    if frame.columns != names or any(column.null_count() or column.is_nan().any() for column in frame):
+    if frame.columns != names or any(column.null_count() or not column.is_finite().all() for column in frame):
         return None
-    import narwhals.stable.v2 as nw
-
     return nw.from_native(frame, eager_only=True)
 
 
 def decimal_commas(path: Path) -> bool:
     """Tell whether the numbers near the head of a file seem to be written with decimal commas."""
     with path.open("rb") as file:
-        head = file.read(_SAMPLE_BYTES).decode("utf-8", errors="replace")
-    fields = [field.strip().strip('"') for line in head.splitlines()[1:] for field in re.split(r'[;\t]|(?<="),', line)]
-    return any(_DECIMAL_COMMA.fullmatch(field) for field in fields)
+        header, *lines = file.read(_SAMPLE_BYTES).decode("utf-8", errors="replace").splitlines() or [""]
+    divider = next((mark for mark in ";\t" if mark in header), None)
+    if divider is not None:
+        return any(_DECIMAL_COMMA.fullmatch(field.strip(' "')) for line in lines for field in line.split(divider))
+    # Where the comma divides, each number makes two fields.
+    n_fields = header.count(",") + 1
+    return bool(lines) and all(_PAIRS.fullmatch(line) and line.count(",") + 1 == 2 * n_fields for line in lines[:-1])
 
 
 def are_decimal_commas(values: list[Any]) -> bool:
@@ -101,19 +107,33 @@ def _arrow_options(separator: str, has_quotes: bool) -> dict[str, Any]:
     }
 
 
+def _has_short_head(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(_SAMPLE_BYTES).count(b"\n") >= 2 or path.stat().st_size < _SAMPLE_BYTES
+
+
 def _scan_bytes(path: Path) -> bool:
     """Raise if the file is no text at all or has an endless line; tell whether it has quotes."""
-    n_lines, has_quotes = 1, False
+    has_quotes = False
     with path.open("rb") as file:
-        for block in iter(lambda: file.read(_LONGEST_LINE), b""):
+        for number, block in enumerate(iter(lambda: file.read(_LONGEST_LINE), b"")):
             if b"\0" in block:
-                n_lines += block.count(b"\n", 0, block.index(0))
-                raise ValueError(f"line {n_lines} holds binary data")
+                line = _line_number(path, number * _LONGEST_LINE + block.index(0))
+                raise ValueError(f"line {line} holds binary data")
             if len(block) == _LONGEST_LINE and b"\n" not in block and b"\r" not in block:
-                raise ValueError(f"line {n_lines} is longer than {_LONGEST_LINE >> 20} MiB")
-            n_lines += block.count(b"\n")
+                line = _line_number(path, number * _LONGEST_LINE)
+                raise ValueError(f"line {line} is longer than {_LONGEST_LINE >> 20} MiB")
             has_quotes = has_quotes or b'"' in block
     return has_quotes
+
+
+def _line_number(path: Path, position: int) -> int:
+    """Return the number of the line, from 1, in which a byte lies."""
+    line = 1
+    with path.open("rb") as file:
+        for start in range(0, position, _LONGEST_LINE):
+            line += file.read(min(_LONGEST_LINE, position - start)).count(b"\n")
+    return line
 
 
 def _head(path: Path, separator: str) -> tuple[list[str], list[str]]:
@@ -135,10 +155,17 @@ def _check_header(path: Path, separator: str) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(f"several columns have the name {listed(repeated)}")
-    if all(map(_is_number, names)) and not all(name.isdecimal() for name in names):
+    if not _is_header(names):
         raise ValueError("its first line holds numbers, where the names of the columns should be")
     if len(first) > len(names):
         raise ValueError(f"line 1 has {counted(len(names), 'field')} but line 2 has {len(first)}")
+
+
+def _is_header(names: list[str]) -> bool:
+    """Tell whether these may be names: all different, and not all numbers (but the numbers of the columns are)."""
+    if not names or len(set(names)) < len(names):
+        return False
+    return not all(map(_is_number, names)) or all(name.isdecimal() for name in names)
 
 
 def _check_rows(path: Path, separator: str) -> None:

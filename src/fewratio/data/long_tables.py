@@ -15,8 +15,10 @@ from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
 if TYPE_CHECKING:
     from fewratio.data.frames import Frame, Series
 
-# Values in a piece of a file: about 30 MB as float64.
-_PIECE_VALUES = 2**22
+# Values in a piece of a file: 8 MB as float64; and rows, for labels become Python objects on the way.
+_PIECE_VALUES = 2**20
+_PIECE_ROWS = 2**16
+_BUFFER_BYTES = 2**16
 
 
 class Piece(NamedTuple):
@@ -87,7 +89,7 @@ class ParquetTable:
         import narwhals.stable.v2 as nw
         import pyarrow
 
-        n_rows = max(1, _PIECE_VALUES // max(1, len(names)))
+        n_rows = min(_PIECE_ROWS, max(1, _PIECE_VALUES // max(1, len(names))))
         with files.refusing(self.file), self._open() as parquet:
             for batch in parquet.iter_batches(n_rows, columns=names, use_threads=False):
                 yield nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
@@ -95,8 +97,8 @@ class ParquetTable:
     def _open(self) -> Any:
         from pyarrow.parquet import ParquetFile
 
-        # Without pre_buffer, which would hold a whole row group, the only one perhaps.
-        return ParquetFile(self.file.path, pre_buffer=False)
+        # Page by page: a row group, which may be the whole file, would otherwise be held at once.
+        return ParquetFile(self.file.path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
 
 
 def open_file(path: Path) -> LongTable:

@@ -49,15 +49,18 @@ def cut(
     if roles.group is not None:
         groups = _groups(codes, names, *labels[roles.group], f"column {roles.group!r} of {source.argument}")
 
-    # One stable sort serves all datasets; a filter for each would read the table once per dataset.
-    order = np.argsort(codes, kind="stable")
-    X, feature_names = _sorted_rows(source, special, order, choice, encoding)
+    ends = np.cumsum(np.bincount(codes, minlength=len(names))).tolist()
+    place = _places(codes)
+    X, feature_names = _sorted_rows(source, special, place, choice, encoding)
     if encoding is not None:
         encoding = choice.complete(encoding, [X])
         feature_names = encoding.feature_names
     frozen(X)
-    sorted_flags = None if flags is None else frozen(flags[order])
-    ends = np.cumsum(np.bincount(codes, minlength=len(names))).tolist()
+    sorted_flags = None
+    if flags is not None:
+        sorted_flags = np.empty_like(flags)
+        sorted_flags[place] = flags
+        frozen(sorted_flags)
     datasets = [
         Dataset(str(name), label, X[start:stop], None if sorted_flags is None else sorted_flags[start:stop])
         for name, label, start, stop in zip(names, groups, [0, *ends[:-1]], ends, strict=True)
@@ -65,15 +68,26 @@ def cut(
     return datasets, feature_names, encoding
 
 
-def _codes(parts: Iterable[frames.Series]) -> tuple[NDArray[np.intp], list[Any]]:
+def _places(codes: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return where each row goes for the rows of a dataset to lie together, in their order.
+
+    One stable sort serves all datasets; a filter for each would read the table once per dataset.
+    """
+    order = np.argsort(codes, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def _codes(parts: Iterable[frames.Series]) -> tuple[NDArray[np.int32], list[Any]]:
     """Return the number of each row's value, and the distinct values in order of first appearance (None: missing)."""
     number: dict[Any, int] = {}
     codes = []
     for part in parts:
         part_codes, values = frames.label_codes(part)
         known = [number.setdefault(value, len(number)) for value in values]
-        codes.append(np.asarray(known, dtype=np.intp)[part_codes])
-    return np.concatenate(codes) if codes else np.empty(0, dtype=np.intp), list(number)
+        codes.append(np.asarray(known, dtype=np.int32)[part_codes])
+    return np.concatenate(codes) if codes else np.empty(0, dtype=np.int32), list(number)
 
 
 def _flags(source: LongTable, outlier: str) -> NDArray[np.bool_]:
@@ -83,18 +97,16 @@ def _flags(source: LongTable, outlier: str) -> NDArray[np.bool_]:
 
 
 def _sorted_rows(
-    source: LongTable, special: list[str], order: NDArray[np.intp], choice: EncodingChoice, encoding: Encoding | None
+    source: LongTable, special: list[str], place: NDArray[np.intp], choice: EncodingChoice, encoding: Encoding | None
 ) -> tuple[NDArray[Any], tuple[str, ...] | None]:
     """Return the rows in a new order, with one array of their size and never a second one."""
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
     result, names = None, None
     for start, frame, argument in source.pieces(special):
         table = choice.open(frame, argument, encoding)
         if not choice.learns_medians:
             table.check_finite()
         if result is None:
-            result, names = np.empty((len(order), table.n_features), dtype=table.dtype), table.feature_names
+            result, names = np.empty((len(place), table.n_features), dtype=table.dtype), table.feature_names
         _scatter(table, place[start : start + table.n_rows], result)
     if result is None:
         raise InputError(
@@ -110,9 +122,9 @@ def _scatter(table: Table, place: NDArray[np.intp], result: NDArray[Any]) -> Non
 
 
 def _groups(
-    codes: NDArray[np.intp], names: list[Any], group_codes: NDArray[np.intp], labels: list[Any], argument: str
+    codes: NDArray[np.int32], names: list[Any], group_codes: NDArray[np.int32], labels: list[Any], argument: str
 ) -> list[str | None]:
-    of_dataset = np.empty(len(names), dtype=np.intp)
+    of_dataset = np.empty(len(names), dtype=np.int32)
     of_dataset[codes] = group_codes
     odd = np.flatnonzero(of_dataset[codes] != group_codes)
     if len(odd):
