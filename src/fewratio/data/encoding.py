@@ -159,7 +159,7 @@ class Encoding:
                     f"column {label!r} has no value in any dataset, so it has no median; needed is one value at "
                     "least. Drop the column."
                 )
-            medians.append(float(np.median(present)))
+            medians.append(_median(present))
         return replace(self, medians=tuple(medians))
 
     def fill(self, array: NDArray[Any]) -> None:
@@ -238,6 +238,13 @@ class Encoding:
 
 def _encoded_names(column: str, known: tuple[str, ...] | None) -> list[str]:
     return [column] if known is None else [f"{column}={category}" for category in known]
+
+
+def _median(values: NDArray[Any]) -> float:
+    with np.errstate(over="ignore"):
+        median = float(np.median(values))
+    # The mean of the middle two overflows where their halves' does not.
+    return median if math.isfinite(median) else 2 * float(np.median(values / 2))
 
 
 def _filled(rows: NDArray[np.float64], fill: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -36,7 +36,7 @@ class EncodingChoice:
             return
         if not isinstance(self.encoding, Encoding):
             raise ParameterError(
-                f"encoding is a {type(self.encoding).__name__}; an Encoding is needed. Pass another collection's encoding."
+                f"encoding is a {type(self.encoding).__name__}; an Encoding is needed. Pass another collection's."
             )
         if {self.categorical, self.missing, self.unseen} != {"error"}:
             raise ParameterError(
