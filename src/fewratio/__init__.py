@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fewratio.core.pair import Episode, Pair
     from fewratio.data.collection import Collection
     from fewratio.data.dataset import Dataset
+    from fewratio.data.registry import load_collection
     from fewratio.errors import (
         CollectionError,
         DataFileError,
@@ -57,6 +58,7 @@ _HOME = {
     "TrainingError": "fewratio.errors",
     "check_ratio_estimator": "fewratio.checks",
     "gaussian_relative_ratio": "fewratio.estimators.quantities",
+    "load_collection": "fewratio.data.registry",
     "relative_pearson_divergence": "fewratio.estimators.quantities",
     "relative_squared_error": "fewratio.estimators.quantities",
 }
@@ -82,6 +84,7 @@ __all__ = [
     "TrainingError",
     "check_ratio_estimator",
     "gaussian_relative_ratio",
+    "load_collection",
     "relative_pearson_divergence",
     "relative_squared_error",
 ]

@@ -1,6 +1,5 @@
 """Problems: where the datasets come from, how they are split, and what is known of the truth."""
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +8,8 @@ from torch import Tensor
 
 from fewratio.core.exact import gaussian_relative_ratio
 from fewratio.core.pair import Episode
+from fewratio.data.seeds import seed_for
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
-
-
-def seed_for(*role: object) -> int:
-    """Derive a seed from what it is for. Seeds of splits and supports never name the method: tests are paired."""
-    return int.from_bytes(hashlib.sha256(repr(role).encode()).digest()[:8]) >> 1
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from fewratio.data.seeds import seed_for
 from fewratio.estimators import MetaRatioEstimator, pretrain_together
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
-from fewratio_bench.problems import SyntheticProblem, SyntheticSplit, seed_for
+from fewratio_bench.problems import SyntheticProblem, SyntheticSplit
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from fewratio.data.seeds import seed_for
 from fewratio.errors import DataFileError
 from fewratio.estimators.pretraining import resolve_device
 from fewratio_bench.evaluate import PairEvaluation
-from fewratio_bench.problems import SyntheticProblem, SyntheticSplit, seed_for
+from fewratio_bench.problems import SyntheticProblem, SyntheticSplit
 from fewratio_bench.recipes import SYNTHETIC, Bench, Method
 from fewratio_bench.records import Record, RecordFile, circumstances
 

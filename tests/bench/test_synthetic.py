@@ -12,10 +12,11 @@ import pytest
 
 from fewratio import RuLSIF, gaussian_relative_ratio, relative_squared_error
 from fewratio.data.episodes import EpisodeSampler
+from fewratio.data.seeds import seed_for
 from fewratio.errors import DataFileError
 from fewratio_bench import cli, run
 from fewratio_bench.evaluate import PairEvaluation
-from fewratio_bench.problems import SyntheticProblem, seed_for
+from fewratio_bench.problems import SyntheticProblem
 from fewratio_bench.recipes import Bench, Kernel, Learned
 from fewratio_bench.records import Record, RecordFile
 from fewratio_bench.tables import make_rows, markdown, published_value

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from fewratio.cli import demo
+from fewratio.cli import data, demo
 from fewratio.errors import FewRatioError
 
 app = typer.Typer(
@@ -15,6 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+app.add_typer(data.app)
 
 
 @app.callback()

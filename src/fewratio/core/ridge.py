@@ -51,6 +51,9 @@ def ridge_weights(
     # Roots of alpha and of the shares apart: a learned alpha must not meet the infinite slope at a padded row's zero.
     # No row has both shares, so the sum is the root of alpha * share_nu + (1 - alpha) * share_de.
     p = rows * (_sqrt(alpha) * root_nu + _sqrt(1 - alpha) * root_de).unsqueeze(-1)
+    # Where the features are so large that reg is lost in the rounding of a singular Gram matrix, that rounding takes
+    # its place; in any other case it is lost beside reg.
+    reg = reg + 10 * torch.finfo(p.dtype).eps * p.detach().square().sum((-2, -1), keepdim=True)
     n, n_features = p.shape[-2:]
     form = form or ("dual" if n < n_features else "primal")
     if form not in ("primal", "dual"):
@@ -74,10 +77,6 @@ def _sqrt(value: float | Tensor) -> float | Tensor:
 
 def _solve(gram: Tensor, reg: Tensor, b: Tensor) -> Tensor:
     """Solve (gram + reg I) x = b."""
-    # Where the features are so large that reg is lost in the rounding of a singular Gram matrix, that rounding takes
-    # its place; in any other case it is lost beside reg.
-    trace = gram.detach().diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
-    reg = reg + 10 * torch.finfo(gram.dtype).eps * trace
     a = gram + reg * torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
     x, _factor = _PositiveSolve.apply(a, b.expand(*a.shape[:-1], b.shape[-1]))
     solution: Tensor = x

@@ -14,9 +14,11 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewratio.data import folders, frames, partition
+from fewratio.data import folders, frames, long_tables, partition
 from fewratio.data.columns import Layout, counted, feature_mismatch, listed
 from fewratio.data.dataset import Dataset, dataset_from_table
+from fewratio.data.encoding import Encoding
+from fewratio.data.encoding_choice import EncodingChoice
 from fewratio.data.tables import Table, as_table
 from fewratio.errors import CollectionError, InputError, ParameterError
 
@@ -35,6 +37,9 @@ class Collection:
     datasets : iterable of Dataset
         At least one, all with the same number of features, each with a name of its own.
     feature_names : sequence of str or None
+    encoding : Encoding or None
+        How categories and missing values of the original tables became numbers, where that was asked for. A model
+        that learns from the collection keeps it and applies it to what it is given.
 
     Examples
     --------
@@ -50,6 +55,7 @@ class Collection:
     name: str
     datasets: Sequence[Dataset]
     feature_names: Sequence[str] | None = None
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "datasets", tuple(self.datasets))
@@ -136,6 +142,11 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str = "collection",
+        *,
+        categorical: str = "error",
+        missing: str = "error",
+        unseen: str = "error",
+        encoding: Encoding | None = None,
     ) -> Collection:
         """Make a collection of one long table, in which a column names the dataset of each row.
 
@@ -151,27 +162,90 @@ class Collection:
             The column that marks known outliers (booleans, or 0 and 1).
         name : str
             Name of the collection.
+        categorical : {"error", "onehot"}
+            Whether columns of text, categories or truth values are refused (truth values: taken as 0 and 1), or become
+            one column of zeros and ones per category.
+        missing : {"error", "median"}
+            Whether missing values are refused, or replaced by the median of the column over all datasets (a missing
+            category: by zeros).
+        unseen : {"error", "zero"}
+            Whether a category that occurs in none of these datasets, but in what a model is given later, is refused or
+            becomes zeros.
+        encoding : Encoding, optional
+            Another collection's `encoding`, to be used here instead of the three choices above.
 
         Examples
         --------
         >>> import polars as pl
-        >>> frame = pl.DataFrame({"site": ["x", "y", "x"], "height": [1.0, 2.0, 3.0]})
-        >>> Collection.from_frame(frame, dataset="site")["x"].X.tolist()
-        [[1.0], [3.0]]
+        >>> frame = pl.DataFrame({"site": ["x", "y", "x"], "height": [1.0, 2.0, 3.0], "sort": ["a", "b", "b"]})
+        >>> sites = Collection.from_frame(frame, dataset="site", categorical="onehot")
+        >>> sites.feature_names
+        ('height', 'sort=a', 'sort=b')
+        >>> sites["x"].X.tolist()
+        [[1.0, 1.0, 0.0], [3.0, 0.0, 1.0]]
         """
+        choice = EncodingChoice(categorical, missing, unseen, encoding)
         table = frames.open_frame(frame, "frame") if frames.is_frame(frame) else None
         if table is None:
             raise InputError(
                 f"frame is a {type(frame).__name__}; needed is a pandas, polars or pyarrow table with a column that "
                 "names the dataset of each row. Use Collection.from_arrays for arrays."
             )
-        return cls(name, *partition.cut_frame(table, dataset, group, outlier))
+        roles = partition.Roles(dataset, group, outlier)
+        return cls(name, *partition.cut(long_tables.FrameTable(table, "frame"), roles, choice))
+
+    @classmethod
+    def from_table(
+        cls,
+        path: str | os.PathLike[str],
+        dataset: str,
+        group: str | None = None,
+        outlier: str | None = None,
+        name: str | None = None,
+        *,
+        categorical: str = "error",
+        missing: str = "error",
+        unseen: str = "error",
+        encoding: Encoding | None = None,
+    ) -> Collection:
+        r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
+
+        A Parquet file is read piece by piece (with pyarrow), so that it needs little memory besides the collection.
+
+        Parameters
+        ----------
+        path : str or path
+            A CSV or TSV file with a header line, or a Parquet file.
+        dataset, group, outlier, categorical, missing, unseen, encoding
+            As in `from_frame`.
+        name : str, optional
+            Name of the collection; default: the file's, without its ending.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "sites.csv"
+        >>> _ = path.write_text("site,height\nx,1\ny,2\nx,3\n")
+        >>> Collection.from_table(path, dataset="site")
+        Collection('sites', 2 datasets of 1 to 2 rows, 1 feature)
+        """
+        choice = EncodingChoice(categorical, missing, unseen, encoding)
+        roles = partition.Roles(dataset, group, outlier)
+        return cls(name or Path(path).stem, *partition.cut(long_tables.open_file(Path(path)), roles, choice))
 
     @classmethod
     def from_folder(
-        cls, path: str | os.PathLike[str], outlier: str | None = None, name: str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        outlier: str | None = None,
+        name: str | None = None,
+        *,
+        categorical: str = "error",
+        missing: str = "error",
+        unseen: str = "error",
+        encoding: Encoding | None = None,
     ) -> Collection:
-        r"""Make a collection of a folder of CSV and Parquet files, one dataset a file.
+        r"""Make a collection of a folder of CSV, TSV, Parquet, ``.npy`` and ``.npz`` files, one dataset a file.
 
         A dataset is named by its file (without the ending), its group is the sub-folder it lies in. Where one name
         occurs in several sub-folders, the datasets are named by their path below the folder.
@@ -179,11 +253,14 @@ class Collection:
         Parameters
         ----------
         path : str or path
-            CSV files need a header line. All files need the same columns; their order may differ.
+            CSV and TSV files need a header line. All files need the same columns; their order may differ. Arrays have
+            two axes; an ``.npz`` file holds one array, or ``X`` and ``is_outlier``.
         outlier : str, optional
             The column that marks known outliers (booleans, or 0 and 1).
         name : str, optional
             Name of the collection; default: the folder's.
+        categorical, missing, unseen, encoding
+            As in `from_frame`.
 
         Examples
         --------
@@ -193,8 +270,9 @@ class Collection:
         >>> Collection.from_folder(folder, name="week")
         Collection('week', 1 dataset of 2 rows, 2 features)
         """
+        choice = EncodingChoice(categorical, missing, unseen, encoding)
         folder = Path(path)
-        return cls(name or folder.resolve().name, *folders.read_datasets(folder, outlier))
+        return cls(name or folder.resolve().name, *folders.read_datasets(folder, outlier, choice))
 
     def __len__(self) -> int:
         return len(self.datasets)
@@ -215,13 +293,14 @@ class Collection:
                 raise KeyError(f"collection {self.name!r} has no dataset {key!r}; it has {listed(self.names)}")
             return self.datasets[self._position[key]]
         if isinstance(key, slice):
-            return Collection(self.name, self.datasets[key], self.feature_names)
+            return Collection(self.name, self.datasets[key], self.feature_names, self.encoding)
         if np.ndim(key) == 0:
             return self.datasets[operator.index(key)]
         places = np.asarray(key)
         if places.dtype == np.bool_:
             places = np.flatnonzero(_one_each(places, len(self), "a boolean index"))
-        return Collection(self.name, [self[place] for place in places.tolist()], self.feature_names)
+        datasets = [self[place] for place in places.tolist()]
+        return Collection(self.name, datasets, self.feature_names, self.encoding)
 
     def __repr__(self) -> str:
         low, high = self.sizes.min(), self.sizes.max()

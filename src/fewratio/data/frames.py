@@ -35,6 +35,7 @@ _PLAIN_NUMBERS = {
 }
 # NumPy has no type for these: they arrive as Python objects.
 _WIDE_NUMBERS = {"Int128", "UInt128", "Decimal"}
+_CATEGORIES = {"String", "Categorical", "Enum", "Boolean"}
 _PROBLEMS = {
     **dict.fromkeys(("String", "Binary"), TEXT),
     **dict.fromkeys(("Categorical", "Enum"), "categories"),
@@ -108,7 +109,7 @@ def feature_names(frame: Frame) -> tuple[str, ...] | None:
 def check_columns(frame: Frame, argument: str) -> None:
     """Raise unless every column holds numbers and, where a table marks missing values, none is missing."""
     columns = [(label, frame.get_column(label)) for label in frame.columns]
-    problems = [(label, _column_problem(column)) for label, column in columns]
+    problems = [(label, column_problem(column)) for label, column in columns]
     bad = [(label, problem) for label, problem in problems if problem]
     if bad:
         raise not_numbers(argument, bad)
@@ -118,6 +119,35 @@ def check_columns(frame: Frame, argument: str) -> None:
     for label, column in columns:
         if _type_of(column) in {"Object", *_WIDE_NUMBERS}:
             _column_numbers(column, label, argument)
+
+
+def column_kind(column: Series) -> str | None:
+    """Return ``"numbers"``, ``"categories"`` (also text, truth values), ``"nothing"`` if all is missing, else None."""
+    if column.null_count() == len(column):
+        return "nothing"
+    kind = _type_of(column)
+    if kind in _CATEGORIES:
+        return "categories"
+    problem = column_problem(column)
+    if kind == "Object" and (problem == TEXT or set(map(type, column.drop_nulls().to_list())) <= {bool, np.bool_}):
+        return "categories"
+    return None if problem else "numbers"
+
+
+def float_column(column: Series, label: object, argument: str) -> NDArray[np.float64]:
+    """Return a column of numbers, with NaN for what is missing."""
+    result = np.full(len(column), np.nan)
+    if column.null_count() == 0:
+        result[:] = _column_numbers(column, label, argument)
+    elif column.null_count() < len(column):
+        present = ~column.is_null().to_numpy()
+        result[present] = _column_numbers(column.drop_nulls(), label, argument)
+    return result
+
+
+def is_float32(column: Series) -> bool:
+    """Tell whether a column holds 32-bit floats."""
+    return _type_of(column) == "Float32"
 
 
 def _type_of(column: Series) -> str:
@@ -130,7 +160,8 @@ def _plain_dtype(column: Series) -> np.dtype[Any] | None:
     return dtype if isinstance(dtype, np.dtype) and dtype.kind != "O" else None
 
 
-def _column_problem(column: Series) -> str | None:
+def column_problem(column: Series) -> str | None:
+    """Say what a column holds instead of real numbers; None for numbers and truth values."""
     kind = _type_of(column)
     if kind == "Boolean" or kind in _PLAIN_NUMBERS or kind in _WIDE_NUMBERS:
         return None
@@ -173,7 +204,7 @@ def row_reader(frame: Frame, argument: str) -> RowReader:
 
 def all_float32(frame: Frame) -> bool:
     """Tell whether every column is a 32-bit float."""
-    return all(_type_of(frame.get_column(label)) == "Float32" for label in frame.columns)
+    return all(is_float32(frame.get_column(label)) for label in frame.columns)
 
 
 def take_column(frame: Frame, column: str, argument: str) -> Series:

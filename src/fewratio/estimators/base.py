@@ -70,7 +70,7 @@ class RatioEstimator(BaseEstimator):
         ndarray of shape (n,)
         """
         self._check_fitted()
-        table = as_table(X, "X")
+        table = self._open(X, "X")
         check_same_features(table, self.n_features_in_, self._feature_names(), reference="the fitted sample")
         table.check_finite()
         result = np.empty(table.n_rows)
@@ -97,9 +97,12 @@ class RatioEstimator(BaseEstimator):
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
         """Give the ratio at the rows of a valid block."""
 
-    @staticmethod
-    def _read_pair(X_nu: Any, X_de: Any) -> tuple[Table, Table]:
-        nu, de = as_table(X_nu, "X_nu"), as_table(X_de, "X_de")
+    def _open(self, X: Any, argument: str) -> Table:
+        """Validate a sample's shape and types; an estimator that encodes its samples does so here."""
+        return as_table(X, argument)
+
+    def _read_pair(self, X_nu: Any, X_de: Any) -> tuple[Table, Table]:
+        nu, de = self._open(X_nu, "X_nu"), self._open(X_de, "X_de")
         check_same_features(de, nu.n_features, nu.feature_names, reference="X_nu")
         nu.check_finite()
         de.check_finite()

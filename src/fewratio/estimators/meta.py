@@ -13,7 +13,8 @@ from torch import Tensor
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
 from fewratio.data.collection import Collection
-from fewratio.data.tables import check_same_features
+from fewratio.data.encoding import Encoding
+from fewratio.data.tables import Table, as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
@@ -101,6 +102,8 @@ class MetaRatioEstimator(RatioEstimator):
         The learned model, an ordinary ``torch.nn.Module``.
     history_ : History
         Losses by step, the chosen step and its standard error.
+    encoding_ : Encoding or None
+        The source collection's encoding of categories and missing values, applied to all samples.
 
     Examples
     --------
@@ -141,6 +144,7 @@ class MetaRatioEstimator(RatioEstimator):
 
     model_: RatioModel
     history_: History
+    encoding_: Encoding | None
 
     def __init__(
         self,
@@ -230,7 +234,8 @@ class MetaRatioEstimator(RatioEstimator):
         Parameters
         ----------
         X_nu : array-like of shape (n_nu, n_features)
-            The numerator's sample, one instance or more.
+            The numerator's sample, one instance or more. If the source collection was encoded, a data frame of the
+            original columns, or an array of the encoded ones; the same holds for `predict`.
         X_de : array-like of shape (n_de, n_features)
             The denominator's sample.
 
@@ -284,11 +289,18 @@ class MetaRatioEstimator(RatioEstimator):
         """
         return model_file.load(cls, path, device)
 
-    def _set_model(self, model: RatioModel, history: History, n_features: int, names: tuple[str, ...] | None) -> None:
-        """Take over a learned model and the features that its sources had."""
+    def _set_model(
+        self,
+        model: RatioModel,
+        history: History,
+        n_features: int,
+        names: tuple[str, ...] | None,
+        encoding: Encoding | None = None,
+    ) -> None:
+        """Take over a learned model, the features that its sources had, and their encoding."""
         # What was adapted to belongs to the model that is now replaced.
         self.__dict__.pop("ratio_", None)
-        self.model_, self.history_, self._source_names = model, history, names
+        self.model_, self.history_, self._source_names, self.encoding_ = model, history, names, encoding
         self._learned_with = self.get_params(deep=False)
         self._set_features(n_features, names)
 
@@ -308,6 +320,9 @@ class MetaRatioEstimator(RatioEstimator):
                 "alpha is 0, but it must be positive to be learned. Give it a positive value to start from, or use "
                 "learn_alpha=False."
             )
+
+    def _open(self, X: Any, argument: str) -> Table:
+        return as_table(X, argument) if self.encoding_ is None else self.encoding_.open(X, argument)
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         pair = Pair(self._tensor(X_nu), self._tensor(X_de))

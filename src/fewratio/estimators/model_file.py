@@ -11,6 +11,7 @@ import torch
 
 from fewratio import __version__
 from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError
 from fewratio.estimators.pretraining import resolve_device
 from fewratio.nn import Standardiser
@@ -36,6 +37,7 @@ def save(estimator: MetaRatioEstimator, path: str | os.PathLike[str]) -> None:
         "parameters": json.loads(json.dumps(parameters, default=lambda number: number.item())),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
+        "encoding": None if estimator.encoding_ is None else estimator.encoding_.to_dict(),
         "history": estimator.history_.to_dict(),
     }
     write_tensors(path, "model", estimator.model_.state_dict(), header)
@@ -71,6 +73,11 @@ def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dic
     scaler = Standardiser(blank, blank.clone(), torch.float32) if estimator.standardise else None
     model = estimator.build_model(n_features, torch.Generator(), scaler)
     model.load_state_dict(tensors)
-    names = header["feature_names"]
-    estimator._set_model(model, History(**header["history"]), n_features, None if names is None else tuple(names))
+    names = None if header["feature_names"] is None else tuple(header["feature_names"])
+    # Files of the first version know of no encoding.
+    words = header.get("encoding")
+    encoding = None if words is None else Encoding.from_dict(words)
+    if encoding is not None and (encoding.n_features, encoding.feature_names) != (n_features, names):
+        raise ValueError("its encoding is of other features")
+    estimator._set_model(model, History(**header["history"]), n_features, names, encoding)
     return estimator

@@ -151,7 +151,7 @@ def pretrain_together(
     astray = []
     for estimator, collection, model, history in zip(estimators, collections, models, histories, strict=True):
         if np.isfinite(history.best_validation):
-            estimator._set_model(model, history, collection.n_features, _names(collection))
+            estimator._set_model(model, history, collection.n_features, _names(collection), collection.encoding)
         else:
             astray.append(collection.name)
     if astray:
@@ -226,6 +226,11 @@ def _divide(
             raise CollectionError(
                 f"The validation collection {validation.name!r} has one dataset, which can only be compared with "
                 "itself; at least two are needed. Add one, or leave validation out."
+            )
+        if validation.encoding is not None and validation.encoding != collection.encoding:
+            raise CollectionError(
+                "The validation collection is encoded in another way than the source collection; the same columns must "
+                "mean the same. Make it with encoding=sources.encoding, where sources is the source collection."
             )
         return collection, validation
     if len(collection) < 6:

@@ -1,0 +1,137 @@
+"""``fewratio data``: what collections there are, where they are, and what they look like."""
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from fewratio.data.registry import SourceInfo
+
+app = typer.Typer(
+    name="data", help="Collections of datasets: list, describe, fetch and draw them.", no_args_is_help=True
+)
+
+Name = Annotated[str, typer.Argument(help="Name of the source, as `fewratio data list` gives it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+
+
+@app.command("list")
+def list_sources(as_json: AsJson = False) -> None:
+    """List the known collections and whether they are here.
+
+    Example: fewratio data list
+    """
+    from fewratio.data.registry import SOURCES, source_info
+
+    infos = [source_info(name) for name in SOURCES]
+    if as_json:
+        typer.echo(json.dumps([asdict(info) for info in infos], indent=2))
+        return
+    typer.echo(f"{'name':<10} {'datasets':>8} {'rows each':>10} {'features':>8}  here")
+    for info in infos:
+        typer.echo(
+            f"{info.name:<10} {info.n_datasets:>8} {_sizes(info):>10} {info.n_features:>8}  {_availability(info)}"
+        )
+
+
+@app.command()
+def info(name: Name, as_json: AsJson = False) -> None:
+    """Say what a collection is: datasets, sizes, features, origin, licence, files and checksums.
+
+    Example: fewratio data info mnist_r
+    """
+    from fewratio.data.registry import source_info
+
+    found = source_info(name)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    for label, text in _described(found):
+        typer.echo(f"{label:<12} {text}")
+
+
+@app.command()
+def fetch(name: Name) -> None:
+    """Make sure that the files of a collection are here, by a download if need be.
+
+    Example: fewratio data fetch isolet
+    """
+    from fewratio.data.registry import fetch_source
+
+    paths = fetch_source(name)
+    if not paths:
+        typer.echo(f"{name} needs no file.")
+    for path in paths:
+        typer.echo(str(path))
+
+
+@app.command()
+def preview(
+    name: Name,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Picture to write. [default: NAME.png]")] = None,
+) -> None:
+    """Draw a collection: thumbnails of images, small multiples of tables.
+
+    Example: fewratio data preview digits_r --output digits.png
+    """
+    from fewratio.cli.preview import check_output, draw_preview
+    from fewratio.data.registry import find_source, load_collection
+
+    source = find_source(name)
+    path = Path(f"{name}.png") if output is None else output
+    check_output(path)
+    with _plain_warnings():
+        collection = load_collection(name)
+    draw_preview(collection, source.image_shape, path)
+    typer.echo(f"{collection!r}: {path}")
+
+
+def _sizes(info: "SourceInfo") -> str:
+    return str(info.smallest) if info.smallest == info.largest else f"{info.smallest} to {info.largest}"
+
+
+def _availability(info: "SourceInfo") -> str:
+    if not info.available:
+        can = any(file.url for file in info.files)
+        return "no; `fewratio data fetch` downloads it" if can else "no; to be fetched by hand"
+    # The first sentence of a note says it all; the rest is for `info`.
+    return f"in part: {info.note.split('. ')[0]}" if info.note and info.found else "yes"
+
+
+def _described(info: "SourceInfo") -> Iterator[tuple[str, str]]:
+    yield "name", info.name
+    yield "what", info.description
+    yield "datasets", f"{info.n_datasets} of {_sizes(info)} rows"
+    yield "features", str(info.n_features)
+    yield "from", info.origin
+    yield "licence", info.licence
+    if info.options:
+        yield "options", ", ".join(info.options)
+    for file in info.files:
+        yield "file", file.path + ("" if file.size is None else f" ({file.size:,} bytes)")
+        if file.sha256:
+            yield "  sha256", file.sha256 + {True: "", None: "", False: "; the file here differs"}[file.as_published]
+        if file.url:
+            yield "  download", file.url
+    if info.values_sha256:
+        yield "values", f"sha256 {info.values_sha256}, whatever the file"
+    yield "here", ", ".join(info.found) or ("yes" if info.available else "no")
+    if info.note:
+        yield "note", info.note
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Say warnings as lines of text, without the place in the code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        sys.stderr.write(f"fewratio: {warning.message}\n")

@@ -1,0 +1,189 @@
+"""Delimited text files: what is checked before a library reads one, and where a file that it refuses is wrong."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fewratio.data.columns import counted, listed
+
+if TYPE_CHECKING:
+    from fewratio.data.frames import Frame
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+# No table has lines of this many bytes (a hundred thousand columns of full precision take two million), and a file
+# without line ends must not be swallowed as one.
+_LONGEST_LINE = 2**22
+_SAMPLE_BYTES = 2**16
+# pyarrow knows these by itself; polars would read them as text.
+_MISSING_MARKS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL"]
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
+_PAIRS = re.compile(rf"{_DECIMAL_COMMA.pattern}(?:,{_DECIMAL_COMMA.pattern})*")
+
+
+def read_csv(path: Path, backend: Any) -> Frame:
+    """Read a delimited file with a header line, or raise ``ValueError`` that says in which line it is wrong."""
+    import narwhals.stable.v2 as nw
+
+    separator = SEPARATORS[path.suffix.lower()]
+    has_quotes = _scan_bytes(path)
+    _check_header(path, separator)
+    # Every library guesses the column types from the first rows unless told to look at all of them.
+    options: dict[str, Any] = {"infer_schema_length": None, "null_values": _MISSING_MARKS, "glob": False}
+    if backend == "pyarrow":
+        options = _arrow_options(separator, has_quotes)
+    elif backend == "pandas":
+        options = {"low_memory": False}
+        if int(import_module("pandas").__version__.partition(".")[0]) < 3:
+            # Before the third version the parser of numbers may be off in the last digit.
+            options["float_precision"] = "round_trip"
+    if backend != "pyarrow":
+        # Both fill a short line with missing values.
+        _check_rows(path, separator)
+    try:
+        return nw.read_csv(str(path), backend=backend, separator=separator, **options)
+    except ValueError:
+        _check_rows(path, separator)
+        raise
+
+
+def read_numbers(path: Path) -> Frame | None:
+    """Read a file of nothing but finite numbers the fast way; None if it is anything else and must be read with care.
+
+    polars, told that all columns are numbers and nothing is quoted, is the fastest reader; but it fills short lines and
+    blank ones with missing values, and knows of no line that is too long.
+    """
+    import narwhals.stable.v2 as nw
+    import polars
+    from polars.exceptions import PolarsError
+
+    separator = SEPARATORS[path.suffix.lower()]
+    try:
+        names, first = _head(path, separator) if _has_short_head(path) else ([], [])
+    except (ValueError, csv.Error):
+        return None
+    if not _is_header(names) or len(first) != len(names) or not all(map(_is_number, first)):
+        return None
+    schema = dict.fromkeys(names, polars.Float64)
+    try:
+        frame = polars.read_csv(path, separator=separator, schema=schema, quote_char=None, glob=False)
+    except (PolarsError, OSError):
+        return None
+    # A sum is the quickest way to see whether all is finite; one that only overflows costs no more than time.
+    if frame.columns != names or any(column.null_count() or not math.isfinite(column.sum()) for column in frame):
+        return None
+    return nw.from_native(frame, eager_only=True)
+
+
+def decimal_commas(path: Path) -> bool:
+    """Tell whether the numbers near the head of a file seem to be written with decimal commas."""
+    with path.open("rb") as file:
+        header, *lines = file.read(_SAMPLE_BYTES).decode("utf-8", errors="replace").splitlines() or [""]
+    divider = next((mark for mark in ";\t" if mark in header), None)
+    if divider is not None:
+        return any(_DECIMAL_COMMA.fullmatch(field.strip(' "')) for line in lines for field in line.split(divider))
+    # Where the comma divides, each number makes two fields.
+    n_fields = header.count(",") + 1
+    return bool(lines) and all(_PAIRS.fullmatch(line) and line.count(",") + 1 == 2 * n_fields for line in lines[:-1])
+
+
+def are_decimal_commas(values: list[Any]) -> bool:
+    """Tell whether texts are numbers with decimal commas, all that are not missing."""
+    texts = [str(value).strip() for value in values if isinstance(value, str) and value]
+    commas = [_DECIMAL_COMMA.fullmatch(text) is not None for text in texts]
+    return any(commas) and all(comma or _is_number(text) for comma, text in zip(commas, texts, strict=True))
+
+
+def _arrow_options(separator: str, has_quotes: bool) -> dict[str, Any]:
+    arrow = import_module("pyarrow.csv")
+    return {
+        # One thread: with more, a file that is refused can leave one behind that aborts the program at its end.
+        "read_options": arrow.ReadOptions(block_size=2 * _LONGEST_LINE, use_threads=False),
+        "parse_options": arrow.ParseOptions(delimiter=separator, newlines_in_values=has_quotes),
+        "convert_options": arrow.ConvertOptions(strings_can_be_null=True),
+    }
+
+
+def _has_short_head(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(_SAMPLE_BYTES).count(b"\n") >= 2 or path.stat().st_size < _SAMPLE_BYTES
+
+
+def _scan_bytes(path: Path) -> bool:
+    """Raise if the file is no text at all or has an endless line; tell whether it has quotes."""
+    has_quotes = False
+    with path.open("rb") as file:
+        for number, block in enumerate(iter(lambda: file.read(_LONGEST_LINE), b"")):
+            if b"\0" in block:
+                line = _line_number(path, number * _LONGEST_LINE + block.index(0))
+                raise ValueError(f"line {line} holds binary data")
+            if len(block) == _LONGEST_LINE and b"\n" not in block and b"\r" not in block:
+                line = _line_number(path, number * _LONGEST_LINE)
+                raise ValueError(f"line {line} is longer than {_LONGEST_LINE >> 20} MiB")
+            has_quotes = has_quotes or b'"' in block
+    return has_quotes
+
+
+def _line_number(path: Path, position: int) -> int:
+    """Return the number of the line, from 1, in which a byte lies."""
+    line = 1
+    with path.open("rb") as file:
+        for start in range(0, position, _LONGEST_LINE):
+            line += file.read(min(_LONGEST_LINE, position - start)).count(b"\n")
+    return line
+
+
+def _head(path: Path, separator: str) -> tuple[list[str], list[str]]:
+    """Return the fields of the first two lines."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, delimiter=separator)
+        return next(rows, []), next(rows, [])
+
+
+def _check_header(path: Path, separator: str) -> None:
+    """Raise where a library would repair a header without a word.
+
+    polars and pandas rename the second of two equal columns, and where the lines have one field more than the header
+    pandas takes the first field for row labels.
+    """
+    names, first = _head(path, separator)
+    if not names:
+        raise ValueError("it is empty" if path.stat().st_size == 0 else "its first line is empty")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"several columns have the name {listed(repeated)}")
+    if not _is_header(names):
+        raise ValueError("its first line holds numbers, where the names of the columns should be")
+    if len(first) > len(names):
+        raise ValueError(f"line 1 has {counted(len(names), 'field')} but line 2 has {len(first)}")
+
+
+def _is_header(names: list[str]) -> bool:
+    """Tell whether these may be names: all different, and not all numbers (but the numbers of the columns are)."""
+    if not names or len(set(names)) < len(names):
+        return False
+    return not all(map(_is_number, names)) or all(name.isdecimal() for name in names)
+
+
+def _check_rows(path: Path, separator: str) -> None:
+    """Raise if a line has another number of fields than the header."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, delimiter=separator)
+        n_fields, line = len(next(rows)), 2
+        for row in rows:
+            if row and len(row) != n_fields:
+                raise ValueError(f"line 1 has {counted(n_fields, 'field')} but line {line} has {len(row)}")
+            line = rows.line_num + 1
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

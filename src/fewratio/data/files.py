@@ -1,0 +1,185 @@
+"""One data file of any kind that is known, read into a table; a file that cannot be used is refused by name."""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.data import csv_files
+from fewratio.data.columns import counted, listed
+from fewratio.data.dataset import as_flags
+from fewratio.data.frames import column_kind, take_column
+from fewratio.errors import DataFileError, InputError, MissingColumnError
+
+if TYPE_CHECKING:
+    from fewratio.data.frames import Frame
+
+TABLES = (*csv_files.SEPARATORS, ".parquet")
+SUFFIXES = (*TABLES, ".npy", ".npz")
+# pyarrow first: polars reads a blank line as missing values and a number after a space as text.
+_BACKENDS = ("pyarrow", "polars", "pandas")
+_NEEDED = {
+    ".csv": "a UTF-8 CSV file with a header line and as many fields in every line",
+    ".tsv": "a UTF-8 file with a header line and as many fields, divided by tabs, in every line",
+    ".parquet": "a Parquet file",
+    ".npy": "one array of numbers with two axes, as numpy.save writes it",
+    ".npz": "one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them",
+}
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """One data file: where it is, and what messages and the dataset in it are called."""
+
+    path: Path
+    relative: str
+    name: str
+    group: str | None = None
+
+    def __str__(self) -> str:
+        return f"file {self.relative!r}"
+
+    @property
+    def suffix(self) -> str:
+        """Ending of the name, in lower case."""
+        return self.path.suffix.lower()
+
+
+class Content(NamedTuple):
+    """What a file holds: rows (a data frame or an array), and which of them are known outliers."""
+
+    X: Any
+    flags: NDArray[np.bool_] | None
+
+
+def read_content(file: TableFile, outlier: str | None) -> Content:
+    """Read a file and set the column of known outliers apart."""
+    if file.suffix in TABLES:
+        frame = read_frame(file, all_numbers=True)
+        if outlier is None:
+            return Content(frame, None)
+        column = take_column(frame, outlier, str(file))
+        return Content(frame.drop(outlier), as_flags(column.to_numpy(), f"column {outlier!r} of {file}"))
+    with refusing(file):
+        X, flags = _read_npy(file.path) if file.suffix == ".npy" else _read_npz(file.path)
+    if outlier is not None and flags is None:
+        raise MissingColumnError(
+            f"{file} has no column {outlier!r}, for its columns have no names; needed is an array is_outlier beside X. "
+            "Write both with numpy.savez(path, X=X, is_outlier=flags)."
+        )
+    return Content(X, None if flags is None else as_flags(flags, f"is_outlier of {file}"))
+
+
+def read_frame(file: TableFile, all_numbers: bool = False) -> Frame:
+    """Read a file with named columns; if all are expected to be numbers, the fastest way is tried first."""
+    backend = installed_backend()
+    with refusing(file, backend):
+        if file.suffix == ".parquet":
+            return _read_parquet(file.path, backend)
+        frame = None
+        if all_numbers and "polars" in _BACKENDS and find_spec("polars") is not None:
+            frame = csv_files.read_numbers(file.path)
+        if frame is None:
+            frame = csv_files.read_csv(file.path, backend)
+    _check_commas(frame, file)
+    return frame
+
+
+def installed_backend() -> str:
+    """Return the name of the package that reads files, or say what to install."""
+    backend = next((name for name in _BACKENDS if find_spec(name) is not None), None)
+    if backend is None or find_spec("narwhals") is None:
+        raise DataFileError(
+            f"no package that reads data files is installed; needed are narwhals and one of {listed(_BACKENDS)}. "
+            "Run pip install 'fewratio[tables]'."
+        )
+    return backend
+
+
+def refusal(file: TableFile, reason: object) -> DataFileError:
+    """Return the error for a file that cannot be read, in one line."""
+    words = " ".join(str(reason).split())
+    if file.suffix in csv_files.SEPARATORS and csv_files.decimal_commas(file.path):
+        words += "; the numbers look like decimal commas, write points instead"
+    return DataFileError(
+        f"{file} cannot be read ({words[:500]}); needed is {_NEEDED[file.suffix]}. "
+        "Repair it or remove it from the folder."
+    )
+
+
+class refusing:
+    """Turn what a library raises on a file that it cannot parse into the error that names the file."""
+
+    def __init__(self, file: TableFile, backend: str | None = None) -> None:
+        self.file = file
+        # Most errors of pyarrow are ValueErrors.
+        self.errors: tuple[type[BaseException], ...] = (
+            *(OSError, ValueError, TypeError, NotImplementedError, ImportError, EOFError),
+            *(csv.Error, zipfile.BadZipFile, MemoryError),
+        )
+        if "polars" in _BACKENDS and backend is not None and find_spec("polars") is not None:
+            self.errors = (*self.errors, import_module("polars.exceptions").PolarsError)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, self.errors):
+            raise refusal(self.file, error) from error
+
+
+def _read_parquet(path: Path, backend: Any) -> Frame:
+    import narwhals.stable.v2 as nw
+
+    if path.stat().st_size == 0:
+        raise ValueError("it is empty")
+    return nw.read_parquet(str(path), backend=backend)
+
+
+def _check_commas(frame: Frame, file: TableFile) -> None:
+    """Raise if a column would be taken for text only because its numbers have decimal commas."""
+    for label in frame.columns:
+        column = frame.get_column(label)
+        if column_kind(column) == "categories" and csv_files.are_decimal_commas(column.head(100).to_list()):
+            raise InputError(
+                f"column {label!r} of {file} looks like decimal commas (such as {column.head(1).to_list()[0]!r}); "
+                "numbers must be written with points. Convert the file."
+            )
+
+
+def _read_npy(path: Path) -> tuple[NDArray[Any], None]:
+    if path.stat().st_size == 0:
+        raise ValueError("it is empty")
+    with path.open("rb") as file:
+        # Before anything else: numpy.load takes whatever has no such beginning for a pickle, and says so.
+        np.lib.format.read_magic(file)
+    # Mapped: it is read once, when the dataset is made, and a header cannot promise more than the file has.
+    return _two_axes(np.load(path, mmap_mode="r", allow_pickle=False), "its array"), None
+
+
+def _read_npz(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    if path.stat().st_size == 0:
+        raise ValueError("it is empty")
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is no archive of arrays")
+    with np.load(path, allow_pickle=False) as arrays:
+        names = arrays.files
+        if "X" in names and set(names) <= {"X", "is_outlier"}:
+            return _two_axes(arrays["X"], "X"), arrays["is_outlier"] if "is_outlier" in names else None
+        if len(names) != 1:
+            raise ValueError(f"it holds {counted(len(names), 'array')}{': ' * bool(names)}{listed(names)}")
+        return _two_axes(arrays[names[0]], f"array {names[0]!r}"), None
+
+
+def _two_axes(array: NDArray[Any], what: str) -> NDArray[Any]:
+    if array.ndim != 2:
+        raise ValueError(f"the shape of {what} is {array.shape}")
+    return array

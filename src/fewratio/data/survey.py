@@ -1,0 +1,73 @@
+"""What the columns of several tables hold, all tables taken together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fewratio.data import frames
+from fewratio.data.columns import Layout, feature_mismatch
+from fewratio.data.tables import as_table
+from fewratio.errors import CollectionError
+
+
+class Survey:
+    """Goes through tables one by one and notes the categories of each column.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        Names of the columns.
+    """
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] | None = None
+        self._layout: Layout | None = None
+        self._categories: list[set[str]] = []
+        # By kind of content, the table in which each column was first seen to hold it.
+        self._seen: list[dict[str, str]] = []
+
+    @property
+    def categories(self) -> tuple[tuple[str, ...] | None, ...]:
+        """The categories of each column, sorted, so that no order of files or rows matters; None for numbers."""
+        pairs = zip(self._categories, self._seen, strict=True)
+        return tuple(tuple(sorted(known)) if "categories" in seen else None for known, seen in pairs)
+
+    def add(self, X: Any, argument: str, look: bool = True) -> None:
+        """Take account of one table; without `look` only of its columns' names and number."""
+        frame = frames.open_frame(X, argument) if frames.is_frame(X) else None
+        if frame is None:
+            table = as_table(X, argument)
+            self._check_layout(table.layout)
+            for j in range(table.n_features):
+                self._note(j, j, "numbers", argument)
+            return
+        self._check_layout(Layout(argument, len(frame.columns), frames.feature_names(frame)))
+        for j, label in enumerate(frame.columns if look else []):
+            column = frame.get_column(label)
+            kind = frames.column_kind(column)
+            # What is neither is refused, in better words, when the table is read.
+            if kind in ("numbers", "categories"):
+                self._note(j, label, kind, argument)
+            if kind == "categories":
+                self._categories[j].update(map(str, column.drop_nulls().unique().to_list()))
+
+    def _check_layout(self, layout: Layout) -> None:
+        if self._layout is None:
+            self._layout = layout
+            self._categories = [set() for _ in range(layout.n_features)]
+            self._seen = [{} for _ in range(layout.n_features)]
+        problem = feature_mismatch(layout, self._layout)
+        if problem is not None:
+            raise CollectionError(problem)
+        if self.names is None and layout.names is not None:
+            self.names, self._layout = layout.names, layout
+
+    def _note(self, place: int, label: object, kind: str, argument: str) -> None:
+        seen = self._seen[place]
+        seen.setdefault(kind, argument)
+        if len(seen) > 1:
+            raise CollectionError(
+                f"column {label!r} holds numbers in {seen['numbers']} but categories in {seen['categories']}; a column "
+                "must hold one or the other in all datasets. Rename the categories that look like numbers, or drop "
+                "the column."
+            )

@@ -1,0 +1,301 @@
+"""Files of a user's own: every kind is read, and one that cannot be used is refused in one line that says why."""
+
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fewratio.data.collection import Collection
+from fewratio.errors import (
+    CollectionError,
+    DataFileError,
+    DataNotFoundError,
+    FewRatioError,
+    InputError,
+    MissingColumnError,
+)
+
+
+@pytest.fixture(params=["pyarrow", "polars", "pandas"])
+def backend(request, monkeypatch):
+    monkeypatch.setattr("fewratio.data.files._BACKENDS", (request.param,))
+    return request.param
+
+
+def write(folder, name, content):
+    """Write text, bytes, a table or arrays, as the name's ending says."""
+    path = folder / name
+    if isinstance(content, pa.Table):
+        pq.write_table(content, path)
+    elif isinstance(content, np.ndarray):
+        np.save(path, content, allow_pickle=True)
+    elif isinstance(content, dict):
+        np.savez(path, **content)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+# ---------------------------------------------------------------- what is read
+
+TABLE = [[1.0, 2.5], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "p,q\n1,2.5\n3,4\n"),
+        ("a.csv", "\ufeffp,q\r\n1,2.5\r\n3,4\r\n"),
+        ("a.csv", '"p","q"\n"1","2.5"\n3,"4"\n'),
+        ("a.csv", "p,q\n1,2.5\n\n3,4"),
+        ("a.csv", "p,q\n1, 2.5\n3, 4\n"),
+        ("a.TSV", "p\tq\n1\t2.5\n3\t4\n"),
+        ("a.tsv", '\ufeffp\tq\r\n1\t"2.5"\r\n3\t4\r\n'),
+        ("a.parquet", pa.table({"p": [1, 3], "q": pa.array([2.5, 4], pa.float32())})),
+        ("a.npy", np.array(TABLE)),
+        ("a.npy", np.asfortranarray(np.array(TABLE, dtype=">f4"))),
+        ("a.npz", {"values": np.array(TABLE)}),
+        ("a.npz", {"X": np.array(TABLE)}),
+    ],
+)
+def test_every_kind_of_file_is_read(tmp_path, name, content):
+    write(tmp_path, name, content)
+    assert Collection.from_folder(tmp_path)["a"].X.tolist() == TABLE
+
+
+@pytest.mark.parametrize("text", ["\ufeffp,q\r\n1,2.5\r\n3,4\r\n", '"p","q"\n"1","2.5"\n3,"4"\n'])
+def test_every_package_knows_marks_line_ends_and_quotes(tmp_path, backend, text):
+    write(tmp_path, "a.csv", text)
+    collection = Collection.from_folder(tmp_path)
+    assert collection["a"].X.tolist() == TABLE
+    assert collection.feature_names == ("p", "q")
+
+
+@pytest.mark.parametrize("text", ["p,q\n1,2\n", 'p,q\n"1",2\n'])
+def test_a_name_like_a_pattern_is_only_a_name(tmp_path, backend, text):
+    write(tmp_path, "a[1]*.csv", text)
+    assert Collection.from_folder(tmp_path)["a[1]*"].X.tolist() == [[1, 2]]
+
+
+def test_npz_files_may_say_which_rows_are_outliers(tmp_path):
+    write(tmp_path, "a.npz", {"X": np.array(TABLE), "is_outlier": np.array([0, 1])})
+    write(tmp_path, "b.csv", "p,q,odd\n1,2,1\n")
+    collection = Collection.from_folder(tmp_path, outlier="odd")
+    assert collection["a"].is_outlier.tolist() == [False, True]
+    assert collection["b"].is_outlier.tolist() == [True]
+    assert collection.feature_names == ("p", "q")
+
+
+def test_arrays_and_named_tables_may_lie_together(tmp_path):
+    write(tmp_path, "a.npy", np.array(TABLE))
+    write(tmp_path, "b.csv", "p,q\n1,2\n")
+    assert Collection.from_folder(tmp_path).feature_names == ("p", "q")
+    write(tmp_path, "c.npy", np.zeros((2, 3)))
+    with pytest.raises(CollectionError, match="dataset 'c' has 3 features but dataset 'a' has 2"):
+        Collection.from_folder(tmp_path)
+
+
+def test_a_file_of_numbers_is_read_alike_both_ways(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3)) * 10.0 ** rng.integers(-300, 300, size=(500, 3))
+    pl.DataFrame(X, schema=["p", "q", "r"]).write_csv(tmp_path / "a.csv")
+    np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
+    for package in ("pyarrow", "pandas"):
+        monkeypatch.setattr("fewratio.data.files._BACKENDS", (package,))
+        np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
+
+
+# ---------------------------------------------------------------- what is refused
+
+LONG = "p,q\n1,2\n" + "7" * (2**23 + 10) + ",4\n5,6\n"
+HOSTILE = {
+    "a short line": ("p,q\n1,2\n3\n4,5\n", "line 1 has 2 fields but line 3 has 1"),
+    "a long line": ("p,q\n1,2\n3,4,5\n", "line 1 has 2 fields but line 3 has 3"),
+    "a ragged line after a quoted one": ('p,q\n"1\n",2\n3\n', "line 4 has 1"),
+    "more fields than names": ("p,q\n1,2,3\n", "line 1 has 2 fields but line 2 has 3"),
+    "numbers for names": ("0.5,2\n1,2\n", "first line holds numbers, where the names of the columns should be"),
+    "one name twice": ("p,p\n1,2\n", "several columns have the name 'p'"),
+    "no line end": (LONG, "line 3 is longer than 4 MiB"),
+    "nothing": ("", "it is empty"),
+    "an empty line only": ("\n", "first line is empty"),
+    "binary data": (b"p,q\n1,2\n\x00\xff\xfe,3\n", "line 3 holds binary data"),
+    "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
+    "semicolons": ("p;q\n1,5;2,5\n", "look like decimal commas"),
+    "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "look like decimal commas"),
+    "quoted decimal commas": ('p,q\n"1,5","2,5"\n', "column 'p' of file 'a.csv' looks like decimal commas"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_bad_text_file_is_refused_with_its_line(tmp_path, backend, case):
+    text, reason = HOSTILE[case]
+    write(tmp_path, "a.csv", text)
+    assert_refused(tmp_path, "file 'a.csv'", reason)
+
+
+def test_a_bad_text_file_is_refused_after_the_fast_way_was_tried(tmp_path):
+    for text, reason in HOSTILE.values():
+        write(tmp_path, "a.csv", text)
+        assert_refused(tmp_path, "file 'a.csv'", reason)
+
+
+def test_decimal_commas_between_tabs(tmp_path, backend):
+    write(tmp_path, "a.tsv", "p\tq\n1,5\t2\n")
+    assert_refused(tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5')")
+
+
+OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.parquet", pa.table({"p": [1], "q": [[1, 2]]}), "column 'q' (nested values)"),
+        ("a.parquet", pa.table({"p": [{"x": 1}]}), "column 'p' (nested values)"),
+        (
+            "a.parquet",
+            pa.table({"p": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))}),
+            "column 'p' (type map",
+        ),
+        ("a.parquet", b"PAR1 and nothing else PAR1", "cannot be read"),
+        ("a.parquet", b"", "it is empty"),
+        ("a.npy", b"", "it is empty"),
+        ("a.npy", b"\x80\x04N.", "cannot be read"),
+        ("a.npy", b"p,q\n1,2\n", "magic string is not correct"),
+        ("a.npy", OBJECTS, "Python objects in dtype"),
+        ("a.npy", np.zeros(3), "the shape of its array is (3,)"),
+        ("a.npy", np.array([["x"]]), "column 0 (text)"),
+        ("a.npy", np.array([[1.0, np.nan]]), "1 NaN or infinite value, the first in column 1 at row 0"),
+        ("a.npz", b"", "it is empty"),
+        ("a.npz", b"garbage", "it is no archive of arrays"),
+        ("a.npz", {"X": OBJECTS}, "Object arrays cannot be loaded"),
+        ("a.npz", {"X": np.zeros((2, 2)), "y": np.zeros(2)}, "it holds 2 arrays: 'X', 'y'"),
+        ("a.npz", {}, "it holds 0 arrays"),
+        ("a.npz", {"X": np.zeros((2, 2, 2))}, "the shape of X is (2, 2, 2)"),
+        ("a.npz", {"X": np.zeros((2, 2)), "is_outlier": np.array([0, 2])}, "is_outlier of file 'a.npz' holds 2"),
+    ],
+)
+def test_a_bad_binary_file_is_refused(tmp_path, name, content, reason):
+    write(tmp_path, name, content)
+    assert_refused(tmp_path, f"file '{name}'", reason)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz"])
+def test_an_array_that_promises_more_than_it_has_is_refused(tmp_path, name):
+    np.save(tmp_path / "a.npy", np.zeros((2, 16)))
+    whole = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").unlink()
+    liar = whole.replace(b"(2, 16), }" + b" " * 12, b"(2000000000000, 16), }")
+    assert len(liar) == len(whole)
+    if name == "a.npy":
+        (tmp_path / name).write_bytes(liar)
+    else:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("X.npy", liar)
+    assert_refused(tmp_path, f"file '{name}' cannot be read")
+
+
+def test_another_header_is_refused_by_its_columns(tmp_path, backend):
+    write(tmp_path, "a.csv", "p,q\n1,2\n")
+    write(tmp_path, "b.csv", "p,Q\n1,2\n")
+    assert_refused(tmp_path, "file 'b.csv' has other column names than file 'a.csv' (missing: 'q'; unexpected: 'Q')")
+
+
+def test_an_array_without_flags_is_refused_where_outliers_are_asked_for(tmp_path):
+    write(tmp_path, "a.npy", np.array(TABLE))
+    with pytest.raises(MissingColumnError, match=r"file 'a\.npy' has no column 'odd'.*numpy\.savez"):
+        Collection.from_folder(tmp_path, outlier="odd")
+
+
+def test_an_ordinary_ragged_file_is_not_blamed_on_commas(tmp_path):
+    write(tmp_path, "a.csv", "p,q\n1,2\n3,4,5\n")
+    with pytest.raises(DataFileError) as caught:
+        Collection.from_folder(tmp_path)
+    assert "decimal" not in str(caught.value)
+
+
+def assert_refused(folder, *words):
+    with pytest.raises(FewRatioError) as caught:
+        Collection.from_folder(folder)
+    message = str(caught.value)
+    assert isinstance(caught.value, DataFileError | InputError | CollectionError)
+    assert "\n" not in message
+    assert len(message) < 1200
+    for word in words:
+        assert word in message
+
+
+def test_a_refused_file_leaves_a_program_that_ends_well(tmp_path):
+    """pyarrow's threads, given a ragged file, could abort the program at its end."""
+    rows = "1.25,2.5\n" * 200_000
+    write(tmp_path, "a.csv", "p,q\n" + rows + "1,2,3\n" + rows)
+    program = (
+        "import sys; from fewratio import Collection, FewRatioError\n"
+        "try: Collection.from_folder(sys.argv[1])\n"
+        "except FewRatioError as error: sys.exit(3)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode == 3
+
+
+# ---------------------------------------------------------------- one long file
+
+LONG_TABLE = pl.DataFrame({"site": ["u", "v", "u"], "kind": ["k", None, "k"], "odd": [0, 1, 0], "p": [1.0, 2.0, 3.0]})
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+def test_from_table_equals_from_frame(tmp_path, suffix, monkeypatch):
+    path = write_long(LONG_TABLE, tmp_path / f"sites.{suffix}")
+    monkeypatch.setattr("fewratio.data.long_tables._PIECE_VALUES", 2)
+    collection = Collection.from_table(path, "site", group="kind", outlier="odd")
+    assert repr(collection) == "Collection('sites', 2 datasets of 1 to 2 rows, 1 feature, 1 group)"
+    assert collection.groups == ("k", None)
+    assert collection["u"].X.tolist() == [[1], [3]]
+    assert collection["v"].is_outlier.tolist() == [True]
+    assert collection.feature_names == ("p",)
+
+
+def write_long(frame, path):
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_from_table_says_what_is_wrong(tmp_path, suffix):
+    path = write_long(LONG_TABLE, tmp_path / f"sites.{suffix}")
+    with pytest.raises(MissingColumnError, match=rf"sites\.{suffix}' has no column 'place'; its columns are"):
+        Collection.from_table(path, "place")
+    with pytest.raises(InputError, match=rf"column 'kind' of file 'sites\.{suffix}' is missing at row 1"):
+        Collection.from_table(path, "kind")
+    with pytest.raises(InputError, match=r"column 'kind' \(text\)"):
+        Collection.from_table(path, "site")
+    write_long(LONG_TABLE.clear(), path)
+    with pytest.raises(InputError, match=r"empty \(0 rows\)"):
+        Collection.from_table(path, "site")
+
+
+def test_a_missing_value_far_down_a_parquet_file_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("fewratio.data.long_tables._PIECE_VALUES", 4)
+    path = write_long(pl.DataFrame({"site": ["u"] * 9, "p": [1.0] * 6 + [None] + [1.0] * 2}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"part of file 't\.parquet' with rows 4 to 7 has 1 missing .* 'p' at row 2"):
+        Collection.from_table(path, "site")
+
+
+def test_from_table_wants_one_table_with_names(tmp_path):
+    with pytest.raises(DataNotFoundError, match=r"sites\.csv' does not exist"):
+        Collection.from_table(tmp_path / "sites.csv", "site")
+    with pytest.raises(DataNotFoundError, match=r"is a folder.*from_folder"):
+        Collection.from_table(tmp_path, "site")
+    with pytest.raises(DataFileError, match=r"file 'a\.npy' ends in '\.npy'"):
+        Collection.from_table(write(tmp_path, "a.npy", np.array(TABLE)), "site")
+    with pytest.raises(DataFileError, match=r"file 'a\.parquet' cannot be read"):
+        Collection.from_table(write(tmp_path, "a.parquet", b"PAR1 nothing PAR1"), "site")
+    with pytest.raises(InputError, match=r"column 'q' \(nested values\)"):
+        Collection.from_table(write(tmp_path, "n.parquet", pa.table({"site": ["u"], "q": [[1]]})), "site")

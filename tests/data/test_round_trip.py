@@ -1,0 +1,134 @@
+"""Any table, written and read back through every format and library, gives the same collection."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fewratio.data.collection import Collection
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+
+
+def write_pandas(columns, path):
+    frame = pd.DataFrame(columns)
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, sep=SEPARATORS[path.suffix], index=False)
+
+
+def write_polars(columns, path):
+    frame = pl.DataFrame(columns)
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, separator=SEPARATORS[path.suffix])
+
+
+def write_pyarrow(columns, path):
+    table = pa.table(columns)
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(table, path, row_group_size=3)
+    else:
+        pa.csv.write_csv(table, path, pa.csv.WriteOptions(delimiter=SEPARATORS[path.suffix]))
+
+
+def write_npy(columns, path):
+    np.save(path, np.column_stack(list(columns.values())))
+
+
+def write_npz(columns, path):
+    np.savez_compressed(path, X=np.column_stack(list(columns.values())))
+
+
+WRITERS = {"pandas": write_pandas, "polars": write_polars, "pyarrow": write_pyarrow}
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+NAMED = [(library, suffix) for library in WRITERS for suffix in (".csv", ".tsv", ".parquet")]
+FORMATS = {f"{library}{suffix}": (WRITERS[library], suffix) for library, suffix in NAMED}
+ARRAYS = {"npy": (write_npy, ".npy"), "npz": (write_npz, ".npz")}
+
+floats = st.floats(allow_nan=False, allow_infinity=False)
+# Wider integers than a float can tell apart are rounded, everywhere to the same one.
+integers = st.integers(-(2**63), 2**63 - 1)
+labels = st.sampled_from(["a", "ä", "x y", " led", "c,d", "tab\tbed", 'q"q', "two\nlines", "7th", "it's"])
+few = settings(max_examples=15, deadline=None)  # no deadline: a busy machine is no failure
+
+
+def datasets(*columns):
+    """Datasets by name, each a dict of columns."""
+    rows = st.lists(st.tuples(*columns), min_size=1, max_size=8)
+    tables = rows.map(lambda drawn: dict(zip("pqrs", map(list, zip(*drawn, strict=True)), strict=False)))
+    return st.dictionaries(st.sampled_from(["mon", "tue", "wed"]), tables, min_size=1).map(
+        lambda drawn: dict(sorted(drawn.items()))
+    )
+
+
+def read_folder(tables, writer, suffix, **options):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, columns in tables.items():
+            writer(columns, Path(folder) / f"{name}{suffix}")
+        return Collection.from_folder(folder, **options)
+
+
+def long_columns(tables):
+    names = [name for name, columns in tables.items() for _ in columns["p"]]
+    return {"day": names, **{c: [v for t in tables.values() for v in t[c]] for c in next(iter(tables.values()))}}
+
+
+def assert_same(left, right, names=True):
+    assert left.names == right.names
+    assert left.encoding == right.encoding
+    if names:
+        assert left.feature_names == right.feature_names
+    for mine, other in zip(left, right, strict=True):
+        np.testing.assert_array_equal(mine.X, other.X)
+
+
+@pytest.mark.parametrize("kind", [*FORMATS, *ARRAYS])
+@few
+@given(tables=datasets(floats, integers, floats))
+def test_numbers(kind, tables):
+    writer, suffix = (FORMATS | ARRAYS)[kind]
+    expected = Collection.from_frame(pl.DataFrame(long_columns(tables)), "day")
+    if kind in ARRAYS:
+        tables = {name: {key: np.array(column, dtype=float) for key, column in t.items()} for name, t in tables.items()}
+    assert_same(read_folder(tables, writer, suffix), expected, names=kind in FORMATS)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@few
+@given(tables=datasets(st.just(0.5), floats | st.none(), labels, st.booleans()))
+def test_categories_and_gaps(kind, tables):
+    """With a first column that is never missing, so that every column has a median."""
+    tables = {
+        name: {key: [column[0] or 0.25, *column[1:]] if key == "q" else column for key, column in t.items()}
+        for name, t in tables.items()
+    }
+    options = dict(categorical="onehot", missing="median")
+    writer, suffix = FORMATS[kind]
+    expected = Collection.from_frame(pl.DataFrame(long_columns(tables), strict=False), "day", **options)
+    assert_same(read_folder(tables, writer, suffix, **options), expected)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@few
+@given(tables=datasets(floats, integers, labels))
+def test_one_long_table(kind, tables):
+    columns, options = long_columns(tables), dict(categorical="onehot")
+    writer, suffix = FORMATS[kind]
+    expected = [Collection.from_frame(make(columns), "day", **options) for make in FRAMES.values()]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"week{suffix}"
+        writer(columns, path)
+        collection = Collection.from_table(path, "day", **options)
+    for one in expected:
+        assert_same(collection, one)

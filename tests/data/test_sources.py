@@ -1,0 +1,509 @@
+"""Sources: the counts of the published files, and what is said of files that are not those."""
+
+import gzip
+import os
+import pickle
+import re
+import warnings
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fewratio
+from fewratio.data.registry import SOURCES, fetch_source, load_collection, source_info
+from fewratio.data.sources import csvrows, iot, isolet, mnist_r, school
+from fewratio.data.sources.gaussian import gaussian_family
+from fewratio.data.storage import locate
+from fewratio.errors import DataFileError, DataNotFoundError, ParameterError
+from tests.data.test_compressed import pack_lzw
+
+ROTATIONS = ("0deg", "15deg", "30deg", "45deg", "60deg", "75deg")
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """Load a source from wherever its files are here, once; skip by name where they are not."""
+    loaded = {}
+
+    def load(name, **options):
+        key = name, *options.items()
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            # A cache of the test's own: what a user has downloaded is left alone, and nothing is downloaded.
+            patch.setenv("FEWRATIO_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+            warnings.filterwarnings("ignore", "iot has 1 of 9 devices")
+            if not source_info(name).available:
+                pytest.skip(f"the data of {name} are not here: set FEWRATIO_DATA")
+            if key not in loaded:
+                loaded[key] = load_collection(name, **options)
+        return loaded[key]
+
+    return load
+
+
+def raw_file(path):
+    """Find a file of the published data, or skip by name."""
+    found = locate(path)
+    if found is None:
+        pytest.skip(f"{path} is not here: set FEWRATIO_DATA")
+    return found
+
+
+def outlier_rates(collection):
+    return np.array([dataset.is_outlier.mean() for dataset in collection])
+
+
+# ---------------------------------------------------------------- counts
+
+
+@pytest.mark.parametrize("name", sorted(set(SOURCES) - {"iot"}))
+def test_a_source_holds_what_it_declares(published, name):
+    collection, info = published(name), source_info(name)
+    assert collection.name == name
+    assert (len(collection), collection.n_features) == (info.n_datasets, info.n_features)
+    assert (collection.sizes.min(), collection.sizes.max()) == (info.smallest, info.largest)
+    assert all(dataset.X.dtype == np.float64 for dataset in collection)
+
+
+@pytest.mark.parametrize("name", ["mnist_r", "digits_r"])
+def test_rotated_digits(published, name):
+    collection = published(name)
+    assert collection.names == tuple(f"{angle}-{digit}" for angle in ROTATIONS for digit in range(10))
+    assert collection["30deg-7"].group == "30deg"
+    X = np.concatenate([dataset.X for dataset in collection])
+    assert X.min() >= 0
+    assert X.max() <= 1
+    for digit in range(10):  # the same base images in every rotation
+        assert len({len(collection[f"{angle}-{digit}"]) for angle in ROTATIONS}) == 1
+
+
+def test_mnist_r_counts(published):
+    collection = published("mnist_r")
+    assert collection.sizes.sum() == 6000
+    assert set(collection.sizes) == {100}
+
+
+def test_digits_rotate_as_mnist_does(published):
+    # Two roads to a rotation: the published images, and ours of the published upright ones.
+    from scipy.ndimage import rotate
+
+    mnist = published("mnist_r")
+    upright, turned = (np.concatenate([mnist[f"{angle}-{d}"].X for d in range(10)]) for angle in ("0deg", "30deg"))
+    ours = rotate(upright.reshape(-1, 16, 16), 30, axes=(2, 1), reshape=False, order=1).reshape(-1, 256)
+    correlation = [np.corrcoef(*pair)[0, 1] for pair in zip(ours[::50], turned[::50], strict=True)]
+    assert np.mean(correlation) > 0.999
+
+
+def test_isolet_counts(published):
+    collection = published("isolet")
+    assert collection.sizes.sum() == 7797
+    assert len(set(collection.groups)) == 5
+    uneven = {dataset.name: len(dataset) for dataset in collection if len(dataset) != 60}
+    assert uneven == {"isolet4-F": 58, "isolet5-M": 59}
+    assert collection["isolet3-Q"].group == "isolet3"
+    X = np.concatenate([dataset.X for dataset in collection])
+    assert np.abs(X).max() <= 1
+    assert len(np.unique(X, axis=0)) == 7797
+
+
+def test_landmine_counts(published):
+    collection = published("landmine")
+    assert collection.sizes.sum() == 14820
+    assert sum(dataset.is_outlier.sum() for dataset in collection) == 904
+    assert outlier_rates(collection).mean() == pytest.approx(0.0618, abs=5e-5)
+    assert min((~dataset.is_outlier).sum() for dataset in collection) == 407
+    assert [collection.groups.count(group) for group in ("terrain-1", "terrain-2")] == [15, 14]
+    for dataset in collection:
+        np.testing.assert_allclose(np.linalg.norm(dataset.X, axis=1), 1)
+
+
+@pytest.mark.parametrize("encoding", ["constant", "observed"])
+def test_school_counts_in_both_readings(published, encoding):
+    collection = published("school", encoding=encoding)
+    assert collection.sizes.sum() == 11350
+    assert outlier_rates(collection).mean() == pytest.approx(0.152, abs=5e-4)
+    assert min((~dataset.is_outlier).sum() for dataset in collection) == 61
+    X = np.concatenate([dataset.X for dataset in collection])
+    assert set(np.unique(X)) == {0.0, 1.0}
+    assert X[:, -1].sum() == {"constant": 11350, "observed": 15}[encoding]
+    assert collection.feature_names[-1] == {"constant": "constant", "observed": "vr_band=0"}[encoding]
+    fields = np.array([name.split("=")[0] for name in collection.feature_names])
+    counted = {field: X[:, fields == field].sum(axis=1) for field in set(fields)}
+    for field in ("year", "gender", "ethnic", "school_gender", "denomination"):
+        assert (counted[field] == 1).all(), field
+    assert (counted["vr_band"] == 1).sum() == {"constant": 11335, "observed": 11350}[encoding]
+
+
+def test_the_readings_of_school_differ_in_the_last_column_only(published):
+    assert published("school").feature_names == published("school", encoding="constant").feature_names
+    for first, second in zip(published("school"), published("school", encoding="observed"), strict=True):
+        np.testing.assert_array_equal(first.X[:, :-1], second.X[:, :-1])
+
+
+@pytest.mark.parametrize("form", ["school.mat", "school_b.mat"])
+def test_school_is_the_same_from_every_file(published, form):
+    expected = school.read(raw_file("school/ILEA567.DAT"))
+    for name, array in school.read(raw_file(f"school/{form}")).items():
+        np.testing.assert_array_equal(array, expected[name])
+
+
+def test_iot_loads_the_complete_device_and_names_the_missing_ones(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEWRATIO_CACHE", str(tmp_path))
+    info = source_info("iot")
+    if "1 of 9 devices" not in info.note:
+        pytest.skip("the partial data of iot are not here: set FEWRATIO_DATA")
+    with pytest.warns(UserWarning, match="1 of 9 devices complete") as caught:
+        collection = load_collection("iot")
+    (warning,) = caught
+    assert warning.filename == __file__
+    missing = set(iot.DEVICES) - {"Danmini_Doorbell"}
+    assert len(missing) == 8
+    for said in (str(warning.message), info.note):
+        assert all(device in said for device in missing)
+        assert "Danmini_Doorbell" not in said
+    (dataset,) = collection
+    assert (dataset.name, dataset.X.shape, dataset.is_outlier.sum()) == ("Danmini_Doorbell", (500, 115), 25)
+    np.testing.assert_allclose(np.linalg.norm(dataset.X, axis=1), 1)
+
+
+# ---------------------------------------------------------------- nothing needed
+
+
+def test_digits_and_gaussians_need_no_file(data_folder, monkeypatch):
+    monkeypatch.setenv("FEWRATIO_CACHE", str(data_folder / "absent"))
+    for name in ("digits_r", "gaussian"):
+        assert source_info(name).available
+        assert fetch_source(name) == ()
+        load_collection(name)
+    assert not (data_folder / "absent").exists()
+
+
+def test_gaussian_is_the_family(published):
+    expected = gaussian_family(4, 20, random_state=3).collection
+    drawn = load_collection("gaussian", n_datasets=4, n_instances=20, seed=3)
+    for first, second in zip(drawn, expected, strict=True):
+        np.testing.assert_array_equal(first.X, second.X)
+
+
+def test_the_digits_are_the_same_every_time(published):
+    for first, second in zip(load_collection("digits_r"), published("digits_r"), strict=True):
+        np.testing.assert_array_equal(first.X, second.X)
+
+
+# ---------------------------------------------------------------- names and options
+
+
+def test_an_unknown_name_lists_the_known_and_guesses():
+    with pytest.raises(ParameterError, match=r"digits_r, gaussian, iot.*Did you mean 'mnist_r'\?"):
+        load_collection("mnist")
+
+
+@pytest.mark.parametrize("name", ["landmine", "school"])
+def test_an_unknown_option_is_refused_before_any_work(data_folder, name):
+    with pytest.raises(ParameterError, match="got the option 'sedd'"):
+        load_collection(name, sedd=1)
+
+
+def test_an_unknown_encoding_is_refused_before_any_work(data_folder):
+    with pytest.raises(ParameterError, match='"constant" or "observed"'):
+        load_collection("school", encoding="one-hot")
+
+
+def test_load_collection_is_public():
+    assert fewratio.load_collection is load_collection
+    assert "load_collection" in fewratio.__all__
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_every_source_says_where_it_is_from(name):
+    info = source_info(name)
+    assert info.origin.startswith(("https://", "http://"))
+    assert info.licence
+    assert info.description
+    for file in info.files:
+        assert file.path.startswith(f"{name}/")
+        assert file.url is None or file.url.startswith("https://")
+        # What is downloaded is checked, by its bytes or by its values.
+        assert file.url is None or file.sha256 or info.values_sha256
+
+
+# ---------------------------------------------------------------- files that are not the published ones
+
+
+class MakeFolder:
+    """Unpickled the ordinary way, this makes a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_a_malicious_pickle_in_place_of_mnist_is_refused_and_nothing_runs(data_folder, cache, tmp_path):
+    path = data_folder / "mnist_r" / "MNIST_6rot.pkl.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(pickle.dumps([MakeFolder(tmp_path / "made")])))
+    with pytest.raises(DataFileError, match="mkdir") as caught:
+        load_collection("mnist_r")
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "made").exists()
+    assert not cache.exists()
+
+
+def test_a_bomb_in_place_of_mnist_is_refused(data_folder, monkeypatch):
+    path = data_folder / "mnist_r" / "MNIST_6rot.pkl.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(bytes(10**6)))
+    monkeypatch.setattr(mnist_r, "UNPACKED_LIMIT", 10**5)
+    with pytest.raises(DataFileError, match="holds more than 100,000 bytes"):
+        load_collection("mnist_r")
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [],
+        [np.zeros((1000, 256))] * 6,
+        [(np.zeros((1000, 256)), np.zeros(999, int))] * 6,
+        [(np.zeros((1000, 256)), np.zeros(1000, int))] * 6,
+    ],
+    ids=["no tasks", "no labels", "too few labels", "one digit only"],
+)
+def test_other_arrays_in_place_of_mnist_are_refused(data_folder, tasks):
+    path = data_folder / "mnist_r" / "MNIST_6rot.pkl.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(pickle.dumps(tasks, 4), 1))
+    with pytest.raises(DataFileError, match=r"MNIST_6rot\.pkl\.gz"):
+        load_collection("mnist_r")
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("landmine", "landmine/LandmineData.mat"),
+        ("school", "school/ILEA567.DAT"),
+        ("school", "school/school.mat"),
+        ("school", "school/school_b.mat"),
+        ("mnist_r", "mnist_r/MNIST_6rot.pkl.gz"),
+        ("isolet", "isolet/isolet.zip"),
+    ],
+)
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no such thing\n" * 50, b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + bytes(60)],
+    ids=["empty", "text", "another MATLAB file"],
+)
+def test_a_file_that_is_something_else_is_refused_by_name(data_folder, name, path, content):
+    (data_folder / path).parent.mkdir(parents=True)
+    (data_folder / path).write_bytes(content)
+    with pytest.raises(DataFileError, match=re.escape(str(data_folder / path))) as caught:
+        load_collection(name)
+    assert "\n" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- isolet in all its packings
+
+
+@pytest.fixture
+def small_isolet(monkeypatch):
+    """The texts of the two parts, with all rows but four features."""
+    monkeypatch.setattr(isolet, "N_FEATURES", 4)
+    rng = np.random.default_rng(0)
+    texts = []
+    for n_rows in isolet.PART_ROWS:
+        X = rng.integers(-10_000, 10_001, (n_rows, 4)) / 1e4
+        lines = [", ".join(f"{x:.4f}" for x in row) + f", {i % 26 + 1}.\n" for i, row in enumerate(X)]
+        texts.append("".join(lines).encode())
+    return texts
+
+
+def write_isolet(folder, texts, form):
+    if form == ".zip":
+        with zipfile.ZipFile(folder / "isolet.zip", "w") as archive:
+            for part, text in zip(isolet.PARTS, texts, strict=True):
+                archive.writestr(f"{part}.Z", pack_lzw(text))
+    else:
+        pack = {"": bytes, ".gz": gzip.compress, ".Z": pack_lzw}[form]
+        for part, text in zip(isolet.PARTS, texts, strict=True):
+            (folder / f"{part}{form}").write_bytes(pack(text))
+
+
+@pytest.mark.parametrize("form", ["", ".gz", ".Z", ".zip"])
+def test_isolet_is_the_same_in_every_packing(data_folder, small_isolet, form):
+    (data_folder / "isolet").mkdir()
+    write_isolet(data_folder / "isolet", small_isolet, form)
+    expected = np.concatenate([np.loadtxt(text.decode().splitlines(), delimiter=",") for text in small_isolet])
+    for _ in range(2):  # parsed, and from the cache
+        collection = load_collection("isolet")
+        assert len(collection) == 130
+        rows = expected[1560:3120]
+        np.testing.assert_array_equal(collection["isolet2-C"].X, rows[rows[:, -1] == 3][:, :-1])
+
+
+def test_numbers_with_more_decimals_are_kept(data_folder, small_isolet):
+    (data_folder / "isolet").mkdir()
+    write_isolet(data_folder / "isolet", [b"0.123456" + text[text.index(b",") :] for text in small_isolet], "")
+    assert load_collection("isolet")["isolet1-A"].X[0, 0] == 0.123456
+
+
+def test_ragged_rows_of_isolet_are_refused_by_line(data_folder, small_isolet):
+    (data_folder / "isolet").mkdir()
+    write_isolet(data_folder / "isolet", [small_isolet[0], small_isolet[1] + b"1, 2\n"], "")
+    with pytest.raises(DataFileError, match=r"isolet5\.data is not a table of numbers .*1560"):
+        load_collection("isolet")
+
+
+def test_a_row_too_many_is_refused(data_folder, small_isolet):
+    (data_folder / "isolet").mkdir()
+    write_isolet(data_folder / "isolet", [small_isolet[0], small_isolet[1] + b"0, 0, 0, 0, 26.\n"], "")
+    with pytest.raises(DataFileError, match=r"isolet5\.data: 1560 x 5 values, but 1559 x 5"):
+        load_collection("isolet")
+
+
+def test_the_archive_of_isolet_is_downloaded_only_with_its_own_values(
+    data_folder, cache, server, small_isolet, monkeypatch
+):
+    folder, address = server
+    write_isolet(folder, small_isolet, ".zip")
+    local = replace(isolet.SOURCE.choices[-1][0], url=f"{address}/isolet.zip")
+    source = replace(isolet.SOURCE, choices=((local,),))
+    monkeypatch.setattr(isolet, "SOURCE", source)
+    with pytest.raises(DataFileError, match="some values are others"):
+        load_collection("isolet")
+    assert not list((cache / "isolet").iterdir())
+    monkeypatch.setattr(isolet, "VALUES_SHA256", isolet.values_sha256(isolet.read((folder / "isolet.zip",))))
+    assert len(load_collection("isolet")) == 130
+    assert (cache / "isolet" / "isolet.zip").is_file()
+
+
+def test_the_checksum_of_isolets_values_is_the_declared_one(published):
+    published("isolet")
+    paths = source_info("isolet").found
+    assert isolet.values_sha256(isolet.read(tuple(map(Path, paths)))) == isolet.VALUES_SHA256
+
+
+# ---------------------------------------------------------------- iot in its layouts
+
+
+def write_csv(path, n_rows, seed, header=iot.FEATURES):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    X = np.random.default_rng(seed).integers(1, 10**6, (n_rows, len(iot.FEATURES)))
+    text = "\n".join([",".join(header), *(",".join(map(str, row)) for row in X.tolist())]) + "\n"
+    path.write_bytes(gzip.compress(text.encode(), 1) if path.suffix == ".gz" else text.encode())
+    return X
+
+
+LAYOUTS = {
+    "upstream": ("Ecobee_Thermostat/benign_traffic.csv", "Ecobee_Thermostat/{}_attacks/{}.csv"),
+    "Kaggle": ("2.benign.csv", "2.{}.{}.csv"),
+}
+
+
+def write_device(folder, layout, packing="", n_benign=480):
+    benign, attack = LAYOUTS[layout]
+    return (
+        write_csv(folder / "iot" / f"{benign}{packing}", n_benign, 1),
+        write_csv(folder / "iot" / f"{attack.format('mirai', 'ack')}{packing}", 20, 2),
+        write_csv(folder / "iot" / f"{attack.format('gafgyt', 'udp')}{packing}", 10, 3),
+    )
+
+
+def load_iot(**options):
+    with pytest.warns(UserWarning, match="1 of 9 devices complete"):
+        return load_collection("iot", **options)
+
+
+@pytest.mark.parametrize("packing", ["", ".gz"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_iot_draws_the_same_rows_from_either_layout(tmp_path, data_folder, layout, packing, monkeypatch):
+    benign, *attacks = write_device(data_folder, layout, packing)
+    (dataset,) = load_iot(seed=1)
+    assert dataset.name == "Ecobee_Thermostat"
+    np.testing.assert_array_equal(dataset.is_outlier, np.arange(500) >= 475)
+    known = {tuple(row) for row in unit(benign)}, {tuple(row) for row in unit(np.concatenate(attacks))}
+    for rows, pool in zip((dataset.X[:475], dataset.X[475:]), known, strict=True):
+        assert len({tuple(row) for row in rows} & pool) == len(rows)  # all different, all from the right files
+    # The same from the other layout, unpacked, in another folder.
+    other = tmp_path / "other"
+    write_device(other, "Kaggle")
+    monkeypatch.setenv("FEWRATIO_DATA", str(other))
+    np.testing.assert_array_equal(load_iot(seed=1)[0].X, dataset.X)
+    assert not np.array_equal(load_iot(seed=2)[0].X, dataset.X)
+
+
+def unit(X):
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def test_a_device_with_too_few_rows_is_named_with_the_reason(data_folder):
+    write_device(data_folder, "Kaggle", n_benign=474)
+    with pytest.raises(DataNotFoundError, match=r"Ecobee_Thermostat \(474 benign and 30 malicious rows"):
+        load_collection("iot")
+
+
+def test_without_a_complete_device_the_message_says_what_to_put_where(data_folder):
+    for call in (load_collection, fetch_source):
+        with pytest.raises(DataNotFoundError, match="fetched by hand") as caught:
+            call("iot")
+        assert str(data_folder / "iot" / "Danmini_Doorbell" / "benign_traffic.csv") in str(caught.value)
+    info = source_info("iot")
+    assert not info.available
+    assert "No device of iot is complete" in info.note
+
+
+def test_a_mislabelled_header_is_refused_by_column(data_folder):
+    header = ["HH_L5_mean" if name == "H_L5_mean" else name for name in iot.FEATURES]
+    write_device(data_folder, "Kaggle")
+    write_csv(data_folder / "iot" / "2.benign.csv", 480, 1, header)
+    with pytest.raises(DataFileError, match=r"2\.benign\.csv, line 1 names column 17 'HH_L5_mean'; .*'H_L5_mean'"):
+        load_collection("iot")
+
+
+# ---------------------------------------------------------------- rows of a CSV file
+
+
+def csv(folder, text, packing=""):
+    path = folder / f"x.csv{packing}"
+    path.write_bytes(gzip.compress(text) if packing else text)
+    return path
+
+
+def test_rows_are_counted_and_picked(tmp_path):
+    path = csv(tmp_path, b"a,b\r\n1,2\r\n\r\n3,4e1\r\n5,6")
+    assert csvrows.count_rows(path, "ab") == 3
+    np.testing.assert_array_equal(csvrows.read_rows(path, "ab", np.array([1, 2])), [[3, 40], [5, 6]])
+    assert csvrows.read_rows(path, "ab", np.array([], int)).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "line 1 has 1 columns"),
+        (b"a\n1\n", "line 1 has 1 columns; the header needs 2"),
+        (b"a,b\n1,2\n1,2,3\n", "line 3 has 3 values; 2 are needed"),
+        (b"a,b\n1,x\n", "line 2 holds something that is not a number"),
+        (b"a,b\n1,nan\n", "line 2 holds a value that is not finite"),
+        (b"a,b\n" + b"1" * 70_000 + b",2\n", "line 2 is longer than 65,536 characters"),
+    ],
+)
+def test_bad_rows_are_refused_by_line(tmp_path, text, message):
+    path = csv(tmp_path, text)
+    with pytest.raises(DataFileError, match=re.escape(f"{path}, {message}")):
+        csvrows.read_rows(path, "ab", np.arange(csvrows.count_rows(path, "ab")))
+
+
+def test_a_packed_line_without_end_is_refused(tmp_path):
+    path = csv(tmp_path, bytes(10**7), ".gz")
+    with pytest.raises(DataFileError, match="line 1 is longer"):
+        csvrows.count_rows(path, "ab")
+
+
+def test_a_packed_file_cut_short_is_refused(tmp_path):
+    path = csv(tmp_path, b"a,b\n" + b"1,2\n" * 10_000, ".gz")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataFileError, match="is damaged after line"):
+        csvrows.count_rows(path, "ab")

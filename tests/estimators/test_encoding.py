@@ -1,0 +1,130 @@
+"""A learned model keeps the encoding of its sources and applies it to what it is given, also after save and load."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from fewratio import Collection, MetaRatioEstimator
+from fewratio.errors import CollectionError, InputError, ModelFileError
+
+COLOURS = np.array(["blue", "green", "red"])
+
+
+@pytest.fixture(scope="session")
+def mixed():
+    """Twelve datasets with a number, sometimes missing, and a colour, as one long table."""
+    rng = np.random.default_rng(0)
+    site = np.repeat(np.arange(12), 30)
+    height = rng.normal(rng.normal(size=12)[site], 0.5)
+    height[rng.random(len(site)) < 0.1] = np.nan
+    shares = rng.dirichlet(np.ones(3), size=12)
+    colour = COLOURS[[rng.choice(3, p=shares[s]) for s in site]]
+    return pd.DataFrame({"site": site.astype(str), "height": height, "colour": colour})
+
+
+def collect(frame, **options):
+    return Collection.from_frame(frame, "site", **{"categorical": "onehot", "missing": "median"} | options)
+
+
+@pytest.fixture(scope="session", params=["error", "zero"])
+def learned(request, make, mixed):
+    return make().pretrain(collect(mixed, unseen=request.param))
+
+
+NU = {"height": [0.1, None, 0.3], "colour": ["red", "red", "blue"]}
+DE = {"height": [1.0, 2.0], "colour": ["green", "blue"]}
+
+
+def test_frames_are_encoded(learned, mixed):
+    encoding = learned.encoding_
+    assert encoding == collect(mixed, unseen=encoding.unseen).encoding
+    assert learned.feature_names_in_.tolist() == ["height", "colour=blue", "colour=green", "colour=red"]
+    median = encoding.medians[0]
+    nu = [[0.1, 0, 0, 1], [median, 0, 0, 1], [0.3, 1, 0, 0]]
+    by_hand = learned.fit(nu, [[1, 0, 1, 0], [2, 1, 0, 0]]).predict(nu)
+    divergence = learned.divergence()
+    for library in (pd.DataFrame, pl.DataFrame):
+        np.testing.assert_array_equal(learned.fit(library(NU), library(DE)).predict(library(NU)), by_hand)
+        assert learned.divergence() == divergence
+
+
+def test_a_large_frame_is_encoded_in_blocks(learned, monkeypatch):
+    learned.fit(pd.DataFrame(NU), pd.DataFrame(DE))
+    many = pd.DataFrame({name: values * 20 for name, values in NU.items()})
+    whole = learned.predict(many)
+    monkeypatch.setattr("fewratio.estimators.base._BLOCK_VALUES", 7 * (4 + 512))
+    np.testing.assert_allclose(learned.predict(many), whole, rtol=1e-6)
+
+
+def test_unseen_categories_are_an_error_or_zeros(learned):
+    frame = pd.DataFrame({"height": [0.1, 0.2], "colour": ["teal", "red"]})
+    fitted = learned.fit(pd.DataFrame(NU), pd.DataFrame(DE))
+    if learned.encoding_.unseen == "zero":
+        np.testing.assert_array_equal(fitted.predict(frame), fitted.predict([[0.1, 0, 0, 0], [0.2, 0, 0, 1]]))
+        return
+    for call, argument in ((fitted.predict, "X"), (lambda X: fitted.fit(X, X), "X_nu")):
+        with pytest.raises(InputError, match=rf"column 'colour' of {argument} has 1 category .* \('teal'\)"):
+            call(frame)
+
+
+def test_the_model_file_keeps_the_encoding(learned, tmp_path):
+    learned.save(tmp_path / "model")
+    loaded = MetaRatioEstimator.load(tmp_path / "model", device="cpu")
+    assert loaded.encoding_ == learned.encoding_
+    frames = pd.DataFrame(NU), pd.DataFrame(DE)
+    expected = learned.fit(*frames).predict(frames[0])
+    np.testing.assert_array_equal(loaded.fit(*frames).predict(frames[0]), expected)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda header: header["encoding"].update(names=["height"]),
+        lambda header: header["encoding"].update(names=["height", "color"]),
+        lambda header: header["encoding"].update(categories=[None, ["blue", "red"]]),
+        lambda header: header["encoding"].update(medians=["0", None]),
+        lambda header: header["encoding"].update(unseen="guess"),
+        lambda header: header["encoding"].pop("medians"),
+        lambda header: header.update(encoding=[1]),
+        lambda header: header.update(encoding="onehot"),
+    ],
+)
+def test_a_model_file_with_a_bad_encoding_is_refused(learned, tmp_path, edit):
+    path = tmp_path / "model"
+    learned.save(path)
+    with safe_open(path, framework="pt") as file:
+        header = json.loads(file.metadata()["fewratio"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    edit(header)
+    save_file(tensors, path, {"fewratio": json.dumps(header)})
+    with pytest.raises(ModelFileError, match="does not fit together"):
+        MetaRatioEstimator.load(path)
+
+
+def test_a_model_file_without_the_word_is_of_a_model_without_an_encoding(pretrained, tmp_path):
+    path = tmp_path / "model"
+    pretrained.save(path)
+    with safe_open(path, framework="pt") as file:
+        header = json.loads(file.metadata()["fewratio"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    assert header.pop("encoding") is None
+    save_file(tensors, path, {"fewratio": json.dumps(header)})
+    assert MetaRatioEstimator.load(path).encoding_ is None
+
+
+def test_another_training_replaces_the_encoding(make, mixed, sources):
+    estimator = make().pretrain(collect(mixed))
+    assert estimator.pretrain(sources).encoding_ is None
+    estimator.fit([[0.0]], [[1.0]])
+
+
+def test_validation_datasets_are_encoded_like_the_sources(make, mixed):
+    sources, others = collect(mixed[mixed.site < "5"]), mixed[mixed.site >= "5"]
+    with pytest.raises(CollectionError, match=r"encoding=sources\.encoding"):
+        make().pretrain(sources, collect(others))
+    make().pretrain(sources, collect(others, categorical="error", missing="error", encoding=sources.encoding))

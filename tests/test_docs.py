@@ -1,0 +1,17 @@
+"""The examples of the guides run as they stand."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+
+GUIDE = Path(__file__).parents[1] / "docs" / "own-data.md"
+
+
+def test_the_guide_to_own_data_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "older_sensors").mkdir()
+    pl.DataFrame({"p": [1.0, 2.0]}).write_csv(tmp_path / "older_sensors" / "may.csv")
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert len(blocks) == 4
+    exec(compile("\n".join(blocks), str(GUIDE), "exec"), {})
