@@ -184,11 +184,11 @@ def test_seeds_steps_and_tasks_draw_differently():
 
 
 def test_dataset_too_small_to_draw_from_is_named():
-    with pytest.raises(CollectionError, match="Dataset 'b' has 3 instances to draw from; 4 are needed"):
+    with pytest.raises(CollectionError, match="Dataset 'b' has 3 instances to draw from; at least 4 are needed"):
         make_sampler([make_pools([9, 3])], nu_size=SupportSize(4, 4))
-    with pytest.raises(CollectionError, match="Dataset 'a' has 2 instances to draw from; 3 are needed"):
+    with pytest.raises(CollectionError, match="Dataset 'a' has 2 instances to draw from; at least 3 are needed"):
         make_sampler([make_pools([2, 9])], de_size=THREE)
-    with pytest.raises(CollectionError, match="Dataset 'b' has 2 instances to draw from; 3 are needed"):
+    with pytest.raises(CollectionError, match="Dataset 'b' has 2 instances to draw from; at least 3 are needed"):
         make_sampler([make_pools([9, 2], de_sizes=[9, 9])], nu_size=THREE)
 
 
@@ -306,5 +306,7 @@ def test_members_with_different_numbers_of_episodes_are_refused():
     ids=["numerator", "denominator", "known normals"],
 )
 def test_dataset_too_small_to_evaluate_on_is_named(pools, name):
-    with pytest.raises(CollectionError, match=f"Dataset '{name}' has [23] instances to draw from; [34] are needed"):
+    with pytest.raises(
+        CollectionError, match=f"Dataset '{name}' has [23] instances to draw from; at least [34] are needed"
+    ):
         evaluate([pools])

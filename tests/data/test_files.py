@@ -120,6 +120,7 @@ HOSTILE = {
     "more fields than names": ("p,q\n1,2,3\n", "line 1 has 2 fields but line 2 has 3"),
     "numbers for names": ("0.5,2\n1,2\n", "first line holds numbers, where the names of the columns should be"),
     "one name twice": ("p,p\n1,2\n", "several columns have the name 'p'"),
+    "a saved row index": (",p\n0,2\n", "column 1 has no name, as a row index saved by pandas has"),
     "no line end": (LONG, "line 3 is longer than 4 MiB"),
     "nothing": ("", "it is empty"),
     "an empty line only": ("\n", "first line is empty"),

@@ -157,6 +157,10 @@ def _check_header(path: Path, separator: str) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(f"several columns have the name {listed(repeated)}")
+    if "" in names:
+        raise ValueError(
+            f"column {names.index('') + 1} has no name, as a row index saved by pandas has; write it with index=False"
+        )
     if not _is_header(names):
         raise ValueError("its first line holds numbers, where the names of the columns should be")
     if len(first) > len(names):
@@ -165,7 +169,7 @@ def _check_header(path: Path, separator: str) -> None:
 
 def _is_header(names: list[str]) -> bool:
     """Tell whether these may be names: all different, and not all numbers (but the numbers of the columns are)."""
-    if not names or len(set(names)) < len(names):
+    if not names or "" in names or len(set(names)) < len(names):
         return False
     return not all(map(_is_number, names)) or all(name.isdecimal() for name in names)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from fewratio.core.draws import fold, ranks, uniform
 from fewratio.core.pair import Episode, equal_shares, masked_shares
 from fewratio.core.shapes import Float, Int
+from fewratio.data.columns import counted
 from fewratio.data.pools import Pools
 from fewratio.errors import CollectionError
 
@@ -323,6 +324,6 @@ def _check_sizes(pools: list[np.ndarray], names: Sequence[str], needed: int) -> 
     for pool, name in zip(pools, names, strict=True):
         if len(pool) < needed:
             raise CollectionError(
-                f"Dataset {name!r} has {len(pool)} instances to draw from; {needed} are needed for the support and "
-                "what it is judged on. Lower n_support or leave the dataset out."
+                f"Dataset {name!r} has {counted(len(pool), 'instance')} to draw from; at least {needed} are needed for "
+                "the support and what it is judged on. Lower n_support or leave the dataset out."
             )
