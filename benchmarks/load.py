@@ -19,8 +19,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import torch
 
 from fewratio import Collection
+from fewratio_bench.records import circumstances
 
 
 def write_csv(path: Path, n_rows: int, n_columns: int) -> None:
@@ -68,6 +70,7 @@ def main() -> None:
         },
         "file_mb": round(megabytes),
         "columns": args.columns,
+        **circumstances(torch.device("cpu")),
     }
     sys.stdout.write(json.dumps(record) + "\n")
 
