@@ -2,7 +2,7 @@
 
 All ways in one run, interleaved, on the same file. Ours ends with an array in row order, of which every value was seen
 to be finite; a frame is less than that, so pandas is also measured with these two steps added. How many threads each
-has is left to itself: ours (through polars), polars and pandas since 3.1 use all cores.
+has is left to itself: ours (through polars), polars and pandas since 3.1 use all cores; pandas before that used one.
 
     python benchmarks/load.py
 """
@@ -37,6 +37,11 @@ def checked_array(frame: pd.DataFrame) -> np.ndarray:
     return array
 
 
+def one_thread(path: Path) -> pd.DataFrame:
+    with pd.option_context("mode.max_threads", 1):
+        return pd.read_csv(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=400_000)
@@ -51,6 +56,7 @@ def main() -> None:
             "fewratio": lambda: Collection.from_folder(folder),
             "pandas": lambda: pd.read_csv(path),
             "pandas to a checked array": lambda: checked_array(pd.read_csv(path)),
+            "pandas, one thread": lambda: one_thread(path),
             "polars": lambda: pl.read_csv(path),
         }
         np.testing.assert_array_equal(Collection.from_folder(folder)[0].X, pl.read_csv(path).to_numpy())

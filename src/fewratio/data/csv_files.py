@@ -71,7 +71,8 @@ def read_numbers(path: Path) -> Frame | None:
         return None
     schema = dict.fromkeys(names, polars.Float64)
     try:
-        frame = polars.read_csv(path, separator=separator, schema=schema, quote_char=None, glob=False)
+        lines = polars.scan_csv(path, separator=separator, schema=schema, quote_char=None, glob=False)
+        frame = lines.collect(engine="streaming")
     except (PolarsError, OSError):
         return None
     # A sum is the quickest way to see whether all is finite; one that only overflows costs no more than time.

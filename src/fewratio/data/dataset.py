@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.columns import counted, listed
-from fewratio.data.tables import Table, as_table, is_finite
+from fewratio.data.tables import Table, as_table
 from fewratio.errors import InputError
 
 Array = TypeVar("Array", bound=NDArray[Any])
@@ -72,11 +72,13 @@ class Dataset:
 
 def dataset_from_table(name: str, group: str | None, table: Table, is_outlier: Any = None) -> Dataset:
     """Read a table into a dataset, in the table's own words if a value cannot be used."""
-    X = table.to_numpy(table.dtype)
-    # The array is quicker to look through than the table, which is asked only for its words.
-    if not is_finite(X):
+    X = frozen(table.to_numpy(table.dtype))
+    try:
+        return Dataset(name, group, X, is_outlier)
+    except InputError:
+        # The array is quicker to look through than the table, which is asked only for its words.
         table.check_finite()
-    return Dataset(name, group, frozen(X), is_outlier)
+        raise
 
 
 def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:

@@ -152,12 +152,6 @@ def as_table(X: Any, argument: str = "X") -> Table:
     return _array_table(read_array(X, argument), argument)
 
 
-def is_finite(X: NDArray[Any]) -> bool:
-    """Tell whether an array of floats holds neither NaN nor infinity, without a second array of its size."""
-    step = max(1, _BLOCK_VALUES // max(1, X.shape[1]))
-    return all(bool(np.isfinite(X[start : start + step]).all()) for start in range(0, len(X), step))
-
-
 def check_same_features(table: Table, n_features: int, feature_names: Sequence[str] | None, reference: str) -> None:
     """Raise `InputError` unless a table has the given features.
 
