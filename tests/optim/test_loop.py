@@ -11,7 +11,7 @@ import torch
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
-from fewratio.optim import Ensemble, TrainingPlan, train
+from fewratio.optim import Ensemble, TrainingPlan, train, train_in_stages
 from tests.strategies import training_parts, weights_of
 
 PLAN = TrainingPlan(max_steps=10, validate_every=4, learning_rate=1e-2)
@@ -321,3 +321,25 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path):
     with pytest.raises(ModelFileError, match="a checkpoint is needed"):
         run(replace(PLAN, checkpoint=path))
     assert path.read_bytes() == before
+
+
+# ---------------------------------------------------------------- stages
+
+
+@pytest.mark.parametrize("members", [[0], [0, 1]])
+def test_stages_are_the_same_steps_as_one_training(members):
+    """After n steps in stages the weights judge an episode as those of a training of n steps do."""
+    objective = RelativeSquaredError()
+    staged = training_parts(members)
+    ensemble = Ensemble(staged.models)
+    episode = next(iter(staged.validation.batches()))
+    seen = {}
+    for stage in train_in_stages(ensemble, staged.draw, objective, (0, 2, 5), PLAN):
+        seen[stage] = ensemble.judge(episode).detach().clone()
+    assert list(seen) == [0, 2, 5]
+    for stage in (2, 5):
+        plain = training_parts(members)
+        other = Ensemble(plain.models)
+        train(other, plain.draw, plain.validation, objective, replace(PLAN, max_steps=stage, validate_every=stage))
+        torch.testing.assert_close(seen[stage], other.judge(episode))
+    assert not torch.equal(seen[0], seen[2])

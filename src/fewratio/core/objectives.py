@@ -47,3 +47,12 @@ class UnnormalisedKL:
         share_nu, share_de = shares.unbind(-2)
         mixture = self.alpha * share_nu + (1 - self.alpha) * share_de
         return (mixture * ratio - share_nu * ratio.clamp_min(self.floor).log()).sum(-1)
+
+
+@dataclass(frozen=True)
+class NumeratorMean:
+    """The numerator's mean of whatever a model gives for a row: the loss of models that know normal instances only."""
+
+    def __call__(self, value: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+        """Give the mean for each task."""
+        return (value * shares[..., 0, :]).sum(-1)

@@ -1,7 +1,7 @@
 """The one training loop, for one model or many at once."""
 
 from fewratio.optim.ensemble import Ensemble
-from fewratio.optim.loop import TrainingPlan, train
+from fewratio.optim.loop import TrainingPlan, train, train_in_stages
 from fewratio.optim.stopping import History
 
-__all__ = ["Ensemble", "History", "TrainingPlan", "train"]
+__all__ = ["Ensemble", "History", "TrainingPlan", "train", "train_in_stages"]

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -101,6 +101,47 @@ def train(
         training.stopping.finish(interrupted(), training.seconds)
     ensemble.restore_best()
     return training.stopping.histories
+
+
+def train_in_stages(
+    ensemble: Ensemble,
+    draw: Callable[[Tensor], Episode],
+    objective: Objective,
+    stages: Sequence[int],
+    plan: TrainingPlan,
+) -> Iterator[int]:
+    """Train with nothing to validate on, pausing after each of these numbers of steps.
+
+    For models that know nothing but a target: how long to train them is then a parameter, chosen elsewhere. At each
+    pause `Ensemble.judge` evaluates the weights of that moment (and a lone model simply has them).
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        What to train.
+    draw : callable
+        Gives the training episodes of a step, as in `train`.
+    objective : Objective
+        The query loss.
+    stages : sequence of int
+        Numbers of steps, rising; 0 pauses before the first.
+    plan : TrainingPlan
+        The learning rate; all else is for `train`.
+    """
+    training = Training(ensemble, draw, _Nothing(), objective, plan)
+    for stage in stages:
+        while training.step < stage:
+            training.advance()
+            training.step += 1
+        yield stage
+
+
+class _Nothing:
+    """No episodes to validate on."""
+
+    def batches(self) -> Iterable[Episode]:
+        """Give none."""
+        return ()
 
 
 class Training:
