@@ -86,7 +86,7 @@ def our_stepper(collection: Collection, members: int, tasks: int, device: str) -
     table = RowTable([collection], device)
     size = SupportSize(N_SUPPORT, N_SUPPORT)
     draw = EpisodeSampler(
-        table.rows, [pair_pools(collection, table)] * members, range(members), size, size, N_QUERY, tasks
+        table.rows, [pair_pools(collection, table)] * members, range(members), [(size, size)] * members, N_QUERY, tasks
     )
     models = []
     for member in range(members):

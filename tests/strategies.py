@@ -160,8 +160,10 @@ def training_parts(members=(0,), name="mean", dtype=torch.float64, data=None, ta
     table = RowTable(families, dtype=dtype)
     pools = [pair_pools(family, table) for family in families]
     size = SupportSize(1, 4)
-    draw = EpisodeSampler(table.rows, pools, members, size, size, n_query=12, tasks_per_step=2)
-    validation = EvaluationEpisodes(table.rows, pools, members, size, size, n_draws=2, tasks_per_batch=tasks_per_batch)
+    draw = EpisodeSampler(table.rows, pools, members, [(size, size)] * len(pools), n_query=12, tasks_per_step=2)
+    validation = EvaluationEpisodes(
+        table.rows, pools, members, [(size, size)] * len(pools), n_draws=2, tasks_per_batch=tasks_per_batch
+    )
     return Parts([make_model(name, 1, member, dtype) for member in members], draw, validation)
 
 

@@ -1,66 +1,199 @@
-"""Scores of a model on the pairs of a split, beside the true ratio on the same instances."""
+"""What a method is judged on, and the numbers that come of it."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
+from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.exact import gaussian_relative_ratio
 from fewratio.core.objectives import RelativeSquaredError
+from fewratio.core.pair import Episode, Pair
+from fewratio.data.collection import Collection
 from fewratio.data.episodes import EvaluationEpisodes, SupportSize
 from fewratio.data.pools import RowTable, pair_pools
 from fewratio.data.sources.gaussian import GaussianFamily
-from fewratio.nn import RatioModel
-from fewratio_bench.problems import SyntheticProblem, true_ratio
 
 
 @dataclass(frozen=True)
-class Score:
-    """Mean over all ordered pairs: Eq. 8 on the test instances, and how much the true ratio is better."""
+class Judgement:
+    """What a method says about the tasks of an evaluation.
 
-    squared_error: float
-    regret: float
+    Attributes
+    ----------
+    query : Tensor of shape (task, n) or None
+        A value for each query row, higher where it is more like the numerator's: the ratio, if it is one.
+    divergence : Tensor of shape (task,) or None
+        How far apart the two samples are.
+    alpha : float or None
+        Which relative ratio ``query`` is; None if it is only a score.
+    """
+
+    query: Tensor | None
+    divergence: Tensor | None = None
+    alpha: float | None = None
+
+
+class Evaluation(Protocol):
+    """Tasks to be judged, all in one batch."""
+
+    @property
+    def episode(self) -> Episode:
+        """The tasks; one leading axis."""
+
+    def metrics(self, judgement: Judgement) -> dict[str, float]:
+        """Give the numbers that this judgement allows."""
+
+
+def judged_ratio(support_ratio: Tensor, query_ratio: Tensor, episode: Episode, alpha: float) -> Judgement:
+    """Judge with a ratio: its values at the query, and the divergence from its values at the support."""
+    divergence = relative_pearson_divergence(support_ratio, episode.support.shares, alpha)
+    return Judgement(query_ratio, divergence, alpha)
+
+
+@dataclass(frozen=True)
+class TrueRatios:
+    """The truth behind datasets that were drawn from Gaussians."""
+
+    family: GaussianFamily
+
+    def __call__(self, tasks: np.ndarray, episode: Episode, alpha: float) -> Tensor:
+        """Give the true relative ratio at the query rows."""
+        rows = episode.query.rows.double()
+
+        def moment(values: np.ndarray, side: int) -> Tensor:
+            return torch.from_numpy(values[tasks[:, side]]).to(rows.device)[:, None, None]
+
+        nu, de = ((moment(self.family.means, side), moment(self.family.stds, side)) for side in (0, 1))
+        return gaussian_relative_ratio(rows, *nu, *de, alpha)
 
 
 class PairEvaluation:
-    """All ordered pairs of a family's datasets, with fixed supports.
+    """All ordered pairs of some datasets, with fixed supports; the other instances judge.
+
+    Metrics: ``squared_error``, the mean of Eq. 8 over all pairs; ``auc``, how well the divergence tells pairs of two
+    datasets from those of a dataset with itself, in per cent; ``regret`` to the true ratio where that is known.
 
     Parameters
     ----------
-    problem : SyntheticProblem
-        Support size and alpha.
-    family : GaussianFamily
-        The datasets and the truth behind them.
+    collection : Collection
+        The datasets.
+    n_support : int
+        Support instances a side.
     seed : int
         Draws the supports.
-    device : device
-        Where to evaluate.
+    device : torch.device
+        Where the rows are kept.
+    truth : TrueRatios, optional
+        The truth.
     """
 
     def __init__(
-        self, problem: SyntheticProblem, family: GaussianFamily, seed: int, device: torch.device | str
+        self,
+        collection: Collection,
+        n_support: int,
+        seed: int,
+        device: torch.device,
+        truth: TrueRatios | None = None,
     ) -> None:
-        table = RowTable([family.collection], device)
-        size = SupportSize(problem.n_support, problem.n_support)
-        self._episodes = EvaluationEpisodes(table.rows, [pair_pools(family.collection, table)], [seed], size, size)
-        self._objective = RelativeSquaredError(problem.alpha)
-        self._oracle = self._of_truth(family, problem.alpha)
-
-    @torch.no_grad()
-    def score(self, model: RatioModel) -> Score:
-        """Score a model on every pair."""
-        losses = torch.cat(
-            [self._objective(model(episode), episode.query.shares) for episode in self._episodes.batches()], dim=-1
+        table = RowTable([collection], device)
+        size = SupportSize(n_support, n_support)
+        episodes = EvaluationEpisodes(
+            table.rows, [pair_pools(collection, table)], [seed], [(size, size)], tasks_per_batch=len(collection) ** 2
         )
-        mean = losses.double().mean().item()
-        return Score(mean, mean - self._oracle)
+        (batch,) = episodes.batches()
+        support, query = (_without_member(part) for part in batch)
+        self.episode = Episode(support, query)
+        self.tasks: np.ndarray = episodes.tasks[0]
+        self._truth = truth
 
-    def _of_truth(self, family: GaussianFamily, alpha: float) -> float:
-        losses: list[Tensor] = []
-        tasks: np.ndarray = self._episodes.tasks[0]
-        for episode in self._episodes.batches():
-            first = sum(len(part) for part in losses)
-            mine = tasks[first : first + episode.query.rows.shape[1]]
-            ratio = true_ratio(family, mine, episode, alpha)
-            losses.append(self._objective(ratio, episode.query.shares.double())[0])
-        return torch.cat(losses).mean().item()
+    def metrics(self, judgement: Judgement) -> dict[str, float]:
+        """Give the numbers that this judgement allows."""
+        numbers = {}
+        if judgement.alpha is not None and judgement.query is not None:
+            numbers["squared_error"] = self._squared_error(judgement.query, judgement.alpha)
+            if self._truth is not None:
+                truth = self._truth(self.tasks, self.episode, judgement.alpha)
+                numbers["regret"] = numbers["squared_error"] - self._squared_error(truth, judgement.alpha)
+        if judgement.divergence is not None:
+            different = self.tasks[:, 0] != self.tasks[:, 1]
+            numbers["auc"] = 100 * roc_auc_score(different, judgement.divergence.cpu().numpy())
+        return numbers
+
+    def _squared_error(self, ratio: Tensor, alpha: float) -> float:
+        return _mean_squared_error(ratio, self.episode, alpha)
+
+
+class OutlierEvaluation:
+    """Datasets whose unlabelled instances are to be judged, given a few normal ones.
+
+    The denominator's support is every unlabelled instance, and so is the query; the numerator's query is the known
+    normals that are not in the support (where there are none, the support).
+
+    Metrics: ``auc`` of normals against outliers among the unlabelled, in per cent, mean over the datasets;
+    ``squared_error`` (Eq. 8) of a ratio, where there are known normals besides the support.
+
+    Parameters
+    ----------
+    collection : Collection
+        Datasets with known outliers.
+    n_support : int
+        Normal instances in the support.
+    n_known : int
+        Normal instances that are known to be so; the rest are unlabelled.
+    seed : int
+        Draws the known normals.
+    device : torch.device
+        Where the rows are kept.
+    """
+
+    def __init__(self, collection: Collection, n_support: int, n_known: int, seed: int, device: torch.device) -> None:
+        rng = np.random.default_rng(seed)
+        normals, known, unlabelled, self._outliers = [], [], [], []
+        for dataset in collection:
+            rows = torch.tensor(dataset.X, dtype=torch.float32)
+            order = rng.permutation(np.flatnonzero(~dataset.is_outlier))
+            hidden = np.setdiff1d(np.arange(len(rows)), order[:n_known])
+            normals.append(rows[order[:n_support]])
+            known.append(rows[order[n_support:n_known]] if n_known > n_support else normals[-1])
+            unlabelled.append(rows[hidden])
+            self._outliers.append(dataset.is_outlier[hidden])
+        self._has_query = n_known > n_support
+        de, de_mask = _padded(unlabelled, device)
+        support = Pair(torch.stack(normals).to(device), de, None, de_mask)
+        self.episode = Episode(support, Pair(torch.stack(known).to(device), de, None, de_mask))
+
+    def metrics(self, judgement: Judgement) -> dict[str, float]:
+        """Give the numbers that this judgement allows."""
+        numbers: dict[str, float] = {}
+        if judgement.query is None:
+            return numbers
+        scores = judgement.query[:, self.episode.query.n_nu :].cpu().numpy()
+        aucs = [
+            roc_auc_score(~outlier, score[: len(outlier)])
+            for outlier, score in zip(self._outliers, scores, strict=True)
+        ]
+        numbers["auc"] = 100 * float(np.mean(aucs))
+        if judgement.alpha is not None and self._has_query:
+            numbers["squared_error"] = _mean_squared_error(judgement.query, self.episode, judgement.alpha)
+        return numbers
+
+
+def _mean_squared_error(ratio: Tensor, episode: Episode, alpha: float) -> float:
+    losses = RelativeSquaredError(alpha)(ratio.double(), episode.query.shares.double())
+    return losses.mean().item()
+
+
+def _padded(samples: list[Tensor], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Stack samples of uneven sizes, and say which rows are real."""
+    sizes = torch.tensor([len(sample) for sample in samples])
+    rows = torch.nn.utils.rnn.pad_sequence(samples, batch_first=True)
+    return rows.to(device), (torch.arange(rows.shape[1]) < sizes[:, None]).to(device)
+
+
+def _without_member(pair: Pair) -> Pair:
+    shares = pair.shares if pair.shares.dim() == 2 else pair.shares[0]
+    return Pair.joined(pair.rows[0], shares, pair.n_nu)

@@ -1,25 +1,57 @@
-"""Problems: where the datasets come from, how they are split, and what is known of the truth."""
+"""Problems: where the datasets come from, how they are dealt out, and what a method is judged on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Protocol
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from fewratio.core.exact import gaussian_relative_ratio
-from fewratio.core.pair import Episode
+from fewratio import load_collection
+from fewratio.data.collection import Collection
 from fewratio.data.seeds import seed_for
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
+from fewratio.data.splits import PROTOCOLS, Split
+from fewratio_bench.evaluate import Evaluation, OutlierEvaluation, PairEvaluation, TrueRatios
+
+ROLES = ("validation", "target")
 
 
-@dataclass(frozen=True)
-class SyntheticSplit:
-    """Source, validation and target datasets of one draw of the synthetic problem."""
+class Problem(Protocol):
+    """Datasets of one source and what is asked about them.
 
-    number: int
-    source: GaussianFamily
-    validation: GaussianFamily
-    target: GaussianFamily
+    Attributes
+    ----------
+    name : {"synthetic", "pairs", "outliers"}
+        What is asked: the ratio of any two datasets, or which instances of one are outliers.
+    data : str
+        Name of the data in the paper's tables.
+    sizes : tuple of int
+        Numbers of support instances.
+    episodes : {"pairs", "inliers"}
+        What a method that learns from the sources practises on.
+    """
+
+    @property
+    def name(self) -> str:
+        """What is asked."""
+
+    @property
+    def data(self) -> str:
+        """Name of the data."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of support instances."""
+
+    @property
+    def episodes(self) -> str:
+        """What to practise on."""
+
+    def split(self, number: int) -> Split:
+        """Deal the datasets out."""
+
+    def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> Evaluation:
+        """Give what a method is judged on; a pure function of split, role and size."""
 
 
 @dataclass(frozen=True)
@@ -28,31 +60,99 @@ class SyntheticProblem:
 
     name: str = "synthetic"
     data: str = "Gaussian-1d"
-    alpha: float = 0.5
-    n_support: int = 10
+    sizes: tuple[int, ...] = (10,)
     n_source: int = 600
     n_validation: int = 3
     n_target: int = 20
     n_instances: int = 300
+    episodes: str = "pairs"
 
-    def split(self, number: int) -> SyntheticSplit:
-        """Draw one split."""
+    def split(self, number: int) -> Split:
+        """Draw the datasets."""
+        source, validation, target = (self._family(number, role).collection for role in ("source", *ROLES))
+        return Split(source, validation, target, number)
 
-        def draw(role: str, n_datasets: int) -> GaussianFamily:
-            seed = seed_for(self.name, self.data, number, role)
-            return gaussian_family(n_datasets, self.n_instances, seed, name=role)
+    def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> Evaluation:
+        """Give all ordered pairs, with the true ratio at every instance."""
+        seed = seed_for(self.name, self.data, split.number, role, "supports")
+        truth = TrueRatios(self._family(split.number, role))
+        return PairEvaluation(getattr(split, role), n_support, seed, device, truth)
 
-        return SyntheticSplit(
-            number, draw("source", self.n_source), draw("validation", self.n_validation), draw("target", self.n_target)
-        )
+    def _family(self, number: int, role: str) -> GaussianFamily:
+        n_datasets = {"source": self.n_source, "validation": self.n_validation, "target": self.n_target}[role]
+        seed = seed_for(self.name, self.data, number, role)
+        return gaussian_family(n_datasets, self.n_instances, seed, name=role)
 
 
-def true_ratio(family: GaussianFamily, tasks: np.ndarray, episode: Episode, alpha: float) -> Tensor:
-    """Give the true relative ratio at the query rows of episodes whose tasks name datasets of a family."""
-    rows = episode.query.rows.double()
+@dataclass(frozen=True)
+class PairProblem:
+    """Relative density ratios, and comparison, of all ordered pairs of the target datasets."""
 
-    def moment(values: np.ndarray, side: int) -> Tensor:
-        return torch.from_numpy(values[tasks[:, side]]).to(rows.device)[:, None, None]
+    source: str
+    data: str
+    sizes: tuple[int, ...] = (1, 2, 3, 4, 5)
+    name: str = "pairs"
+    episodes: str = "pairs"
 
-    nu, de = ((moment(family.means, side), moment(family.stds, side)) for side in (0, 1))
-    return gaussian_relative_ratio(rows, *nu, *de, alpha)
+    def split(self, number: int) -> Split:
+        """Deal the datasets out by the paper's protocol."""
+        return PROTOCOLS[self.source].split(_load(self.source), number)
+
+    def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> Evaluation:
+        """Give all ordered pairs of the datasets of a role."""
+        seed = seed_for(self.name, self.data, split.number, role, n_support, "supports")
+        return PairEvaluation(getattr(split, role), n_support, seed, device)
+
+
+@dataclass(frozen=True)
+class OutlierProblem:
+    """Which of a dataset's unlabelled instances are outliers, given a few normal ones."""
+
+    source: str
+    data: str
+    sizes: tuple[int, ...] = (1, 2, 3, 4, 5)
+    name: str = "outliers"
+    episodes: str = "inliers"
+
+    def split(self, number: int) -> Split:
+        """Deal the datasets out by the paper's protocol."""
+        return PROTOCOLS[self.source].split(_load(self.source), number)
+
+    def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> Evaluation:
+        """Give the datasets of a role, each with some normals and all its unlabelled instances."""
+        seed = seed_for(self.name, self.data, split.number, role, n_support, "supports")
+        # In a target all but the normal support are unlabelled.
+        known = split.n_normals if role == "validation" else n_support
+        return OutlierEvaluation(getattr(split, role), n_support, known, seed, device)
+
+
+@cache
+def _load(source: str) -> Collection:
+    return load_collection(source)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Where methods are compared: one split of a problem, with so many support instances."""
+
+    problem: Problem
+    split: Split
+    n_support: int
+    device: torch.device = field(compare=False)
+
+    @cached_property
+    def evaluations(self) -> dict[str, Evaluation]:
+        """What a method is judged on, by role."""
+        return {role: self.problem.evaluation(self.split, role, self.n_support, self.device) for role in ROLES}
+
+    def seed(self, *role: object) -> int:
+        """Give a seed for a method's own randomness."""
+        return seed_for(self.problem.name, self.problem.data, self.split.number, self.n_support, *role)
+
+
+SYNTHETIC = SyntheticProblem()
+MNIST_R = PairProblem("mnist_r", "Mnist-r")
+ISOLET = PairProblem("isolet", "Isolet")
+LANDMINE = OutlierProblem("landmine", "Landmine")
+SCHOOL = OutlierProblem("school", "School")
+IOT = OutlierProblem("iot", "IoT")

@@ -1,27 +1,32 @@
-"""Runs an experiment: methods x splits x grid values, into records."""
+"""Runs an experiment: methods x splits x sizes x settings, into records."""
 
 import json
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fewratio.data.seeds import seed_for
+import torch
+
 from fewratio.errors import DataFileError
-from fewratio.estimators.pretraining import resolve_device
-from fewratio_bench.evaluate import PairEvaluation
-from fewratio_bench.problems import SyntheticProblem, SyntheticSplit
-from fewratio_bench.recipes import SYNTHETIC, Bench, Method
+from fewratio.estimators.learning import resolve_device
+from fewratio_bench.experiments import EXPERIMENTS
+from fewratio_bench.methods import Bench, Method, Verdict
+from fewratio_bench.problems import ROLES, Cell, Problem
 from fewratio_bench.records import Record, RecordFile, circumstances
 
-EXPERIMENTS: dict[str, tuple[SyntheticProblem, tuple[Method, ...]]] = {"synthetic": (SyntheticProblem(), SYNTHETIC)}
+
+def record_file(folder: Path, problem: Problem) -> RecordFile:
+    """Give the file that a problem's records are in: experiments with methods in common share them."""
+    return RecordFile(folder / problem.data.lower() / "records.jsonl")
 
 
-def record_file(folder: Path, experiment: str) -> RecordFile:
-    """Give the file that an experiment's records are in."""
-    return RecordFile(folder / experiment / "records.jsonl")
-
-
-def run(experiment: str, n_splits: int, folder: Path, device: str = "auto", progress: bool | None = None) -> RecordFile:
+def run(
+    experiment: str,
+    n_splits: int,
+    folder: Path,
+    device: str = "auto",
+    progress: bool | None = None,
+    n_jobs: int = 1,
+) -> list[RecordFile]:
     """Measure what is not in the records yet.
 
     Parameters
@@ -29,89 +34,74 @@ def run(experiment: str, n_splits: int, folder: Path, device: str = "auto", prog
     experiment : str
         Which one.
     n_splits : int
-        Number of draws of source, validation and target datasets.
+        Number of splits into source, validation and target datasets.
     folder : Path
         Where records are kept.
     device : str
         Where to run.
     progress : bool, optional
         Progress bar or not; by default on a terminal.
+    n_jobs : int
+        Processes to train in, on a CPU.
     """
-    problem, methods = EXPERIMENTS[experiment]
-    file = record_file(folder, experiment)
-    file.path.parent.mkdir(parents=True, exist_ok=True)
-    bench = Bench(device, file.path.parent, progress)
-    runner = Runner(problem, bench)
-    for method in methods:
-        done = _measured(method, problem, file)
-        missing = [number for number in range(n_splits) if number not in done]
-        if missing:
-            file.append(runner.measure(method, missing))
-    return file
+    plan = EXPERIMENTS[experiment]
+    place = resolve_device(device)
+    files = []
+    for problem in plan.problems:
+        file = record_file(folder, problem)
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        bench = Bench(str(place), file.path.parent, progress, n_jobs)
+        cells = [
+            Cell(problem, split, size, place) for split in map(problem.split, range(n_splits)) for size in problem.sizes
+        ]
+        for method in plan.methods:
+            done = _measured(method, problem, file)
+            missing = [cell for cell in cells if (cell.split.number, cell.n_support) not in done]
+            if missing:
+                file.append(list(measure(method, missing, bench)))
+        files.append(file)
+    return files
 
 
-def _measured(method: Method, problem: SyntheticProblem, file: RecordFile) -> set[int]:
-    """Give the splits that a method has records of; those of other settings must not be mixed with new ones."""
+def measure(method: Method, cells: Sequence[Cell], bench: Bench) -> Iterator[Record]:
+    """Measure a method on some cells of one problem."""
+    facts = circumstances(torch.device(bench.device))
+    for verdict in method.judge(cells, bench):
+        for metric, value in verdict.cell.evaluations[verdict.role].metrics(verdict.judgement).items():
+            yield _record(method, verdict, metric, value, facts)
+
+
+def _record(method: Method, verdict: Verdict, metric: str, value: float, facts: dict[str, str]) -> Record:
+    cell = verdict.cell
+    return Record(
+        experiment=cell.problem.name,
+        data=cell.problem.data,
+        split=cell.split.number,
+        n_support=cell.n_support,
+        method=method.name,
+        parameters=verdict.parameters,
+        role=verdict.role,
+        metric=metric,
+        value=value,
+        seconds=round(verdict.seconds, 6),
+        seed=verdict.seed,
+        **facts,
+    )
+
+
+def _measured(method: Method, problem: Problem, file: RecordFile) -> set[tuple[int, int]]:
+    """Give the splits and sizes that a method has all records of."""
     mine = [record for record in file.read() if record.method == method.name]
-    settings = method.parameters(problem)
     # A record's parameters have been through JSON, which turns tuples into lists.
-    if any(record.parameters not in json.loads(json.dumps(settings)) for record in mine):
+    settings = {json.dumps(setting, sort_keys=True) for setting in method.settings(problem)}
+    if any(json.dumps(record.parameters, sort_keys=True) not in settings for record in mine):
         raise DataFileError(
             f"{file.path} holds records of {method.name!r} made with other settings than it has now. "
             "Move the file away, or give another folder with --results."
         )
-    return {record.split for record in mine}
-
-
-class Runner:
-    """Splits and their evaluations, made once and shared by all methods."""
-
-    def __init__(self, problem: SyntheticProblem, bench: Bench) -> None:
-        self.problem, self.bench = problem, bench
-        self.device = resolve_device(bench.device)
-        self._prepared: dict[int, tuple[SyntheticSplit, dict[str, PairEvaluation]]] = {}
-
-    def measure(self, method: Method, numbers: Sequence[int]) -> list[Record]:
-        """Measure a method on some splits."""
-        splits = [self._prepare(number) for number in numbers]
-        facts = circumstances(self.device)
-        records = []
-        for fitted in method.fit(self.problem, [split for split, _ in splits], self.bench):
-            for (split, evaluations), model, seed in zip(splits, fitted.models, fitted.seeds, strict=True):
-                for role, evaluation in evaluations.items():
-                    started = time.perf_counter()
-                    score = evaluation.score(model.to(self.device))
-                    seconds = fitted.seconds + time.perf_counter() - started
-                    for metric in ("squared_error", "regret"):
-                        record = Record(
-                            experiment=self.problem.name,
-                            data=self.problem.data,
-                            split=split.number,
-                            n_support=self.problem.n_support,
-                            method=method.name,
-                            parameters=fitted.parameters,
-                            role=role,
-                            metric=metric,
-                            value=getattr(score, metric),
-                            seconds=seconds,
-                            seed=seed,
-                            **facts,
-                        )
-                        records.append(record)
-        return records
-
-    def _prepare(self, number: int) -> tuple[SyntheticSplit, dict[str, PairEvaluation]]:
-        if number not in self._prepared:
-            split = self.problem.split(number)
-            families = {"validation": split.validation, "target": split.target}
-            evaluations = {
-                role: PairEvaluation(
-                    self.problem,
-                    family,
-                    seed_for(self.problem.name, self.problem.data, number, role, "supports"),
-                    self.device,
-                )
-                for role, family in families.items()
-            }
-            self._prepared[number] = split, evaluations
-        return self._prepared[number]
+    found: dict[tuple[int, int], set[tuple[str, str]]] = {}
+    for record in mine:
+        setting = json.dumps(record.parameters, sort_keys=True)
+        found.setdefault((record.split, record.n_support), set()).add((setting, record.role))
+    complete = len(settings) * len(ROLES)
+    return {cell for cell, measured in found.items() if len(measured) == complete}

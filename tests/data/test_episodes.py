@@ -29,7 +29,7 @@ def numbered_rows(*pools):
 
 
 def make_sampler(pools, seeds=(0,), nu_size=TWO, de_size=TWO, **options):
-    return EpisodeSampler(numbered_rows(*pools), pools, seeds, nu_size, de_size, **options)
+    return EpisodeSampler(numbered_rows(*pools), pools, seeds, [(nu_size, de_size)] * len(pools), **options)
 
 
 def sides(pair, member=0, task=0):
@@ -202,7 +202,7 @@ def test_fewer_unlabelled_rows_than_asked_for_are_taken_as_they_are():
 
 def evaluate(pools, seeds=(0,), nu_size=TWO, de_size=THREE, **options):
     """Evaluation episodes and, task by task of each member, their four lists of row numbers."""
-    episodes = EvaluationEpisodes(numbered_rows(*pools), pools, seeds, nu_size, de_size, **options)
+    episodes = EvaluationEpisodes(numbered_rows(*pools), pools, seeds, [(nu_size, de_size)] * len(pools), **options)
     cuts = [[] for _ in pools]
     for batch in episodes.batches():
         for member in range(len(pools)):

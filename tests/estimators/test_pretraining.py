@@ -9,7 +9,7 @@ import torch
 from fewratio import Collection, MetaRatioEstimator
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, DataNotFoundError, InputError, ModelFileError, ParameterError
-from fewratio.estimators import pretrain_together, pretraining
+from fewratio.estimators import learning, pretrain_together
 
 
 def weights(estimator):
@@ -40,13 +40,13 @@ def assert_identical(found, expected):
 def test_supports_have_the_sizes_asked_for(make, sources, monkeypatch, changes, nu, de):
     drawn = []
 
-    class Watched(pretraining.EpisodeSampler):
+    class Watched(learning.EpisodeSampler):
         def __call__(self, step):
             episode = super().__call__(step)
             drawn.append((episode.support.shares > 0).sum(-1).reshape(-1, 2))  # rows a side that are no padding
             return episode
 
-    monkeypatch.setattr(pretraining, "EpisodeSampler", Watched)
+    monkeypatch.setattr(learning, "EpisodeSampler", Watched)
     outliers = [np.arange(50) < 5] * len(sources)
     labelled = Collection.from_arrays([dataset.X for dataset in sources], outliers=outliers)
     make(**changes).pretrain(labelled)
@@ -74,7 +74,7 @@ def test_validation_datasets_are_not_trained_on(make, sources, monkeypatch):
         return build
 
     for name in ("EpisodeSampler", "EvaluationEpisodes"):
-        monkeypatch.setattr(pretraining, name, watched(name, getattr(pretraining, name)))
+        monkeypatch.setattr(learning, name, watched(name, getattr(learning, name)))
     make().pretrain(sources)
     assert len(pools["EvaluationEpisodes"]) == 2 * 50  # a tenth of twenty datasets
     assert len(pools["EpisodeSampler"]) == 18 * 50
@@ -175,9 +175,24 @@ def test_training_together_is_training_alone(make):
     assert np.ptp(answers, axis=0).max() > 0.1
 
 
-@pytest.mark.parametrize("changes", [{"width": 8}, {"alpha": 0.1}, {"max_steps": 30}, {"n_support": 4}])
-def test_only_the_seed_may_differ_together(make, sources, changes):
-    with pytest.raises(ParameterError, match="only random_state may differ"):
+def test_sizes_and_lengths_of_vectors_may_differ_together(make, sources):
+    """Supports and dataset vectors are padded, which changes nothing."""
+    different = [{"n_support": 2, "latent_dim": 3}, {"n_support": (1, 4), "latent_dim": 9}, {"n_support": 5}]
+    estimators = [make(random_state=seed, **changes) for seed, changes in enumerate(different)]
+    pretrain_together(estimators, [sources] * 3, [None] * 3)
+    X = np.linspace(-2, 2, 7)[:, None]
+    for seed, (together, changes) in enumerate(zip(estimators, different, strict=True)):
+        alone = make(random_state=seed, **changes).pretrain(sources)
+        assert together.model_.encoder.latent_dim == alone.model_.encoder.latent_dim
+        assert [p.shape for p in together.model_.parameters()] == [p.shape for p in alone.model_.parameters()]
+        answer = together.fit(X[:3], X[4:]).predict(X)
+        # As above: another order of additions, amplified by Adam.
+        np.testing.assert_allclose(answer, alone.fit(X[:3], X[4:]).predict(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("changes", [{"width": 8}, {"alpha": 0.1}, {"max_steps": 30}, {"clip": "weights"}])
+def test_nothing_else_may_differ_together(make, sources, changes):
+    with pytest.raises(ParameterError, match="only .*'latent_dim' may differ"):
         pretrain_together([make(), make(**changes)], [sources] * 2, [None] * 2)
 
 
@@ -193,7 +208,7 @@ def test_sources_trained_on_together_have_as_many_features(make, sources, named_
 def interrupt_at(monkeypatch):
     """Press Ctrl-C while the episodes of a step are drawn."""
 
-    class Interrupted(pretraining.EpisodeSampler):
+    class Interrupted(learning.EpisodeSampler):
         step = None
 
         def __call__(self, step):
@@ -203,7 +218,7 @@ def interrupt_at(monkeypatch):
 
     def arm(step):
         Interrupted.step = step
-        monkeypatch.setattr(pretraining, "EpisodeSampler", Interrupted)
+        monkeypatch.setattr(learning, "EpisodeSampler", Interrupted)
 
     return arm
 
@@ -297,7 +312,7 @@ def test_a_checkpoint_needs_a_seed(make, sources, tmp_path):
 
 
 def test_a_checkpoint_needs_its_folder_before_any_work(make, sources, tmp_path, monkeypatch):
-    monkeypatch.setattr(pretraining, "train", lambda *_: pytest.fail("it was trained in vain"))
+    monkeypatch.setattr(learning, "train", lambda *_: pytest.fail("it was trained in vain"))
     with pytest.raises(DataNotFoundError, match="missing does not exist"):
         make().pretrain(sources, checkpoint=tmp_path / "missing" / "checkpoint")
 

@@ -101,8 +101,8 @@ def test_what_is_clipped():
 
 
 def test_unknown_clip_is_named():
-    with pytest.raises(ParameterError, match="clip is 'none'; ratio, weights are known"):
-        RatioModel(NoEncoder(), MLPFeatures(2), RidgeHead(), clip="none")
+    with pytest.raises(ParameterError, match="clip is 'both'; ratio, weights, none are known"):
+        RatioModel(NoEncoder(), MLPFeatures(2), RidgeHead(), clip="both")
 
 
 @every_model

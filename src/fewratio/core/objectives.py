@@ -1,13 +1,15 @@
 """What is minimised: losses of ratio values on an evaluated pair, lower is better."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from fewratio.core.shapes import Float
 
 
+@runtime_checkable
 class Objective(Protocol):
     """A loss of the ratio values of a pair's joined rows, given their shares in the two means."""
 
@@ -47,6 +49,47 @@ class UnnormalisedKL:
         share_nu, share_de = shares.unbind(-2)
         mixture = self.alpha * share_nu + (1 - self.alpha) * share_de
         return (mixture * ratio - share_nu * ratio.clamp_min(self.floor).log()).sum(-1)
+
+
+@dataclass(frozen=True)
+class NonNegativeLSIF:
+    """Least squares with a correction against overfitting (Kato and Teshima 2021, the loss of D3RE).
+
+    ``mean_nu(bound r^2 / 2 - r) + max(0, mean_de r^2 / 2 - bound mean_nu r^2 / 2)``. A flexible model can make the
+    ratio large at the numerator's rows alone, with nothing to hold it; the part that cannot be negative in expectation, as
+    long as ``bound`` is at most 1 / max r, is kept from becoming so. ``bound = 0`` is the plain loss (alpha = 0).
+    """
+
+    bound: float | Tensor = 0.1
+
+    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+        """Give the loss for each task."""
+        share_nu, share_de = shares.unbind(-2)
+        mean_nu, square_nu, square_de = (
+            (share * value).sum(-1)
+            for share, value in ((share_nu, ratio), (share_nu, ratio.square()), (share_de, ratio.square()))
+        )
+        corrected = (square_de - self.bound * square_nu).relu()
+        return 0.5 * (self.bound * square_nu + corrected) - mean_nu
+
+
+@dataclass(frozen=True)
+class NonNegativePU:
+    """Risk of a classifier that knows positive and unlabelled instances (Kiryo et al. 2017), with the sigmoid loss.
+
+    The numerator is positive, the denominator unlabelled with a share ``prior`` of positives, and the model's value is
+    a score, positive for positives. The negatives' risk is estimated as ``mean_de s(g) - prior mean_nu s(g)``, s the
+    logistic function; where that falls below ``-slack`` the step goes back up (gamma = 1 of the original).
+    """
+
+    prior: float | Tensor
+    slack: float = 0.0
+
+    def __call__(self, score: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+        """Give the risk for each task; where it is corrected, what descends in its stead."""
+        mean_nu, mean_de = (shares * score.sigmoid().unsqueeze(-2)).sum(-1).unbind(-1)
+        negative = mean_de - self.prior * mean_nu
+        return torch.where(negative < -self.slack, -negative, self.prior * (1 - mean_nu) + negative)
 
 
 @dataclass(frozen=True)

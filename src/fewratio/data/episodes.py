@@ -40,9 +40,9 @@ class EpisodeSampler:
         One for each member of an ensemble.
     seeds : sequence of int
         One for each member.
-    nu_size, de_size : SupportSize
-        Sizes of the two supports, drawn anew for each task; a pool smaller than that gives what it has. (Unlabelled
-        instances, Alg. 2, are taken as they come; otherwise a pool must have ``low`` at least.)
+    sizes : sequence of (SupportSize, SupportSize)
+        Sizes of the two supports, one for each member, drawn anew for each task; a pool smaller than that gives what it
+        has. (Unlabelled instances, Alg. 2, are taken as they come; otherwise a pool must have ``low`` at least.)
     n_query : int
         Query instances a side.
     tasks_per_step : int
@@ -54,12 +54,11 @@ class EpisodeSampler:
         rows: Float[Tensor, "n d"],
         pools: Sequence[Pools],
         seeds: Sequence[int],
-        nu_size: SupportSize,
-        de_size: SupportSize,
+        sizes: Sequence[tuple[SupportSize, SupportSize]],
         n_query: int = 128,
         tasks_per_step: int = 1,
     ) -> None:
-        for member in pools:
+        for member, (nu_size, de_size) in zip(pools, sizes, strict=True):
             _check_sizes(member.nu, member.names, nu_size.low)
             _check_sizes(member.de, member.names, 1 if member.paired else de_size.low)
         device = rows.device
@@ -76,13 +75,16 @@ class EpisodeSampler:
         self._first = (torch.arange(2 * len(pools), device=device) * starts.shape[-1]).view(-1, 1, 2)
         real = np.concatenate([[len(pool) for pool in member.nu + member.de] for member in pools])
         self._window = min(int(real.max()), WINDOW)
-        self._n_query = min(max(n_query, nu_size.high, de_size.high), self._window)
+        low, high = (torch.tensor([[size[bound] for size in member] for member in sizes]) for bound in (0, 1))
+        largest: list[int] = high.amax(0).tolist()
+        self._n_query = min(max(n_query, *largest), self._window)
         self._uneven = bool(real.min() < self._window)
         self._windowed = bool(real.max() > self._window)
 
-        self._low = torch.tensor([nu_size.low, de_size.low], device=device)
-        self._spread = torch.tensor([nu_size.high, de_size.high], device=device) - self._low + 1
-        highs = [min(size.high, self._n_query) for size in (nu_size, de_size)]
+        # Axes (member, task, side).
+        self._low = low.unsqueeze(1).to(device)
+        self._spread = (high - low + 1).unsqueeze(1).to(device)
+        highs = [min(size, self._n_query) for size in largest]
         self._query_shares = equal_shares(self._n_query, self._n_query, rows)
         self._support_shares = equal_shares(highs[0], highs[1], rows)
         # Where in the joined query the support's rows are: at the start of either side.
@@ -91,7 +93,7 @@ class EpisodeSampler:
         )
         self._n_support_nu = highs[0]
         self._padded = bool(real.min() < self._n_query)
-        self._ranged = any(size.low < size.high for size in (nu_size, de_size))
+        self._ranged = bool((low < high.amax(0)).any())
 
         # Drawing is much overhead and little work on a CPU: many steps are drawn at once and kept.
         self._steps_at_once = 1 if device.type == "cuda" else max(1, 64 // (len(pools) * tasks_per_step))
@@ -162,8 +164,8 @@ class EvaluationEpisodes:
         One for each member of an ensemble.
     seeds : sequence of int
         One for each member.
-    nu_size, de_size : SupportSize
-        Sizes of the supports; draws run through the range evenly.
+    sizes : sequence of (SupportSize, SupportSize)
+        Sizes of the two supports, one for each member; draws run through the range evenly.
     n_draws : int
         Support draws a pair.
     n_query : int, optional
@@ -184,8 +186,7 @@ class EvaluationEpisodes:
         rows: Float[Tensor, "n d"],
         pools: Sequence[Pools],
         seeds: Sequence[int],
-        nu_size: SupportSize,
-        de_size: SupportSize,
+        sizes: Sequence[tuple[SupportSize, SupportSize]],
         n_draws: int = 1,
         n_query: int | None = None,
         tasks_per_batch: int = 512,
@@ -194,8 +195,8 @@ class EvaluationEpisodes:
         self._rows = rows
         self._tasks_per_batch = max(1, tasks_per_batch // len(pools))
         members = [
-            _cut_tasks(member, np.random.default_rng(seed), nu_size, de_size, n_draws, n_query, max_pairs)
-            for member, seed in zip(pools, seeds, strict=True)
+            _cut_tasks(member, np.random.default_rng(seed), *size, n_draws, n_query, max_pairs)
+            for member, seed, size in zip(pools, seeds, sizes, strict=True)
         ]
         counts = {len(tasks) for tasks, _ in members}
         if len(counts) > 1:

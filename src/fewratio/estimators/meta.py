@@ -18,6 +18,7 @@ from fewratio.data.tables import Table, as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
+from fewratio.estimators.learning import row_dtype
 from fewratio.estimators.pretraining import pretrain_together
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder, Standardiser
 from fewratio.nn.ratio_model import CLIPS
@@ -343,15 +344,10 @@ class MetaRatioEstimator(RatioEstimator):
 
     def _tensor(self, X: NDArray[np.float64]) -> Tensor:
         device = next(self.model_.parameters()).device
-        return torch.from_numpy(X).to(device, _row_dtype(self._learned_with["standardise"]))
+        return torch.from_numpy(X).to(device, row_dtype(self._learned_with["standardise"]))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ratio_")
-
-    @property
-    def row_dtype(self) -> torch.dtype:
-        """What rows are given to the model as."""
-        return _row_dtype(self.standardise)
 
     def build_model(
         self, n_features: int, generator: torch.Generator | None, scaler: Standardiser | None
@@ -361,8 +357,3 @@ class MetaRatioEstimator(RatioEstimator):
         features = MLPFeatures(n_features, encoder.n_outputs, self.width, self.depth, self.n_outputs, generator)
         head = RidgeHead(float(self.alpha), learn_alpha=self.learn_alpha)
         return RatioModel(encoder, features, head, self.clip, scaler)
-
-
-def _row_dtype(standardise: bool) -> torch.dtype:
-    # A column may need all its digits until its mean is taken off.
-    return torch.float64 if standardise else torch.float32

@@ -70,15 +70,22 @@ class GaussianFeatures(nn.Module):
     ----------
     sigma : float, optional
         Width; by default the median distance within each task's joined support.
+    centres : Tensor of shape (t, d), optional
+        Where the kernels are, the same for every task; by default at each task's support instances.
     """
 
-    def __init__(self, sigma: float | None = None) -> None:
+    centres: Tensor | None
+
+    def __init__(self, sigma: float | None = None, centres: Tensor | None = None) -> None:
         super().__init__()
         self.sigma = sigma
+        self.register_buffer("centres", centres)
 
     def forward(self, x: Float[Tensor, "... n d"], support: Pair, z: None) -> Float[Tensor, "... n t"]:
-        """Give the kernel of instances ``x`` with every support instance, numerator's first."""
+        """Give the kernel of instances ``x`` with every centre; of support instances, the numerator's come first."""
         sigma = median_distance(support) if self.sigma is None else self.sigma
+        if self.centres is not None:
+            return gaussian_kernel(x, self.centres, sigma)
         # A padded support row is no centre.
         real = support.shares.sum(-2, keepdim=True) > 0
         return gaussian_kernel(x, support.rows, sigma) * real

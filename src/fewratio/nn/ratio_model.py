@@ -10,6 +10,8 @@ from fewratio.core.shapes import Float
 from fewratio.errors import ParameterError
 
 CLIPS = ("ratio", "weights")
+# A model's value need not be a ratio: the score of a classifier has a sign.
+_UNCLIPPED = "none"
 
 
 class RatioModel(nn.Module):
@@ -23,9 +25,9 @@ class RatioModel(nn.Module):
         ``features(x, support, z) -> phi``: `MLPFeatures`, `GaussianFeatures`.
     head : nn.Module
         ``head(phi of the support, shares) -> w``: `RidgeHead`, `SharedHead`.
-    clip : {"ratio", "weights"}
+    clip : {"ratio", "weights", "none"}
         What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)`` with positive features (the
-        paper's).
+        paper's). With "none" the model's value is a score that may be negative.
     scaler : nn.Module, optional
         Applied to every instance first: `Standardiser`.
 
@@ -49,8 +51,8 @@ class RatioModel(nn.Module):
         scaler: nn.Module | None = None,
     ) -> None:
         super().__init__()
-        if clip not in CLIPS:
-            raise ParameterError(f"clip is {clip!r}; {', '.join(CLIPS)} are known. Use one of them.")
+        if clip not in (*CLIPS, _UNCLIPPED):
+            raise ParameterError(f"clip is {clip!r}; {', '.join((*CLIPS, _UNCLIPPED))} are known. Use one of them.")
         self.scaler = nn.Identity() if scaler is None else scaler
         self.encoder = encoder
         self.features = features

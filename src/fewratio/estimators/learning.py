@@ -1,0 +1,289 @@
+"""Learning from source datasets: from collections to one call of the training loop."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+from fewratio.core.objectives import Objective
+from fewratio.data.collection import Collection
+from fewratio.data.columns import Layout, feature_mismatch
+from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
+from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
+from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError
+from fewratio.nn import RatioModel, Standardiser
+from fewratio.nn.padding import same_latent_dim
+from fewratio.optim import Ensemble, History, TrainingPlan, train
+
+# Validation episodes to aim for: few validation datasets are drawn from more often, of many some pairs are taken.
+VALIDATION_EPISODES = 300
+VALIDATION_PAIRS = 400
+
+
+class Curriculum(Protocol):
+    """What models that are trained together have in common; the parameters of `MetaRatioEstimator` of these names."""
+
+    episodes: str
+    n_inliers: int | None
+    standardise: bool
+    tasks_per_step: int
+    n_query: int
+    max_steps: int
+    learning_rate: float
+    averaging: float
+    validate_every: int
+    patience: int | None
+    device: str
+    progress: bool | None
+
+
+class Lesson(NamedTuple):
+    """What one model learns from.
+
+    Attributes
+    ----------
+    source : Collection
+        The datasets.
+    validation : Collection or None
+        Datasets to choose the best moment by; if none, some of the sources are kept aside.
+    build : callable
+        ``build(n_features, generator, scaler)`` gives the untrained model.
+    sizes : (SupportSize, SupportSize)
+        Of numerator and denominator.
+    random_state : int, numpy Generator or None
+        Seed of everything random.
+    """
+
+    source: Collection
+    validation: Collection | None
+    build: Callable[[int, torch.Generator, Standardiser | None], RatioModel]
+    sizes: tuple[SupportSize, SupportSize]
+    random_state: int | np.random.Generator | None
+
+
+def learn_together(
+    lessons: Sequence[Lesson],
+    curriculum: Curriculum,
+    objective: Objective,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    identity: object = None,
+) -> list[tuple[RatioModel, History]]:
+    """Train models, made of whatever parts, as one batched program.
+
+    Parameters
+    ----------
+    lessons : sequence of Lesson
+        One a model. The models may differ in the length of their dataset vectors, but not otherwise.
+    curriculum : Curriculum
+        How all of them are trained.
+    objective : Objective
+        The query loss.
+    checkpoint : path, optional
+        As in `MetaRatioEstimator.pretrain`.
+    identity : JSON value
+        What else a checkpoint must agree in.
+
+    Returns
+    -------
+    list of (RatioModel, History)
+        One a lesson.
+    """
+    _check_collections([lesson.source for lesson in lessons], [lesson.validation for lesson in lessons])
+    if checkpoint is not None and any(lesson.random_state is None for lesson in lessons):
+        raise ParameterError(
+            "random_state is None, but a training can only go on from a checkpoint if its random numbers can be had "
+            "again. Give random_state a number."
+        )
+    if checkpoint is not None and not Path(checkpoint).parent.is_dir():
+        raise DataNotFoundError(
+            f"The folder {Path(checkpoint).parent} does not exist, so no checkpoint can be written there. Create it."
+        )
+    seeds = [_draw_seeds(lesson.random_state) for lesson in lessons]
+    divided = [
+        _divide(lesson.source, lesson.validation, seed.held_out, curriculum.episodes == "pairs")
+        for lesson, seed in zip(lessons, seeds, strict=True)
+    ]
+    device = resolve_device(curriculum.device)
+    table = RowTable([part for parts in divided for part in parts], device, row_dtype(curriculum.standardise))
+    if not torch.isfinite(table.rows).all():
+        raise CollectionError(
+            "Some source values are beyond float32 (about 3e38), in which models are trained. Rescale those columns."
+        )
+    sources, looks = (
+        [_pools(curriculum, parts[part], table, seed.inliers) for parts, seed in zip(divided, seeds, strict=True)]
+        for part in (0, 1)
+    )
+    sizes = [lesson.sizes for lesson in lessons]
+    draw = EpisodeSampler(
+        table.rows,
+        sources,
+        [seed.sampling for seed in seeds],
+        sizes,
+        curriculum.n_query,
+        curriculum.tasks_per_step,
+    )
+    n_pairs = min(len(pools.nu) if pools.paired else len(pools.nu) ** 2 for pools in looks)
+    validation = EvaluationEpisodes(
+        table.rows,
+        looks,
+        [seed.validation for seed in seeds],
+        sizes,
+        n_draws=max(3, -(-VALIDATION_EPISODES // n_pairs)),
+        n_query=curriculum.n_query,
+        max_pairs=VALIDATION_PAIRS,
+    )
+
+    models = [
+        lesson.build(
+            lesson.source.n_features,
+            torch.Generator().manual_seed(seed.start),
+            _standardiser(parts[0]) if curriculum.standardise else None,
+        )
+        for lesson, parts, seed in zip(lessons, divided, seeds, strict=True)
+    ]
+    plan = TrainingPlan(
+        max_steps=curriculum.max_steps,
+        learning_rate=curriculum.learning_rate,
+        validate_every=curriculum.validate_every,
+        patience=curriculum.patience,
+        show_progress=curriculum.progress,
+        checkpoint=checkpoint,
+        identity=_identity(identity, seeds, table, [*sources, *looks]) if checkpoint is not None else "",
+    )
+    with same_latent_dim(models):
+        histories = train(Ensemble(models, device, curriculum.averaging), draw, validation, objective, plan)
+    return list(zip(models, histories, strict=True))
+
+
+def resolve_device(device: str) -> torch.device:
+    """Turn a device's name into a device; "auto" takes CUDA where there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+        if resolved.type == "cuda" and not torch.cuda.is_available():
+            raise ParameterError(f"device is {device!r}, but there is no CUDA device here. Use 'auto' or 'cpu'.")
+        # Not every device that torch knows is here, or knows the float64 of the ridge solve.
+        torch.zeros((), dtype=torch.float64, device=resolved).item()
+    except (RuntimeError, TypeError, NotImplementedError) as error:
+        raise ParameterError(
+            f"device is {device!r}, which cannot be used here. Use 'auto', 'cpu' or 'cuda'."
+        ) from error
+    return resolved
+
+
+def row_dtype(standardise: bool) -> torch.dtype:
+    """Give what rows are handed to a model as."""
+    # A column may need all its digits until its mean is taken off.
+    return torch.float64 if standardise else torch.float32
+
+
+class _Seeds(NamedTuple):
+    """Seeds by role, so that none depends on how often another was used."""
+
+    start: int
+    sampling: int
+    validation: int
+    inliers: int
+    held_out: int
+
+
+def names_of(collection: Collection) -> tuple[str, ...] | None:
+    """Give the names of a collection's features."""
+    return None if collection.feature_names is None else tuple(collection.feature_names)
+
+
+def _check_collections(collections: Sequence[Collection], validations: Sequence[Collection | None]) -> None:
+    for argument, given in (("collection", collections), ("validation", validations)):
+        for one in given:
+            if not (isinstance(one, Collection) or (one is None and argument == "validation")):
+                raise InputError(
+                    f"{argument} is a {type(one).__name__}; a Collection of datasets is needed. Make one with "
+                    "Collection.from_arrays, from_frame or from_folder."
+                )
+    counts = sorted({collection.n_features for collection in collections})
+    if len(counts) > 1:
+        raise CollectionError(
+            f"Models trained together have sources with different numbers of features ({counts}). Train them in groups "
+            "of equally many features."
+        )
+
+
+def _draw_seeds(random_state: int | np.random.Generator | None) -> _Seeds:
+    rng = np.random.default_rng(random_state)
+    return _Seeds(*(int(seed) for seed in rng.integers(2**63, size=len(_Seeds._fields))))
+
+
+def _divide(
+    collection: Collection, validation: Collection | None, seed: int, pairs: bool
+) -> tuple[Collection, Collection]:
+    """Give sources and validation datasets."""
+    if len(collection) < 2:
+        raise CollectionError(
+            f"Collection {collection.name!r} has one dataset; learning needs at least two. Add related datasets."
+        )
+    if validation is not None:
+        mismatch = feature_mismatch(
+            Layout("the validation collection", validation.n_features, names_of(validation)),
+            Layout("the source collection", collection.n_features, names_of(collection)),
+        )
+        if mismatch is not None:
+            raise CollectionError(mismatch)
+        if len(validation) < 2 and pairs:
+            raise CollectionError(
+                f"The validation collection {validation.name!r} has one dataset, which can only be compared with "
+                "itself; at least two are needed. Add one, or leave validation out."
+            )
+        if validation.encoding is not None and validation.encoding != collection.encoding:
+            raise CollectionError(
+                "The validation collection is encoded in another way than the source collection; the same columns must "
+                "mean the same. Make it with encoding=sources.encoding, where sources is the source collection."
+            )
+        return collection, validation
+    if len(collection) < 6:
+        return collection, collection
+    order = np.random.default_rng(seed).permutation(len(collection))
+    n_held_out = min(10, max(2, len(collection) // 10))
+    return collection[np.sort(order[n_held_out:])], collection[np.sort(order[:n_held_out])]
+
+
+def _pools(curriculum: Curriculum, collection: Collection, table: RowTable, seed: int) -> Pools:
+    if curriculum.episodes == "pairs":
+        return pair_pools(collection, table)
+    return inlier_pools(collection, table, np.random.default_rng(seed), curriculum.n_inliers)
+
+
+def _standardiser(collection: Collection) -> Standardiser:
+    """Means and deviations of the columns over all source rows; a constant column is only centred.
+
+    A deviation that cannot be told from rounding, as 0.1 repeated has, is none.
+    """
+    n_rows = collection.sizes.sum()
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = sum(dataset.X.sum(0, dtype=np.float64) for dataset in collection) / n_rows
+        variance = sum(((dataset.X - mean) ** 2).sum(0) for dataset in collection) / n_rows
+    scale = np.sqrt(variance)
+    if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
+        raise CollectionError(
+            f"Collection {collection.name!r} has columns too large to be standardised: their sums of squares overflow. "
+            "Rescale those columns."
+        )
+    scale[scale <= np.maximum(1e-12 * np.abs(mean), np.finfo(np.float64).tiny)] = 1.0
+    return Standardiser(torch.from_numpy(mean), torch.from_numpy(scale), torch.float32)
+
+
+def _identity(settings: object, seeds: Sequence[_Seeds], table: RowTable, pools: Sequence[Pools]) -> str:
+    """Fingerprint of settings, seeds and data, by which a checkpoint knows its training."""
+    digest = hashlib.sha256(json.dumps([settings, seeds], default=str).encode())
+    digest.update(table.rows.cpu().numpy().data)
+    for pool in (rows for member in pools for rows in (*member.nu, *member.de)):
+        digest.update(len(pool).to_bytes(8) + np.ascontiguousarray(pool).data)
+    return digest.hexdigest()

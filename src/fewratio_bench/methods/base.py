@@ -1,0 +1,83 @@
+"""What every method of the benchmark is."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from fewratio_bench.evaluate import Judgement
+from fewratio_bench.problems import Cell, Problem
+
+Parameters = dict[str, Any]
+
+# The paper's grid of regularisers.
+REGS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# The paper's numbers of fine-tuning steps; none at all is the model as it came.
+STEPS = (1, 5, 10, 20, 30, 40, 50, 100, 200, 300, 400, 500)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where and how to run.
+
+    Attributes
+    ----------
+    device : str
+        Where to train.
+    folder : Path or None
+        Where checkpoints are kept; none are written without.
+    progress : bool, optional
+        Progress bars or not; by default on a terminal.
+    n_jobs : int
+        Processes to train in, on a CPU.
+    """
+
+    device: str
+    folder: Path | None = None
+    progress: bool | None = None
+    n_jobs: int = 1
+
+
+class Verdict(NamedTuple):
+    """A judgement with its circumstances.
+
+    Attributes
+    ----------
+    cell : Cell
+        Which split and size.
+    role : {"validation", "target"}
+        Which of its evaluations.
+    parameters : dict
+        The setting, as `Method.settings` gives it.
+    judgement : Judgement
+        What the method says.
+    seconds : float
+        Time of learning (members of an ensemble share it equally) and of judging.
+    seed : int
+        Of the method's own randomness; 0 if it has none.
+    """
+
+    cell: Cell
+    role: str
+    parameters: Parameters
+    judgement: Judgement
+    seconds: float
+    seed: int
+
+
+class Method(Protocol):
+    """A row of a table."""
+
+    @property
+    def name(self) -> str:
+        """Name in our tables."""
+
+    @property
+    def published(self) -> str | None:
+        """Name in the paper's tables, if it is the paper's."""
+
+    def settings(self, problem: Problem) -> list[Parameters]:
+        """Give every setting of the method's grid, as records hold them."""
+
+    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+        """Judge some cells of one problem, in all roles, at every setting."""

@@ -1,0 +1,285 @@
+"""Methods that learn from the sources: Ours, its ablations, and what is fine-tuned on the target."""
+
+import time
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import torch
+from torch import nn
+
+from fewratio.core.kernels import median_distance
+from fewratio.core.objectives import NonNegativeLSIF, Objective, RelativeSquaredError
+from fewratio.core.pair import Pair
+from fewratio.data.collection import Collection
+from fewratio.data.episodes import SupportSize
+from fewratio.data.seeds import seed_for
+from fewratio.estimators import MetaRatioEstimator
+from fewratio.estimators.learning import Lesson, learn_together
+from fewratio.estimators.pretraining import UNLABELLED_SUPPORT
+from fewratio.nn import (
+    DescentHead,
+    GaussianFeatures,
+    MLPFeatures,
+    NoEncoder,
+    RatioModel,
+    RidgeHead,
+    SetEncoder,
+    SharedHead,
+    Standardiser,
+)
+from fewratio.optim import History
+from fewratio_bench.evaluate import judged_ratio
+from fewratio_bench.methods.base import REGS, STEPS, Bench, Parameters, Verdict
+from fewratio_bench.problems import Cell, Problem
+
+# The paper's grid of the length K of dataset vectors.
+LATENT_DIMS = (4, 8, 16, 32, 64, 128, 256)
+# Kernels of a model whose centres do not depend on the task.
+N_CENTRES = 100
+# The paper does not say how often it looks at the validation data; docs/design.md says how this was chosen.
+PAPER_TRAINING: dict[str, Any] = {
+    "tasks_per_step": 1,
+    "averaging": 0.0,
+    "validate_every": 500,
+    "max_steps": 10_000,
+}
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A row of parts that learns from source episodes, for all cells and settings as one ensemble.
+
+    Attributes
+    ----------
+    encoder : {"set", "none"}
+        Dataset vectors (with a grid of lengths) or not.
+    features : {"mlp", "gaussian"}
+        A network, or Gaussian kernels at fixed centres.
+    depth : int
+        Layers of the network.
+    head : {"ridge", "shared", "descent"}
+        How the weights are found while learning.
+    target_head : {"same", "ridge", "descent"}
+        And on the target: other heads are fine-tuning, with a grid of lambda or of numbers of steps.
+    alpha : float
+        Relative parameter.
+    learn_alpha : bool
+        Whether the head's alpha is learned.
+    clip : {"weights", "ratio"}
+        What keeps the ratio from being negative.
+    bounds : tuple of float
+        If given, the loss is non-negative LSIF with each of these bounds.
+    latent_dims : tuple of int
+        Grid of lengths of the dataset vectors.
+    sizes : (int, int) or None
+        Sizes of the supports to practise on, one model for all cells of a split; by default each cell's own size.
+    training : dict
+        Settings of `MetaRatioEstimator` that say how to train.
+    """
+
+    name: str
+    published: str | None
+    encoder: str = "set"
+    features: str = "mlp"
+    depth: int = 3
+    head: str = "ridge"
+    target_head: str = "same"
+    alpha: float = 0.5
+    learn_alpha: bool = False
+    clip: str = "weights"
+    bounds: tuple[float, ...] = ()
+    latent_dims: tuple[int, ...] = LATENT_DIMS
+    sizes: tuple[int, int] | None = None
+    regs: tuple[float, ...] = REGS
+    steps: tuple[int, ...] = (0, *STEPS)
+    training: dict[str, Any] = field(default_factory=lambda: PAPER_TRAINING)
+
+    def settings(self, problem: Problem) -> list[Parameters]:
+        """Give one setting for each length of vectors, bound, and way of fine-tuning."""
+        return [source | tuning for source, tuning in product(self._source_settings(problem), self._tuning_settings())]
+
+    def _source_settings(self, problem: Problem) -> list[Parameters]:
+        curriculum = self._curriculum(problem, None)
+        common: Parameters = {name: getattr(self, name) for name in ("encoder", "features", "head", "alpha", "clip")}
+        common |= {"depth": self.depth, "learn_alpha": self.learn_alpha, "n_support": self.sizes}
+        common |= {
+            name: getattr(curriculum, name)
+            for name in ("tasks_per_step", "averaging", "validate_every", "max_steps", "patience", "standardise")
+        }
+        dims = self.latent_dims if self.encoder == "set" else (None,)
+        return [
+            common | ({} if dim is None else {"latent_dim": dim}) | ({} if bound is None else {"bound": bound})
+            for dim, bound in product(dims, self.bounds or (None,))
+        ]
+
+    def _tuning_settings(self) -> list[Parameters]:
+        if self.target_head == "same":
+            return [{}]
+        if self.target_head == "ridge":
+            return [{"target_head": "ridge", "reg": reg} for reg in self.regs]
+        return [{"target_head": "descent", "n_steps": n_steps} for n_steps in self.steps]
+
+    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+        """Train a model for every cell (or split) and setting, and judge with it."""
+        problem = cells[0].problem
+        groups = _by_split(cells) if self.sizes is not None else [[cell] for cell in cells]
+        # Bounds are part of the loss, which an ensemble has in common.
+        for bound in self.bounds or (None,):
+            settings = [source for source in self._source_settings(problem) if source.get("bound") == bound]
+            jobs = [(group, source) for group in groups for source in settings]
+            learned = self._train(jobs, self._objective(bound), problem, bench)
+            for (group, source), (model, history, seed) in zip(jobs, learned, strict=True):
+                for cell in group:
+                    seconds = history.seconds / len(jobs) / len(group)
+                    yield from self._judge_cell(cell, source, model.to(cell.device), seconds, seed)
+
+    @torch.no_grad()
+    def _judge_cell(
+        self, cell: Cell, source: Parameters, model: RatioModel, seconds: float, seed: int
+    ) -> Iterator[Verdict]:
+        for role, evaluation in cell.evaluations.items():
+            episode = evaluation.episode
+            for tuning in self._tuning_settings():
+                started = time.perf_counter()
+                ratio = self._tuned(model, tuning, source.get("bound")).adapt(episode.support)
+                judgement = judged_ratio(
+                    ratio(episode.support.rows), ratio(episode.query.rows), episode, 0.0 if self.bounds else self.alpha
+                )
+                yield Verdict(cell, role, source | tuning, judgement, seconds + time.perf_counter() - started, seed)
+
+    # ------------------------------------------------------------ training
+
+    def _train(
+        self, jobs: Sequence[tuple[list[Cell], Parameters]], objective: Objective, problem: Problem, bench: Bench
+    ) -> list[tuple[RatioModel, History, int]]:
+        curriculum = self._curriculum(problem, bench, n_inliers=jobs[0][0][0].split.n_normals)
+        seeds = [group[0].seed(self.name, source.get("latent_dim", 0)) for group, source in jobs]
+        lessons = [
+            Lesson(
+                group[0].split.source,
+                group[0].split.validation,
+                _Build(self, group[0].split.source, source.get("latent_dim")),
+                self._support_sizes(group[0]),
+                seed,
+            )
+            for (group, source), seed in zip(jobs, seeds, strict=True)
+        ]
+        n_jobs = 1 if torch.device(curriculum.device).type == "cuda" else min(bench.n_jobs, len(lessons))
+        parts = [lessons[part::n_jobs] for part in range(n_jobs)]
+        checkpoints = [self._checkpoint(bench, seeds[part::n_jobs]) for part in range(n_jobs)]
+        trained = joblib.Parallel(n_jobs)(
+            joblib.delayed(_learn)(part, curriculum, objective, checkpoint, n_jobs)
+            for part, checkpoint in zip(parts, checkpoints, strict=True)
+        )
+        learned = [trained[number % n_jobs][number // n_jobs] for number in range(len(lessons))]
+        if any(history.stopped == "interrupted" for _, history in learned):
+            # The checkpoint stays, and a half-trained model is not measured as if it were done.
+            raise KeyboardInterrupt
+        for checkpoint in checkpoints:
+            if checkpoint is not None:
+                checkpoint.unlink(missing_ok=True)
+        return [(model, history, seed) for (model, history), seed in zip(learned, seeds, strict=True)]
+
+    def _curriculum(self, problem: Problem, bench: Bench | None, **settings: Any) -> MetaRatioEstimator:
+        circumstances = {} if bench is None else {"device": bench.device, "progress": bench.progress}
+        return MetaRatioEstimator(self.alpha, episodes=problem.episodes, **settings, **circumstances, **self.training)
+
+    def _support_sizes(self, cell: Cell) -> tuple[SupportSize, SupportSize]:
+        nu = SupportSize(*(self.sizes or (cell.n_support, cell.n_support)))
+        if cell.problem.episodes == "pairs":
+            return nu, nu
+        return nu, SupportSize(UNLABELLED_SUPPORT, UNLABELLED_SUPPORT)
+
+    def _checkpoint(self, bench: Bench, seeds: Sequence[int]) -> Path | None:
+        # A run that is cut off goes on from here. Needs safetensors, which a bare machine may lack.
+        if bench.folder is None or not find_spec("safetensors"):
+            return None
+        return bench.folder / f".{seed_for(self.name, *seeds):x}.checkpoint"
+
+    def _objective(self, bound: float | None) -> Objective:
+        return RelativeSquaredError(self.alpha) if bound is None else NonNegativeLSIF(bound)
+
+    # ------------------------------------------------------------ parts
+
+    def build(
+        self,
+        source: Collection,
+        latent_dim: int | None,
+        n_features: int,
+        generator: torch.Generator,
+        scaler: Standardiser | None,
+    ) -> RatioModel:
+        """Put the parts together, untrained."""
+        encoder = NoEncoder() if latent_dim is None else SetEncoder(n_features, latent_dim, generator=generator)
+        features: nn.Module
+        if self.features == "gaussian":
+            features, n_outputs = _fixed_kernels(source, generator), N_CENTRES
+        else:
+            features = MLPFeatures(n_features, encoder.n_outputs, depth=self.depth, generator=generator)
+            n_outputs = features.n_outputs
+        return RatioModel(encoder, features, self._head(n_outputs), self.clip, scaler)
+
+    def _head(self, n_outputs: int) -> nn.Module:
+        if self.head == "ridge":
+            return RidgeHead(self.alpha, learn_alpha=self.learn_alpha)
+        shared = SharedHead(n_outputs)
+        return shared if self.head == "shared" else DescentHead(shared.weights, RelativeSquaredError(self.alpha))
+
+    def _tuned(self, model: RatioModel, tuning: Parameters, bound: float | None) -> RatioModel:
+        """Give the model with the head that the target gets."""
+        if not tuning:
+            return model
+        tuned = copy(model)
+        tuned._modules = dict(model._modules)
+        if tuning["target_head"] == "ridge":
+            tuned.head = RidgeHead(self.alpha, tuning["reg"], learn_reg=False).to(next(model.parameters()).device)
+        else:
+            tuned.head = DescentHead(model.head.weights, self._objective(bound), tuning["n_steps"])
+            tuned.head.to(next(model.parameters()).device)
+        return tuned
+
+
+@dataclass(frozen=True)
+class _Build:
+    """A model's maker that can be sent to another process."""
+
+    method: Learned
+    source: Collection
+    latent_dim: int | None
+
+    def __call__(self, n_features: int, generator: torch.Generator, scaler: Standardiser | None) -> RatioModel:
+        return self.method.build(self.source, self.latent_dim, n_features, generator, scaler)
+
+
+def _learn(
+    lessons: Sequence[Lesson],
+    curriculum: MetaRatioEstimator,
+    objective: Objective,
+    checkpoint: Path | None,
+    n_jobs: int,
+) -> list[tuple[RatioModel, History]]:
+    if n_jobs > 1:
+        # One thread a process: more than there are cores are much slower than one.
+        torch.set_num_threads(1)
+    return learn_together(lessons, curriculum, objective, checkpoint=checkpoint, identity=curriculum.get_params())
+
+
+def _by_split(cells: Sequence[Cell]) -> list[list[Cell]]:
+    numbers = dict.fromkeys(cell.split.number for cell in cells)
+    return [[cell for cell in cells if cell.split.number == number] for number in numbers]
+
+
+def _fixed_kernels(source: Collection, generator: torch.Generator) -> GaussianFeatures:
+    """Kernels at some source rows, as wide as these are apart."""
+    rng = np.random.default_rng(generator.initial_seed())
+    datasets = rng.integers(len(source), size=N_CENTRES)
+    rows = np.stack([source[int(number)].X[rng.integers(len(source[int(number)].X))] for number in datasets])
+    centres = torch.tensor(rows, dtype=torch.float32)
+    return GaussianFeatures(median_distance(Pair(centres[:1], centres[1:])).item(), centres)

@@ -1,0 +1,111 @@
+"""Networks that are trained on nothing but the target's support."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from fewratio.core.objectives import NonNegativeLSIF, NonNegativePU, Objective
+from fewratio.core.pair import Episode, Pair
+from fewratio.data.seeds import seed_for
+from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
+from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
+from fewratio_bench.evaluate import Judgement, judged_ratio
+from fewratio_bench.methods.base import STEPS, Bench, Parameters, Verdict
+from fewratio_bench.problems import Cell, Problem
+
+
+@dataclass(frozen=True)
+class TargetTrained:
+    """D3RE or nnPU: a four-layer network trained on the support of each task, all tasks and settings at once.
+
+    How long to train is a parameter with a grid of its own: every number of steps is judged and recorded, which is the
+    training curve, and the choice is made like that of any other parameter.
+
+    Attributes
+    ----------
+    loss : {"lsif", "pu"}
+        Non-negative LSIF, whose parameter is the bound C, or non-negative PU, whose parameter is the outlier rate.
+    values : tuple of float
+        Grid of the loss's parameter.
+    steps : tuple of int
+        Grid of numbers of steps.
+    """
+
+    name: str
+    published: str | None
+    loss: str = "lsif"
+    values: tuple[float, ...] = (0.1, 0.5, 1.0, 10.0)
+    steps: tuple[int, ...] = STEPS
+
+    def settings(self, problem: Problem) -> list[Parameters]:
+        """Give one setting for each value and number of steps."""
+        return [self._setting(value, n_steps) for value in self.values for n_steps in self.steps]
+
+    def _setting(self, value: float, n_steps: int) -> Parameters:
+        return {"loss": self.loss, "value": value, "n_steps": n_steps}
+
+    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+        """Train on every task of every cell."""
+        for cell in cells:
+            for role, evaluation in cell.evaluations.items():
+                yield from self._judge_tasks(cell, role, evaluation.episode)
+
+    def _judge_tasks(self, cell: Cell, role: str, episode: Episode) -> Iterator[Verdict]:
+        n_tasks, n_values = episode.rows.shape[0], len(self.values)
+        seed = seed_for(cell.problem.name, self.name)
+        models = _networks(n_tasks * n_values, episode.rows.shape[-1], self.loss, seed)
+        ensemble = Ensemble(models, cell.device)
+        started = time.perf_counter()
+        # Axes (member, task): every member has one task, and every task one member for each value.
+        support = _repeated(episode.support, n_values)
+        training = Episode(support, support)
+        # The support is judged too: the divergence is read off it.
+        everything = Pair.joined(episode.rows, _padding(episode), episode.support.n_nu)
+        judged = Episode(support, _repeated(everything, n_values))
+        values = torch.tensor(self.values, device=cell.device).repeat_interleave(n_tasks)[:, None]
+        plan = TrainingPlan(max_steps=max(self.steps))
+        n_support = episode.support.rows.shape[-2]
+        for n_steps in train_in_stages(ensemble, lambda _: training, self._objective(values), self.steps, plan):
+            with torch.no_grad():
+                value = ensemble.judge(judged)[:, 0].unflatten(0, (n_values, n_tasks))
+            seconds = (time.perf_counter() - started) / n_values
+            for number, parameter in enumerate(self.values):
+                at_support, at_query = value[number].split([n_support, value.shape[-1] - n_support], dim=-1)
+                judgement = self._judgement(at_support, at_query, episode)
+                yield Verdict(cell, role, self._setting(parameter, n_steps), judgement, seconds, seed)
+
+    def _objective(self, values: Tensor) -> Objective:
+        return NonNegativeLSIF(values) if self.loss == "lsif" else NonNegativePU(1 - values)
+
+    def _judgement(self, at_support: Tensor, at_query: Tensor, episode: Episode) -> Judgement:
+        if self.loss == "pu":
+            return Judgement(at_query)
+        return judged_ratio(at_support, at_query, episode, alpha=0.0)
+
+
+@cache
+def _networks(n_models: int, n_features: int, loss: str, seed: int) -> list[RatioModel]:
+    """Make untrained networks; an ensemble copies their weights, so they can be used again."""
+    models = []
+    for number in range(n_models):
+        generator = torch.Generator().manual_seed(seed_for(seed, number))
+        features = MLPFeatures(n_features, generator=generator)
+        clip = "ratio" if loss == "lsif" else "none"
+        models.append(RatioModel(NoEncoder(), features, SharedHead(features.n_outputs), clip))
+    return models
+
+
+def _repeated(pair: Pair, n_times: int) -> Pair:
+    """Give tasks as members of one task each, all of them so many times."""
+    rows = pair.rows.repeat(n_times, 1, 1).unsqueeze(1)
+    shares = pair.shares if pair.shares.dim() == 2 else pair.shares.repeat(n_times, 1, 1).unsqueeze(1)
+    return Pair.joined(rows, shares, pair.n_nu)
+
+
+def _padding(episode: Episode) -> Tensor:
+    # Nothing is averaged over the joined rows; their shares only have to be there.
+    return episode.rows.new_zeros(2, episode.rows.shape[-2])
