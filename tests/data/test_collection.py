@@ -34,12 +34,6 @@ def collection():
     return Collection.from_arrays(arrays, groups=["x", "x", None], name="toy")
 
 
-@pytest.fixture(params=BACKENDS)
-def backend(request, monkeypatch):
-    monkeypatch.setattr("fewratio.data.files._BACKENDS", (request.param,))
-    return request.param
-
-
 def write(folder, files):
     for name, text in files.items():
         path = folder / name

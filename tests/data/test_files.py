@@ -21,12 +21,6 @@ from fewratio.errors import (
 )
 
 
-@pytest.fixture(params=["pyarrow", "polars", "pandas"])
-def backend(request, monkeypatch):
-    monkeypatch.setattr("fewratio.data.files._BACKENDS", (request.param,))
-    return request.param
-
-
 def write(folder, name, content):
     """Write text, bytes, a table or arrays, as the name's ending says."""
     path = folder / name
@@ -100,13 +94,13 @@ def test_arrays_and_named_tables_may_lie_together(tmp_path):
         Collection.from_folder(tmp_path)
 
 
-def test_a_file_of_numbers_is_read_alike_both_ways(tmp_path, monkeypatch):
+def test_a_file_of_numbers_is_read_alike_both_ways(tmp_path, only_installed):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3)) * 10.0 ** rng.integers(-300, 300, size=(500, 3))
     pl.DataFrame(X, schema=["p", "q", "r"]).write_csv(tmp_path / "a.csv")
     np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
     for package in ("pyarrow", "pandas"):
-        monkeypatch.setattr("fewratio.data.files._BACKENDS", (package,))
+        only_installed(package)
         np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
 
 

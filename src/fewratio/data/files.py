@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -81,11 +83,11 @@ def read_content(file: TableFile, outlier: str | None) -> Content:
 def read_frame(file: TableFile, all_numbers: bool = False) -> Frame:
     """Read a file with named columns; if all are expected to be numbers, the fastest way is tried first."""
     backend = installed_backend()
-    with refusing(file, backend):
+    with refusing(file):
         if file.suffix == ".parquet":
             return _read_parquet(file.path, backend)
         frame = None
-        if all_numbers and "polars" in _BACKENDS and find_spec("polars") is not None:
+        if all_numbers and is_installed("polars"):
             frame = csv_files.read_numbers(file.path)
         if frame is None:
             frame = csv_files.read_csv(file.path, backend)
@@ -93,10 +95,15 @@ def read_frame(file: TableFile, all_numbers: bool = False) -> Frame:
     return frame
 
 
+def is_installed(package: str) -> bool:
+    """Tell whether a package can be imported, without importing it."""
+    return find_spec(package) is not None
+
+
 def installed_backend() -> str:
     """Return the name of the package that reads files, or say what to install."""
-    backend = next((name for name in _BACKENDS if find_spec(name) is not None), None)
-    if backend is None or find_spec("narwhals") is None:
+    backend = next(filter(is_installed, _BACKENDS), None)
+    if backend is None or not is_installed("narwhals"):
         raise DataFileError(
             f"no package that reads data files is installed; needed are narwhals and one of {listed(_BACKENDS)}. "
             "Run pip install 'fewratio[tables]'."
@@ -115,25 +122,23 @@ def refusal(file: TableFile, reason: object) -> DataFileError:
     )
 
 
-class refusing:
+@contextmanager
+def refusing(file: TableFile) -> Iterator[None]:
     """Turn what a library raises on a file that it cannot parse into the error that names the file."""
+    try:
+        yield
+    except _parsing_errors() as error:
+        raise refusal(file, error) from error
 
-    def __init__(self, file: TableFile, backend: str | None = None) -> None:
-        self.file = file
-        # Most errors of pyarrow are ValueErrors.
-        self.errors: tuple[type[BaseException], ...] = (
-            *(OSError, ValueError, TypeError, NotImplementedError, ImportError, EOFError),
-            *(csv.Error, zipfile.BadZipFile, MemoryError),
-        )
-        if "polars" in _BACKENDS and backend is not None and find_spec("polars") is not None:
-            self.errors = (*self.errors, import_module("polars.exceptions").PolarsError)
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, self.errors):
-            raise refusal(self.file, error) from error
+def _parsing_errors() -> tuple[type[Exception], ...]:
+    # Most errors of pyarrow are ValueErrors. What polars raises can come up only once it is imported.
+    polars = sys.modules.get("polars")
+    return (
+        *(OSError, ValueError, TypeError, NotImplementedError, ImportError, EOFError),
+        *(csv.Error, zipfile.BadZipFile, MemoryError),
+        *([] if polars is None else [polars.exceptions.PolarsError]),
+    )
 
 
 def _read_parquet(path: Path, backend: Any) -> Frame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -115,6 +114,6 @@ def open_file(path: Path) -> LongTable:
             f"{file} ends in {file.suffix!r}; needed is a table with named columns ({', '.join(files.TABLES)}). "
             "Convert it."
         )
-    if file.suffix == ".parquet" and find_spec("pyarrow") is not None:
+    if file.suffix == ".parquet" and files.is_installed("pyarrow"):
         return ParquetTable(file)
     return FrameTable(files.read_frame(file), str(file))
