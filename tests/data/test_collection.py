@@ -361,11 +361,16 @@ def test_csv_and_parquet_give_the_same_collection(tmp_path, backend):
 
 
 def test_files_are_sorted_grouped_and_named(tmp_path):
-    write(tmp_path, dict.fromkeys(("b.csv", "a.CSV", "x/c.csv", "x/y/d.csv", "note.txt", ".hidden.csv"), CSV))
+    hidden = (".hidden.csv", ".ipynb_checkpoints/a-checkpoint.csv", "x/.cache/old/c.csv")
+    write(tmp_path, dict.fromkeys(("b.csv", "a.CSV", "x/c.csv", "x/y/d.csv", "note.txt", *hidden), CSV))
     collection = Collection.from_folder(str(tmp_path), name="mine")
     assert collection.name == "mine"
     assert collection.names == ("a", "b", "c", "d")
     assert collection.groups == (None, None, "x", "x/y")
+
+
+def test_a_folder_whose_own_name_begins_with_a_dot_is_read(tmp_path):
+    assert Collection.from_folder(write(tmp_path / ".mine", {"a.csv": CSV})).names == ("a",)
 
 
 def test_equal_names_in_sub_folders_are_told_apart(tmp_path):
@@ -460,9 +465,10 @@ def test_the_first_installed_package_reads_the_files(tmp_path, monkeypatch):
     assert asked == list(BACKENDS)
 
 
-def test_without_a_table_package_the_error_says_what_to_install(tmp_path, monkeypatch):
+@pytest.mark.parametrize("hidden", [BACKENDS, ["narwhals"]])
+def test_without_a_table_package_the_error_says_what_to_install(tmp_path, monkeypatch, hidden):
     write(tmp_path, {"a.csv": CSV})
-    for name in BACKENDS:
+    for name in hidden:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(DataFileError, match=r"pip install 'fewratio\[tables\]'"):
+    with pytest.raises(DataFileError, match=r"narwhals and one of 'pyarrow'.*pip install 'fewratio\[tables\]'"):
         Collection.from_folder(tmp_path)
