@@ -118,6 +118,20 @@ def test_medians_of_files_without_names(tmp_path):
     assert collection.encoding.names is None
 
 
+def test_medians_of_files_of_which_some_have_names(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1.0, np.nan], [3.0, 4.0]]))
+    (tmp_path / "b.csv").write_text("p,q\n2,\n")
+    collection = Collection.from_folder(tmp_path, missing="median")
+    assert collection.feature_names == collection.encoding.names == ("p", "q")
+    assert collection["b"].X.tolist() == [[2, 4]]
+
+
+def test_a_category_must_not_take_the_name_of_a_column(make):
+    frame = make({"site": ["u", "u"], "c": ["a", "b"], "c=a": [1.0, 2.0]})
+    with pytest.raises(CollectionError, match="several features named 'c=a'"):
+        Collection.from_frame(frame, "site", categorical="onehot")
+
+
 def test_single_precision_is_kept(make):
     frame = pl.DataFrame({"site": ["u", "u"], "p": pl.Series([1.5, None], dtype=pl.Float32), "c": ["x", "y"]})
     collection = Collection.from_frame(frame, "site", categorical="onehot", missing="median")

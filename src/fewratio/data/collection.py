@@ -70,11 +70,12 @@ class Collection:
             problem = feature_mismatch(layout, Layout(f"dataset {first.name!r}", first.n_features))
             if problem is not None:
                 raise CollectionError(problem)
-        repeated = [name for name, count in Counter(self.names).items() if count > 1]
-        if repeated:
-            raise CollectionError(
-                f"{label} has several datasets named {listed(repeated)}; each needs a name of its own. Rename them."
-            )
+        for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
+            repeated = [name for name, count in Counter(names).items() if count > 1]
+            if repeated:
+                raise CollectionError(
+                    f"{label} has several {what} named {listed(repeated)}; each needs a name of its own. Rename them."
+                )
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise CollectionError(
                 f"{label} got {counted(len(self.feature_names), 'feature name')} but its datasets have "
