@@ -350,6 +350,14 @@ def test_a_missing_value_far_down_a_parquet_file_is_found(tmp_path, monkeypatch)
         Collection.from_table(path, "site")
 
 
+def test_missing_flags_are_counted_over_a_whole_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("fewratio.data.long_tables._PIECE_VALUES", 2)
+    frame = pl.DataFrame({"site": ["u"] * 9, "odd": [0] * 5 + [None] * 3 + [1], "p": [1.0] * 9})
+    path = write_long(frame, tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"column 'odd' of file 't\.parquet' has 3 missing .* first at row 5"):
+        Collection.from_table(path, "site", outlier="odd")
+
+
 def test_from_table_wants_one_table_with_names(tmp_path):
     with pytest.raises(DataNotFoundError, match=r"sites\.csv' does not exist"):
         Collection.from_table(tmp_path / "sites.csv", "site")
