@@ -3,8 +3,9 @@
 import gzip
 import zipfile
 import zlib
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 from fewratio.errors import DataFileError
 
@@ -30,7 +31,7 @@ def read_bounded(path: Path, limit: int) -> bytes:
         raise _damaged(str(path), error) from error
 
 
-def open_plain(path: Path) -> IO[bytes]:
+def open_plain(path: Path) -> gzip.GzipFile | BufferedReader:
     """Open a file for reading; what ends in ``.gz`` is unpacked on the way."""
     # One that is damaged raises only when it is read.
     return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
