@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.errors import InputError
+from fewratio.errors import FewRatioError, InputError
 
 TEXT, DATES, COMPLEX = "text", "dates or times", "complex numbers"
 
@@ -126,6 +126,13 @@ class Layout(NamedTuple):
     table: str
     n_features: int
     names: tuple[str, ...] | None = None
+
+
+def check_layout(found: Layout, reference: Layout, error: type[FewRatioError]) -> None:
+    """Raise an error of the given type if the features of one table differ from another's."""
+    problem = feature_mismatch(found, reference)
+    if problem is not None:
+        raise error(problem)
 
 
 def feature_mismatch(found: Layout, reference: Layout) -> str | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from fewratio.data.columns import Layout, feature_mismatch
+from fewratio.data.columns import Layout, check_layout
 from fewratio.data.dataset import Dataset, dataset_from_table, frozen
 from fewratio.data.encoding import Encoding
 from fewratio.data.encoding_choice import EncodingChoice
@@ -101,5 +101,5 @@ def _read_files(files: list[TableFile], outlier: str | None) -> Iterator[tuple[T
         reference, expected = first
         if set(columns) != set(expected):
             layout = Layout(str(file), len(columns), columns)
-            raise CollectionError(feature_mismatch(layout, Layout(str(reference), len(expected), expected)))
+            check_layout(layout, Layout(str(reference), len(expected), expected), CollectionError)
         yield file, content if columns == expected else content._replace(X=content.X.select(*expected))
