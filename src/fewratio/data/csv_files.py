@@ -170,7 +170,7 @@ def _check_header(path: Path, separator: str) -> None:
     """
     names, first = _head(path, separator)
     if not names:
-        raise ValueError("it is empty" if path.stat().st_size == 0 else "its first line is empty")
+        raise ValueError("its first line is empty")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(f"several columns have the name {listed(repeated)}")
