@@ -49,9 +49,12 @@ def test_list_and_info_as_json(fewratio):
     assert (info["n_datasets"], info["n_features"], info["available"]) == (74, 26, False)
 
 
-def test_info_tells_all(fewratio):
+def test_info_tells_all(fewratio, tmp_path):
     done = fewratio("info", "mnist_r")
     assert done.returncode == 0, done.stderr
+    place = str(tmp_path / "cache" / "mnist_r" / "MNIST_6rot.pkl.gz")
+    assert place in done.stdout
+    assert json.loads(fewratio("info", "mnist_r", "--json").stdout)["files"][0]["place"] == place
     for word in ("60 of 100 rows", "256", "https://github.com/ghif/mtae", "CC BY-SA", "3,852,536", "20434234326b03ce"):
         assert word in done.stdout
 
@@ -100,6 +103,19 @@ def test_fetch_of_what_is_here_gives_the_place(fewratio, tmp_path):
     path.write_bytes(b"")
     assert fewratio("fetch", "landmine").stdout.strip() == str(path)
     assert fewratio("fetch", "digits_r").stdout.strip() == "digits_r needs no file."
+
+
+def test_fetch_of_what_is_here_in_part_names_what_is_missing(fewratio, tmp_path):
+    folder = tmp_path / "cache" / "iot"
+    folder.mkdir(parents=True)
+    paths = [folder / name for name in ("2.benign.csv", "2.mirai.ack.csv")]
+    for path in paths:
+        path.write_bytes(b"")
+    done = fewratio("fetch", "iot")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == list(map(str, paths))
+    assert "iot has 1 of 9 devices complete" in done.stderr
+    assert "Ennio_Doorbell (no files)" in done.stderr
 
 
 def test_preview_of_images_goes_to_a_file_of_the_name(tmp_path, monkeypatch):

@@ -31,13 +31,8 @@ BACKENDS = ("pyarrow", "polars", "pandas")
 @pytest.fixture
 def collection():
     arrays = {"a": np.zeros((2, 3)), "b": np.ones((4, 3)), "c": np.full((1, 3), 2.0)}
-    return Collection.from_arrays(arrays, groups=["x", "x", None], name="toy")
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request, monkeypatch):
-    monkeypatch.setattr("fewratio.data.files._BACKENDS", (request.param,))
-    return request.param
+    flags = [None, [0, 1, 0, 0], None]
+    return Collection.from_arrays(arrays, groups=["x", "x", None], outliers=flags, name="toy")
 
 
 def write(folder, files):
@@ -121,7 +116,11 @@ def test_dataset_len_and_repr():
         ([[1]], [True, False], "2 values but X has 1 row"),
         ([[1]], [2], "holds 2"),
         ([[1]], ["yes"], "holds 'yes'"),
-        ([[1]], [None], "holds None"),
+        ([[1]], [None], "1 missing value, the first at row 0"),
+        ([[1], [2], [3]], [0, np.nan, np.nan], "2 missing values, the first at row 1 (counting from 0)"),
+        ([[1], [2]], pd.array([True, None], dtype="boolean"), "1 missing value, the first at row 1"),
+        ([[1], [2]], np.array([True, np.nan], dtype=object), "1 missing value, the first at row 1"),
+        ([[1], [2]], pl.Series([[1, 2], [0]]).to_numpy(), "holds array([1, 2])"),
         ([[1]], [[True]], "shape (1, 1)"),
     ],
 )
@@ -186,8 +185,12 @@ def test_a_collection_is_immutable_and_travels(collection):
     with pytest.raises(dataclasses.FrozenInstanceError):
         collection.name = "other"
     assert isinstance(collection.datasets, tuple)
-    assert_same(pickle.loads(pickle.dumps(collection)), collection)
-    assert_same(copy.deepcopy(collection), collection)
+    travelled = [pickle.loads(pickle.dumps(collection, protocol)) for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)]
+    for other in (*travelled, copy.deepcopy(collection), copy.copy(collection)):
+        assert_same(other, collection)
+        for array in (other["b"].X, other["b"].is_outlier):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
 
 
 def test_one_dataset_is_a_collection():
@@ -202,6 +205,8 @@ def test_collections_that_do_not_fit_are_refused():
         Collection("toy", [a, a])
     with pytest.raises(CollectionError, match="collection 'toy' has no datasets"):
         Collection("toy", [])
+    with pytest.raises(CollectionError, match="collection 'toy' has several features named 'p'"):
+        Collection("toy", [a], feature_names=["p", "p"])
     with pytest.raises(CollectionError, match="1 feature name but its datasets have 2 features"):
         Collection("toy", [a], feature_names=["only"])
 
@@ -331,6 +336,28 @@ def test_from_frame_says_what_is_wrong(library):
         Collection.from_frame(make({"site": ["u"]}), "site")
 
 
+@pytest.mark.parametrize("library", FRAMES)
+@pytest.mark.parametrize(
+    ("roles", "both"),
+    [
+        ({"outlier": "site"}, "dataset and outlier"),
+        ({"group": "site"}, "dataset and group"),
+        ({"group": "kind", "outlier": "kind"}, "group and outlier"),
+    ],
+)
+def test_one_column_cannot_be_two_things(library, roles, both):
+    frame = FRAMES[library]({"site": [0, 1], "kind": [0, 1], "p": [1, 2]})
+    with pytest.raises(ParameterError, match=f"{both} name the same column"):
+        Collection.from_frame(frame, "site", **roles)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_a_list_names_no_dataset(library):
+    frame = FRAMES[library]({"site": [["u"], ["v", "w"]], "p": [1, 2]})
+    with pytest.raises(InputError, match="column 'site' of frame holds nested values"):
+        Collection.from_frame(frame, "site")
+
+
 def test_from_frame_wants_an_eager_frame():
     with pytest.raises(InputError, match="frame is a list"):
         Collection.from_frame([[1]], "site")
@@ -367,11 +394,16 @@ def test_csv_and_parquet_give_the_same_collection(tmp_path, backend):
 
 
 def test_files_are_sorted_grouped_and_named(tmp_path):
-    write(tmp_path, dict.fromkeys(("b.csv", "a.CSV", "x/c.csv", "x/y/d.csv", "note.txt", ".hidden.csv"), CSV))
+    hidden = (".hidden.csv", ".ipynb_checkpoints/a-checkpoint.csv", "x/.cache/old/c.csv")
+    write(tmp_path, dict.fromkeys(("b.csv", "a.CSV", "x/c.csv", "x/y/d.csv", "note.txt", *hidden), CSV))
     collection = Collection.from_folder(str(tmp_path), name="mine")
     assert collection.name == "mine"
     assert collection.names == ("a", "b", "c", "d")
     assert collection.groups == (None, None, "x", "x/y")
+
+
+def test_a_folder_whose_own_name_begins_with_a_dot_is_read(tmp_path):
+    assert Collection.from_folder(write(tmp_path / ".mine", {"a.csv": CSV})).names == ("a",)
 
 
 def test_equal_names_in_sub_folders_are_told_apart(tmp_path):
@@ -466,9 +498,10 @@ def test_the_first_installed_package_reads_the_files(tmp_path, monkeypatch):
     assert asked == list(BACKENDS)
 
 
-def test_without_a_table_package_the_error_says_what_to_install(tmp_path, monkeypatch):
+@pytest.mark.parametrize("hidden", [BACKENDS, ["narwhals"]])
+def test_without_a_table_package_the_error_says_what_to_install(tmp_path, monkeypatch, hidden):
     write(tmp_path, {"a.csv": CSV})
-    for name in BACKENDS:
+    for name in hidden:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(DataFileError, match=r"pip install 'fewratio\[tables\]'"):
+    with pytest.raises(DataFileError, match=r"narwhals and one of 'pyarrow'.*pip install 'fewratio\[tables\]'"):
         Collection.from_folder(tmp_path)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import Encoding
+from fewratio.data.encoding_choice import EncodingChoice
 from fewratio.errors import CollectionError, InputError, ParameterError
 from tests.strategies import quick
 
@@ -35,6 +36,13 @@ def make(request):
 @pytest.fixture
 def encoding():
     return Encoding(("size", "colour"), (None, ("blue", "red")), (2.0, None))
+
+
+def learn(tables):
+    """Learn categories and medians from some tables, as a collection of them does."""
+    choice = EncodingChoice(categorical="onehot", missing="median")
+    encoding = choice.prepare((f"table {number}", table) for number, table in enumerate(tables))
+    return choice.complete(encoding, [choice.open(table, "table", encoding).to_numpy() for table in tables])
 
 
 # ---------------------------------------------------------------- learning it
@@ -106,7 +114,7 @@ def test_a_column_without_any_value_has_no_median(make):
 
 
 def test_a_median_of_the_largest_numbers():
-    assert Encoding.learn([np.array([[1.5e308], [1.7e308]])]).medians == (1.6e308,)
+    assert learn([np.array([[1.5e308], [1.7e308]])]).medians == (1.6e308,)
 
 
 def test_medians_of_files_without_names(tmp_path):
@@ -116,6 +124,20 @@ def test_medians_of_files_without_names(tmp_path):
     assert collection["a"].X.tolist() == [[1, 5], [3, 4]]
     assert collection["b"].X.tolist() == [[2, 6]]
     assert collection.encoding.names is None
+
+
+def test_medians_of_files_of_which_some_have_names(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1.0, np.nan], [3.0, 4.0]]))
+    (tmp_path / "b.csv").write_text("p,q\n2,\n")
+    collection = Collection.from_folder(tmp_path, missing="median")
+    assert collection.feature_names == collection.encoding.names == ("p", "q")
+    assert collection["b"].X.tolist() == [[2, 4]]
+
+
+def test_a_category_must_not_take_the_name_of_a_column(make):
+    frame = make({"site": ["u", "u"], "c": ["a", "b"], "c=a": [1.0, 2.0]})
+    with pytest.raises(CollectionError, match="several features named 'c=a'"):
+        Collection.from_frame(frame, "site", categorical="onehot")
 
 
 def test_single_precision_is_kept(make):
@@ -281,15 +303,15 @@ def test_encoding_is_what_a_textbook_would_do(library, rows):
     # A column in which all is missing counts as numbers, and has no median.
     if any(set(columns[name]) == {None} for name in "pq"):
         with pytest.raises(InputError, match="has no value in any dataset"):
-            Encoding.learn([frame])
+            learn([frame])
         return
     median = float(np.median([p for p in columns["p"] if p is not None]))
     categories = [sorted({q for q in columns["q"] if q is not None}), sorted({str(r) for r in columns["r"]})]
-    encoding = Encoding.learn([frame])
+    encoding = learn([frame])
     expected = [
         [median if p is None else p, *(q == known for known in categories[0]), *(str(r) == k for k in categories[1])]
         for p, q, r in rows
     ]
     np.testing.assert_array_equal(encoding.apply(frame), np.array(expected, dtype=float))
     parts = [FRAMES[library]({name: column[i : i + 1] for name, column in columns.items()}) for i in range(len(rows))]
-    assert Encoding.learn(parts) == encoding
+    assert learn(parts) == encoding

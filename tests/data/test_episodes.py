@@ -9,7 +9,7 @@ from scipy import stats
 
 from fewratio.data.episodes import WINDOW, EpisodeSampler, EvaluationEpisodes, SupportSize
 from fewratio.data.pools import Pools
-from fewratio.errors import CollectionError
+from fewratio.errors import CollectionError, ParameterError
 
 TWO, THREE = SupportSize(2, 2), SupportSize(3, 3)
 
@@ -310,3 +310,13 @@ def test_dataset_too_small_to_evaluate_on_is_named(pools, name):
         CollectionError, match=f"Dataset '{name}' has [23] instances to draw from; at least [34] are needed"
     ):
         evaluate([pools])
+
+
+@pytest.mark.parametrize("side", ["nu_size", "de_size"])
+def test_a_support_larger_than_the_window_is_refused_and_not_cut(side):
+    large = SupportSize(2, WINDOW + 1)
+    with pytest.raises(ParameterError, match=rf"up to {WINDOW + 1} instances a side; training draws {WINDOW} at most"):
+        make_sampler([make_pools([5, WINDOW + 1])], **{side: large})
+    # A smaller pool gives what it has.
+    make_sampler([make_pools([5, WINDOW])], **{side: large})
+    make_sampler([make_pools([5, WINDOW + 1])], **{side: SupportSize(2, WINDOW)})

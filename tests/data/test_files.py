@@ -3,8 +3,10 @@
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,12 +21,6 @@ from fewratio.errors import (
     InputError,
     MissingColumnError,
 )
-
-
-@pytest.fixture(params=["pyarrow", "polars", "pandas"])
-def backend(request, monkeypatch):
-    monkeypatch.setattr("fewratio.data.files._BACKENDS", (request.param,))
-    return request.param
 
 
 def write(folder, name, content):
@@ -100,14 +96,40 @@ def test_arrays_and_named_tables_may_lie_together(tmp_path):
         Collection.from_folder(tmp_path)
 
 
-def test_a_file_of_numbers_is_read_alike_both_ways(tmp_path, monkeypatch):
+def test_a_file_of_numbers_is_read_alike_both_ways(tmp_path, only_installed):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3)) * 10.0 ** rng.integers(-300, 300, size=(500, 3))
     pl.DataFrame(X, schema=["p", "q", "r"]).write_csv(tmp_path / "a.csv")
     np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
     for package in ("pyarrow", "pandas"):
-        monkeypatch.setattr("fewratio.data.files._BACKENDS", (package,))
+        only_installed(package)
         np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
+
+
+@pytest.mark.parametrize("text", ["p,q\n1,2\n\n5,6\n\n\n", "\ufeffp,q\r\n\r\n1,2\r\n5,6\r\n", '"p",q\n1,2\n\n"5",6'])
+def test_blank_lines_are_no_rows_to_any_package(tmp_path, backend, text):
+    write(tmp_path, "a.csv", text)
+    for options in ({}, {"missing": "median"}, {"categorical": "onehot"}):
+        assert Collection.from_folder(tmp_path, **options)["a"].X.tolist() == [[1, 2], [5, 6]]
+
+
+def test_a_blank_line_inside_quotes_is_part_of_a_value(tmp_path, backend):
+    write(tmp_path, "a.csv", 'p\n"x\n\ny"\n\nz\n')
+    assert Collection.from_folder(tmp_path, categorical="onehot")["a"].X.tolist() == [[1, 0], [0, 1]]
+
+
+def test_every_package_knows_the_same_marks_of_missing_values(tmp_path, backend):
+    marks = ["", "NA", "#N/A", "#NA", "n/a", "NULL", "nan", "-NaN", "1.#IND", "None", "<NA>", "none"]
+    write(tmp_path, "a.csv", "p,q\n1,x\n" + "".join(f"{3 if mark != 'NA' else mark},{mark}\n" for mark in marks))
+    collection = Collection.from_folder(tmp_path, categorical="onehot", missing="median")
+    assert collection.feature_names == ("p", "q=<NA>", "q=None", "q=none", "q=x")
+    assert collection["a"].X[2].tolist() == [3, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("header", ["0,1", "1,2"])
+def test_the_numbers_of_the_columns_may_be_their_names(tmp_path, backend, header):
+    write(tmp_path, "a.csv", f"{header}\n1,2.5\n3,4\n")
+    assert Collection.from_folder(tmp_path).feature_names == tuple(header.split(","))
 
 
 # ---------------------------------------------------------------- what is refused
@@ -119,6 +141,10 @@ HOSTILE = {
     "a ragged line after a quoted one": ('p,q\n"1\n",2\n3\n', "line 4 has 1"),
     "more fields than names": ("p,q\n1,2,3\n", "line 1 has 2 fields but line 2 has 3"),
     "numbers for names": ("0.5,2\n1,2\n", "first line holds numbers, where the names of the columns should be"),
+    "other integers for names": (
+        "5,3\n1,2\n4,6\n",
+        "first line holds numbers, where the names of the columns should be",
+    ),
     "one name twice": ("p,p\n1,2\n", "several columns have the name 'p'"),
     "a saved row index": (",p\n0,2\n", "column 1 has no name, as a row index saved by pandas has"),
     "no line end": (LONG, "line 3 is longer than 4 MiB"),
@@ -128,6 +154,7 @@ HOSTILE = {
     "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
     "semicolons": ("p;q\n1,5;2,5\n", "look like decimal commas"),
     "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "look like decimal commas"),
+    "decimal commas in one line": ("p,q\n1,5,2,5\n\n", "look like decimal commas"),
     "quoted decimal commas": ('p,q\n"1,5","2,5"\n', "column 'p' of file 'a.csv' looks like decimal commas"),
 }
 
@@ -147,6 +174,8 @@ def test_a_bad_text_file_is_refused_after_the_fast_way_was_tried(tmp_path):
 
 def test_decimal_commas_between_tabs(tmp_path, backend):
     write(tmp_path, "a.tsv", "p\tq\n1,5\t2\n")
+    assert_refused(tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5')")
+    write(tmp_path, "a.tsv", "p\tq\n\t2\n3\t2\n1,5\t2\n")
     assert_refused(tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5')")
 
 
@@ -213,11 +242,43 @@ def test_an_array_without_flags_is_refused_where_outliers_are_asked_for(tmp_path
         Collection.from_folder(tmp_path, outlier="odd")
 
 
-def test_an_ordinary_ragged_file_is_not_blamed_on_commas(tmp_path):
-    write(tmp_path, "a.csv", "p,q\n1,2\n3,4,5\n")
+@pytest.mark.parametrize("text", ["p,q\n1,2\n3,4,5\n", "p,q\n1,2,3\n", "p,q\n1\n", "p,p\n1,2\n", "p,p\n"])
+def test_an_ordinary_ragged_file_is_not_blamed_on_commas(tmp_path, text):
+    write(tmp_path, "a.csv", text)
     with pytest.raises(DataFileError) as caught:
         Collection.from_folder(tmp_path)
     assert "decimal" not in str(caught.value)
+
+
+def test_decimal_commas_are_seen_though_the_look_ends_within_a_line(tmp_path):
+    write(tmp_path, "a.csv", "p,q\n" + "1,5,2,5\n" * 10_000)
+    assert_refused(tmp_path, "look like decimal commas")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npy"])
+def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, backend, monkeypatch):
+    content = {"a.csv": "p\n1\n", "a.parquet": pa.table({"p": [1]}), "a.npy": np.ones((1, 1))}[name]
+    path = write(tmp_path, name, content)
+
+    def refuse(*arguments, **options):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Even the superuser, who may open anything, is refused here.
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("narwhals.stable.v2.read_parquet", refuse)
+    assert_refused(tmp_path, f"file '{name}' cannot be read", "Permission denied", "Repair it or write it anew.")
+
+
+def test_a_row_index_in_a_parquet_file_is_refused(tmp_path, backend):
+    frame = pd.DataFrame({"site": ["u", "u", "v"], "p": [1.0, 2.0, 3.0]}, index=[2, 0, 1])
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert_refused(tmp_path, "file 'a.parquet' cannot be read", "row index saved by pandas", "index=False")
+    with pytest.raises(DataFileError, match=r"row index saved by pandas.*index=False.*write it anew"):
+        Collection.from_table(tmp_path / "a.parquet", "site")
+    frame.to_parquet(tmp_path / "a.parquet", index=False)
+    assert Collection.from_table(tmp_path / "a.parquet", "site").feature_names == ("p",)
+    frame.sort_index().iloc[1:].reset_index(drop=True).to_parquet(tmp_path / "a.parquet")
+    assert Collection.from_table(tmp_path / "a.parquet", "site").feature_names == ("p",)
 
 
 def assert_refused(folder, *words):
@@ -287,6 +348,14 @@ def test_a_missing_value_far_down_a_parquet_file_is_found(tmp_path, monkeypatch)
     path = write_long(pl.DataFrame({"site": ["u"] * 9, "p": [1.0] * 6 + [None] + [1.0] * 2}), tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"part of file 't\.parquet' with rows 4 to 7 has 1 missing .* 'p' at row 2"):
         Collection.from_table(path, "site")
+
+
+def test_missing_flags_are_counted_over_a_whole_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("fewratio.data.long_tables._PIECE_VALUES", 2)
+    frame = pl.DataFrame({"site": ["u"] * 9, "odd": [0] * 5 + [None] * 3 + [1], "p": [1.0] * 9})
+    path = write_long(frame, tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"column 'odd' of file 't\.parquet' has 3 missing .* first at row 5"):
+        Collection.from_table(path, "site", outlier="odd")
 
 
 def test_from_table_wants_one_table_with_names(tmp_path):

@@ -11,15 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 import fewratio
 from fewratio.data.registry import SOURCES, fetch_source, load_collection, source_info
-from fewratio.data.sources import csvrows, iot, isolet, mnist_r, school
+from fewratio.data.source import read_mat
+from fewratio.data.sources import csvrows, iot, isolet, landmine, mnist_r, school
 from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.data.storage import locate
+from fewratio.data.storage import as_published, locate
 from fewratio.errors import DataFileError, DataNotFoundError, ParameterError
 from tests.data.test_compressed import pack_lzw
 
+# Before any test sets folders of its own.
+PUBLISHED = [folder for folder in os.environ.get("FEWRATIO_DATA", "").split(os.pathsep) if folder]
+DECLARED = [file for source in SOURCES.values() for choice in source.choices for file in choice if file.sha256]
 ROTATIONS = ("0deg", "15deg", "30deg", "45deg", "60deg", "75deg")
 
 
@@ -247,7 +252,7 @@ def test_a_malicious_pickle_in_place_of_mnist_is_refused_and_nothing_runs(data_f
     path.parent.mkdir()
     path.write_bytes(gzip.compress(pickle.dumps([MakeFolder(tmp_path / "made")])))
     with pytest.raises(DataFileError, match="mkdir") as caught:
-        load_collection("mnist_r")
+        mnist_r.read(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "made").exists()
@@ -260,7 +265,7 @@ def test_a_bomb_in_place_of_mnist_is_refused(data_folder, monkeypatch):
     path.write_bytes(gzip.compress(bytes(10**6)))
     monkeypatch.setattr(mnist_r, "UNPACKED_LIMIT", 10**5)
     with pytest.raises(DataFileError, match="holds more than 100,000 bytes"):
-        load_collection("mnist_r")
+        mnist_r.read(path)
 
 
 @pytest.mark.parametrize(
@@ -270,15 +275,18 @@ def test_a_bomb_in_place_of_mnist_is_refused(data_folder, monkeypatch):
         [np.zeros((1000, 256))] * 6,
         [(np.zeros((1000, 256)), np.zeros(999, int))] * 6,
         [(np.zeros((1000, 256)), np.zeros(1000, int))] * 6,
+        [(np.zeros((1000, 256)), np.arange(1000) % 10 / 2)] * 6,
+        [(np.zeros((1000, 256)), np.arange(1000) % 10 - 1)] * 6,
+        [(np.zeros((1000, 256)), np.full(1000, 2**62))] * 6,
     ],
-    ids=["no tasks", "no labels", "too few labels", "one digit only"],
+    ids=["no tasks", "no labels", "too few labels", "one digit only", "fractions", "negative labels", "huge labels"],
 )
 def test_other_arrays_in_place_of_mnist_are_refused(data_folder, tasks):
     path = data_folder / "mnist_r" / "MNIST_6rot.pkl.gz"
     path.parent.mkdir()
     path.write_bytes(gzip.compress(pickle.dumps(tasks, 4), 1))
     with pytest.raises(DataFileError, match=r"MNIST_6rot\.pkl\.gz"):
-        load_collection("mnist_r")
+        mnist_r.read(path)
 
 
 @pytest.mark.parametrize(
@@ -300,9 +308,85 @@ def test_other_arrays_in_place_of_mnist_are_refused(data_folder, tasks):
 def test_a_file_that_is_something_else_is_refused_by_name(data_folder, name, path, content):
     (data_folder / path).parent.mkdir(parents=True)
     (data_folder / path).write_bytes(content)
-    with pytest.raises(DataFileError, match=re.escape(str(data_folder / path))) as caught:
+    for read in (load_collection, read_directly):
+        with pytest.raises(DataFileError, match=re.escape(str(data_folder / path))) as caught:
+            read(name)
+        assert "\n" not in str(caught.value)
+
+
+def read_directly(name):
+    """Parse the file of a source, whatever its checksum."""
+    (path,) = map(Path, source_info(name).found)
+    module = {"isolet": isolet, "landmine": landmine, "mnist_r": mnist_r, "school": school}[name]
+    return module.read((path,) if name == "isolet" else path)
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [(file.path.split("/")[0], file.path) for file in DECLARED], ids=[file.path for file in DECLARED]
+)
+def test_a_file_with_one_bit_changed_is_refused_before_it_is_parsed(data_folder, cache, name, path):
+    content = bytearray(raw_file_elsewhere(path))
+    content[len(content) // 2] ^= 1
+    (data_folder / path).parent.mkdir(parents=True)
+    (data_folder / path).write_bytes(content)
+    (file,) = (file for file in DECLARED if file.path == path)
+    with pytest.raises(DataFileError, match=f"the published file has {file.sha256}.*Put the published file") as caught:
         load_collection(name)
-    assert "\n" not in str(caught.value)
+    assert str(data_folder / path) in str(caught.value)
+    assert not cache.exists()
+
+
+def raw_file_elsewhere(path):
+    """The published file where it is here, else something of that name: its checksum is another one anyway."""
+    found = [Path(folder) / path for folder in PUBLISHED if (Path(folder) / path).is_file()]
+    return found[0].read_bytes() if found else b"no such thing"
+
+
+def test_a_file_of_no_known_checksum_is_not_refused_for_it(data_folder, small_isolet):
+    (data_folder / "isolet").mkdir()
+    write_isolet(data_folder / "isolet", small_isolet, ".gz")
+    assert as_published(data_folder / "isolet" / "isolet5.data.gz", isolet.SOURCE.choices).is_file()
+    assert as_published(data_folder / "elsewhere.txt", isolet.SOURCE.choices) == data_folder / "elsewhere.txt"
+
+
+def write_fields(path, features, labels, **options):
+    cells = [np.empty((1, len(arrays)), dtype=object) for arrays in (features, labels)]
+    for cell, arrays in zip(cells, (features, labels), strict=True):
+        cell[0, :] = arrays
+    savemat(path, {"feature": cells[0], "label": cells[1]}, **options)
+
+
+def test_a_damaged_packed_matlab_file_is_refused(tmp_path):
+    path = tmp_path / "LandmineData.mat"
+    fields = [np.random.default_rng(0).normal(size=(5, 9))] * 29
+    write_fields(path, fields, [np.zeros(5)] * 29, do_compression=True)
+    assert landmine.read(path)["X"].shape == (29 * 5, 9)
+    content = bytearray(path.read_bytes())
+    content[300:310] = bytes(10)
+    path.write_bytes(content)
+    with pytest.raises(DataFileError, match="cannot be read as a MATLAB 5 file"):
+        landmine.read(path)
+
+
+def test_whatever_scipy_raises_at_a_damaged_file_is_said_by_name(tmp_path, monkeypatch):
+    def fail(*arguments, **options):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("scipy.io.loadmat", fail)
+    with pytest.raises(DataFileError, match=r"a\.mat cannot be read as a MATLAB 5 file \(division by zero\)"):
+        read_mat(tmp_path / "a.mat", ("x",))
+
+
+def test_the_first_odd_field_of_landmine_is_named_and_no_other(tmp_path):
+    path = tmp_path / "LandmineData.mat"
+    savemat(path, {"feature": np.zeros((50, 9)), "label": np.zeros(29)})
+    with pytest.raises(DataFileError, match="feature has 450 elements and label 29, but 29 fields are needed"):
+        landmine.read(path)
+    fields = [np.zeros((5, 9)), np.zeros((5, 9)), *[np.zeros((5, 8))] * 27]
+    write_fields(path, fields, [np.zeros(5)] * 29)
+    with pytest.raises(DataFileError, match=r"field 3 has features of shape \(5, 8\) and 5 labels") as caught:
+        landmine.read(path)
+    assert len(str(caught.value)) < 300 + len(str(path))
 
 
 # ---------------------------------------------------------------- isolet in all its packings

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,6 +87,18 @@ def test_seeds_do_not_drift():
     split = PROTOCOLS["landmine"].split(whole("landmine"), 0)
     assert split.target.names == ("d2", "d9", "d24")
     assert split.validation.names == ("d0", "d12", "d19")
+
+
+@pytest.mark.parametrize("part", [np.int64(3), np.uint8(3), torch.tensor(3)])
+def test_seed_for_knows_an_integer_of_any_type(part):
+    assert seed_for("a", part) == seed_for("a", 3)
+    assert seed_for(np.str_("a"), part) == seed_for("a", 3)
+
+
+@pytest.mark.parametrize("part", [3.0, None, b"a", (1, 2)])
+def test_seed_for_takes_text_and_integers_only(part):
+    with pytest.raises(ParameterError, match=r"derived from .*Pass an integer\."):
+        seed_for("a", part)
 
 
 def test_seed_for_tells_roles_apart():

@@ -84,13 +84,31 @@ def test_only_what_is_missing_of_a_choice_is_downloaded(data_folder, cache, serv
     assert obtain(((RawFile("a"), RawFile("b", url=f"{address}/b")),)) == (here, cache / "b")
 
 
-def test_a_corrupt_download_is_refused_and_not_kept(cache, server):
+def test_a_corrupt_download_is_refused_and_not_kept(data_folder, cache, server):
     folder, address = server
     put(folder, "a.csv", CONTENT[:-1])
     with pytest.raises(DataFileError, match=f"must have {SHA256}") as caught:
         download(RawFile("x/a.csv", url=f"{address}/a.csv", sha256=SHA256))
     assert address in str(caught.value)
+    assert f"put a good copy at {data_folder / 'x/a.csv'}" in str(caught.value)
     assert files_below(cache) == []
+
+
+def test_a_mirror_is_tried_where_another_fails(data_folder, cache, server):
+    folder, address = server
+    put(folder, "damaged", CONTENT[:-1])
+    put(folder, "good")
+    absent, damaged, good = (
+        (RawFile(name, url=f"{address}/{name}", sha256=SHA256),) for name in ("a", "damaged", "good")
+    )
+    assert obtain((absent, damaged, good)) == (cache / "good",)
+    assert files_below(cache) == ["good"]
+    (cache / "good").unlink()
+    # If none of them can be had, the best choice is the one that is spoken of.
+    with pytest.raises(DataNotFoundError, match=f"Put it at {data_folder / 'a'}"):
+        obtain((absent, damaged))
+    with pytest.raises(DataFileError, match=f"must have {SHA256}"):
+        obtain((damaged, absent))
 
 
 def test_a_download_with_other_values_is_refused_and_not_kept(cache, server):

@@ -63,13 +63,17 @@ def fetch(name: Name) -> None:
 
     Example: fewratio data fetch isolet
     """
-    from fewratio.data.registry import fetch_source
+    from fewratio.data.registry import fetch_source, find_source
 
     paths = fetch_source(name)
     if not paths:
         typer.echo(f"{name} needs no file.")
+        return
     for path in paths:
         typer.echo(str(path))
+    note = find_source(name).look().note
+    if note:
+        typer.echo(f"fewratio: {note}", err=True)
 
 
 @app.command()
@@ -120,6 +124,8 @@ def _described(info: "SourceInfo") -> Iterator[tuple[str, str]]:
             yield "  sha256", file.sha256 + {True: "", None: "", False: "; the file here differs"}[file.as_published]
         if file.url:
             yield "  download", file.url
+        if file.found is None:
+            yield "  place", file.place
     if info.values_sha256:
         yield "values", f"sha256 {info.values_sha256}, whatever the file"
     yield "here", ", ".join(info.found) or ("yes" if info.available else "no")

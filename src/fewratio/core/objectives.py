@@ -56,8 +56,9 @@ class NonNegativeLSIF:
     """Least squares with a correction against overfitting (Kato and Teshima 2021, the loss of D3RE).
 
     ``mean_nu(bound r^2 / 2 - r) + max(0, mean_de r^2 / 2 - bound mean_nu r^2 / 2)``. A flexible model can make the
-    ratio large at the numerator's rows alone, with nothing to hold it; the part that cannot be negative in expectation, as
-    long as ``bound`` is at most 1 / max r, is kept from becoming so. ``bound = 0`` is the plain loss (alpha = 0).
+    ratio large at the numerator's rows alone, with nothing to hold it; the part that cannot be negative in
+    expectation, as long as ``bound`` is at most 1 / max r, is kept from becoming so. ``bound = 0`` is the plain loss
+    (alpha = 0).
     """
 
     bound: float | Tensor = 0.1

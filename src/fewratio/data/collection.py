@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewratio.data import folders, frames, long_tables, partition
-from fewratio.data.columns import Layout, counted, feature_mismatch, listed
+from fewratio.data.columns import Layout, check_layout, counted, listed
 from fewratio.data.dataset import Dataset, dataset_from_table
 from fewratio.data.encoding import Encoding
 from fewratio.data.encoding_choice import EncodingChoice
@@ -67,14 +67,13 @@ class Collection:
         first = self.datasets[0]
         for dataset in self.datasets:
             layout = Layout(f"dataset {dataset.name!r}", dataset.n_features)
-            problem = feature_mismatch(layout, Layout(f"dataset {first.name!r}", first.n_features))
-            if problem is not None:
-                raise CollectionError(problem)
-        repeated = [name for name, count in Counter(self.names).items() if count > 1]
-        if repeated:
-            raise CollectionError(
-                f"{label} has several datasets named {listed(repeated)}; each needs a name of its own. Rename them."
-            )
+            check_layout(layout, Layout(f"dataset {first.name!r}", first.n_features), CollectionError)
+        for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
+            repeated = [name for name, count in Counter(names).items() if count > 1]
+            if repeated:
+                raise CollectionError(
+                    f"{label} has several {what} named {listed(repeated)}; each needs a name of its own. Rename them."
+                )
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise CollectionError(
                 f"{label} got {counted(len(self.feature_names), 'feature name')} but its datasets have "
@@ -349,7 +348,5 @@ def _shared_names(tables: Sequence[Table]) -> tuple[str, ...] | None:
     """Return the feature names that all tables agree on, or say which table differs from the first named one."""
     named = [table for table in tables if table.feature_names is not None]
     for table in named[1:]:
-        problem = feature_mismatch(table.layout, named[0].layout)
-        if problem is not None:
-            raise CollectionError(problem)
+        check_layout(table.layout, named[0].layout, CollectionError)
     return named[0].feature_names if named else None

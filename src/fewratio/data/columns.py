@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.errors import InputError
+from fewratio.errors import FewRatioError, InputError
 
 TEXT, DATES, COMPLEX = "text", "dates or times", "complex numbers"
 
@@ -62,7 +62,8 @@ def object_problem(column: NDArray[np.object_]) -> str | None:
     return next((problem for problem in problems if problem), None)
 
 
-def _is_missing(column: NDArray[np.object_]) -> NDArray[np.bool_]:
+def is_missing(column: NDArray[np.object_]) -> NDArray[np.bool_]:
+    """Tell which Python objects mark a missing value."""
     names = [kind.__name__ in _MISSING for kind in map(type, column)]
     return np.array(names, dtype=np.bool_)
 
@@ -76,7 +77,7 @@ def numbers_from_objects(values: NDArray[np.object_], argument: str, labels: Seq
     bad = [(label, problem) for label, problem in problems if problem]
     if bad:
         raise not_numbers(argument, bad)
-    check_none_missing(argument, [(label, _is_missing(values[:, j])) for j, label in enumerate(labels)])
+    check_none_missing(argument, [(label, is_missing(values[:, j])) for j, label in enumerate(labels)])
     result = np.empty(values.shape, dtype=np.float64)
     for j, label in enumerate(labels):
         try:
@@ -91,10 +92,10 @@ def numbers_from_objects(values: NDArray[np.object_], argument: str, labels: Seq
 
 def check_none_missing(argument: str, columns: Sequence[tuple[object, NDArray[np.bool_]]]) -> None:
     """Raise if a value is missing, given each column's label and which of its values are."""
-    count = sum(int(np.count_nonzero(is_missing)) for _, is_missing in columns)
+    count = sum(int(np.count_nonzero(missing)) for _, missing in columns)
     if count:
-        label, is_missing = next(column for column in columns if column[1].any())
-        raise unusable_values(argument, "missing", count, label, int(is_missing.argmax()))
+        label, missing = next(column for column in columns if column[1].any())
+        raise unusable_values(argument, "missing", count, label, int(missing.argmax()))
 
 
 def not_numbers(argument: str, columns: Sequence[tuple[object, str]]) -> InputError:
@@ -125,6 +126,13 @@ class Layout(NamedTuple):
     table: str
     n_features: int
     names: tuple[str, ...] | None = None
+
+
+def check_layout(found: Layout, reference: Layout, error: type[FewRatioError]) -> None:
+    """Raise an error of the given type if the features of one table differ from another's."""
+    problem = feature_mismatch(found, reference)
+    if problem is not None:
+        raise error(problem)
 
 
 def feature_mismatch(found: Layout, reference: Layout) -> str | None:

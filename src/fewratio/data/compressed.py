@@ -3,6 +3,7 @@
 import gzip
 import zipfile
 import zlib
+from io import BufferedReader
 from pathlib import Path
 from typing import Protocol
 
@@ -24,10 +25,16 @@ def read_bounded(path: Path, limit: int) -> bytes:
     if path.suffix == ".Z":
         return unpack_lzw(path.read_bytes(), limit, str(path))
     try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        with open_plain(path) as file:
             return _read_stream(file, limit, str(path))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _damaged(str(path), error) from error
+
+
+def open_plain(path: Path) -> gzip.GzipFile | BufferedReader:
+    """Open a file for reading; what ends in ``.gz`` is unpacked on the way."""
+    # One that is damaged raises only when it is read.
+    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
 
 
 def read_zip_member(path: Path, member: str, limit: int) -> bytes:

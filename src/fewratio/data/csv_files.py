@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fewratio.data.columns import counted, listed
 
 if TYPE_CHECKING:
@@ -20,8 +22,11 @@ SEPARATORS = {".csv": ",", ".tsv": "\t"}
 # without line ends must not be swallowed as one.
 _LONGEST_LINE = 2**22
 _SAMPLE_BYTES = 2**16
-# pyarrow knows these by itself; polars would read them as text.
-_MISSING_MARKS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL"]
+# Said to every library, for each has a list of its own. This one is pyarrow's: "None" may well be a category.
+_MISSING_MARKS = [
+    *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NULL", "null"),
+    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+]
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
 _PAIRS = re.compile(rf"{_DECIMAL_COMMA.pattern}(?:,{_DECIMAL_COMMA.pattern})*")
 
@@ -38,18 +43,23 @@ def read_csv(path: Path, backend: Any) -> Frame:
     if backend == "pyarrow":
         options = _arrow_options(separator, has_quotes)
     elif backend == "pandas":
-        options = {"low_memory": False}
+        options = {"low_memory": False, "na_values": _MISSING_MARKS, "keep_default_na": False}
         if int(import_module("pandas").__version__.partition(".")[0]) < 3:
             # Before the third version the parser of numbers may be off in the last digit.
             options["float_precision"] = "round_trip"
-    if backend != "pyarrow":
-        # Both fill a short line with missing values.
-        _check_rows(path, separator)
+    # Both others fill a short line with missing values.
+    blank = [] if backend == "pyarrow" else _check_rows(path, separator)
     try:
-        return nw.read_csv(str(path), backend=backend, separator=separator, **options)
+        frame = nw.read_csv(str(path), backend=backend, separator=separator, **options)
     except ValueError:
         _check_rows(path, separator)
         raise
+    if backend == "polars" and blank:
+        # It takes a blank line for a row of missing values; the others pass over it.
+        is_row = np.ones(len(frame), dtype=np.bool_)
+        is_row[blank] = False
+        frame = frame.filter(is_row.tolist())
+    return frame
 
 
 def read_numbers(path: Path) -> Frame | None:
@@ -84,20 +94,26 @@ def read_numbers(path: Path) -> Frame | None:
 def decimal_commas(path: Path) -> bool:
     """Tell whether the numbers near the head of a file seem to be written with decimal commas."""
     with path.open("rb") as file:
-        header, *lines = file.read(_SAMPLE_BYTES).decode("utf-8", errors="replace").splitlines() or [""]
+        sample = file.read(_SAMPLE_BYTES)
+    header, *lines = sample.decode("utf-8", errors="replace").splitlines() or [""]
+    if len(sample) == _SAMPLE_BYTES:
+        # The last line may be cut.
+        del lines[-1:]
     divider = next((mark for mark in ";\t" if mark in header), None)
     if divider is not None:
         return any(_DECIMAL_COMMA.fullmatch(field.strip(' "')) for line in lines for field in line.split(divider))
     # Where the comma divides, each number makes two fields.
     n_fields = header.count(",") + 1
-    return bool(lines) and all(_PAIRS.fullmatch(line) and line.count(",") + 1 == 2 * n_fields for line in lines[:-1])
+    lines = [line for line in lines if line]
+    return bool(lines) and all(_PAIRS.fullmatch(line) and line.count(",") + 1 == 2 * n_fields for line in lines)
 
 
-def are_decimal_commas(values: list[Any]) -> bool:
-    """Tell whether texts are numbers with decimal commas, all that are not missing."""
-    texts = [str(value).strip() for value in values if isinstance(value, str) and value]
-    commas = [_DECIMAL_COMMA.fullmatch(text) is not None for text in texts]
-    return any(commas) and all(comma or _is_number(text) for comma, text in zip(commas, texts, strict=True))
+def first_decimal_comma(values: list[Any]) -> str | None:
+    """Return the first number with a decimal comma, if texts are nothing but numbers; those that are not missing."""
+    texts = [value.strip() for value in values if isinstance(value, str) and value]
+    commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
+    all_numbers = all(_DECIMAL_COMMA.fullmatch(text) or _is_number(text) for text in texts)
+    return commas[0] if commas and all_numbers else None
 
 
 def _arrow_options(separator: str, has_quotes: bool) -> dict[str, Any]:
@@ -106,7 +122,7 @@ def _arrow_options(separator: str, has_quotes: bool) -> dict[str, Any]:
         # One thread: with more, a file that is refused can leave one behind that aborts the program at its end.
         "read_options": arrow.ReadOptions(block_size=2 * _LONGEST_LINE, use_threads=False),
         "parse_options": arrow.ParseOptions(delimiter=separator, newlines_in_values=has_quotes),
-        "convert_options": arrow.ConvertOptions(strings_can_be_null=True),
+        "convert_options": arrow.ConvertOptions(null_values=_MISSING_MARKS, strings_can_be_null=True),
     }
 
 
@@ -154,7 +170,7 @@ def _check_header(path: Path, separator: str) -> None:
     """
     names, first = _head(path, separator)
     if not names:
-        raise ValueError("it is empty" if path.stat().st_size == 0 else "its first line is empty")
+        raise ValueError("its first line is empty")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(f"several columns have the name {listed(repeated)}")
@@ -169,21 +185,26 @@ def _check_header(path: Path, separator: str) -> None:
 
 
 def _is_header(names: list[str]) -> bool:
-    """Tell whether these may be names: all different, and not all numbers (but the numbers of the columns are)."""
+    """Tell whether these may be names: all different, and not numbers, unless they count the columns from 0 or 1."""
     if not names or "" in names or len(set(names)) < len(names):
         return False
-    return not all(map(_is_number, names)) or all(name.isdecimal() for name in names)
+    counts = ([str(first + place) for place in range(len(names))] for first in (0, 1))
+    return not all(map(_is_number, names)) or names in counts
 
 
-def _check_rows(path: Path, separator: str) -> None:
-    """Raise if a line has another number of fields than the header."""
+def _check_rows(path: Path, separator: str) -> list[int]:
+    """Raise if a line has another number of fields than the header; return which rows are blank, counted from 0."""
+    blank = []
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter=separator)
         n_fields, line = len(next(rows)), 2
-        for row in rows:
-            if row and len(row) != n_fields:
+        for number, row in enumerate(rows):
+            if not row:
+                blank.append(number)
+            elif len(row) != n_fields:
                 raise ValueError(f"line 1 has {counted(n_fields, 'field')} but line {line} has {len(row)}")
             line = rows.line_num + 1
+    return blank
 
 
 def _is_number(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.columns import counted, listed
+from fewratio.data.columns import counted, is_missing, listed
 from fewratio.data.tables import Table, as_table
 from fewratio.errors import InputError
 
@@ -55,6 +55,13 @@ class Dataset:
                 )
             object.__setattr__(self, "is_outlier", flags)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # NumPy's copies and what it unpickles can be written to.
+        for array in (self.X, self.is_outlier):
+            if array is not None:
+                frozen(array)
+
     def __len__(self) -> int:
         return len(self.X)
 
@@ -82,20 +89,40 @@ def dataset_from_table(name: str, group: str | None, table: Table, is_outlier: A
 
 
 def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
-    """Return read-only booleans from booleans or from 0 and 1, whatever their type."""
+    """Return read-only booleans from booleans or from 0 and 1, whatever their type; none may be missing."""
     flags = np.asarray(values)
     if flags.ndim != 1:
         raise InputError(
             f"{argument} has shape {flags.shape}; one value per row is needed. Pass an array with one axis."
         )
     if flags.dtype.kind != "b":
-        other = sorted(set(flags.tolist()) - {0, 1}, key=repr)
+        missing = _missing_flags(flags)
+        if missing.any():
+            raise InputError(
+                f"{argument} has {counted(int(missing.sum()), 'missing value')}, the first at row "
+                f"{int(missing.argmax())} (counting from 0); every value must be a boolean, or 0 or 1. Drop those rows "
+                "or fill the gaps first."
+            )
+        try:
+            other = sorted(set(flags.tolist()) - {0, 1}, key=repr)
+        except TypeError:
+            # Nested values cannot be in a set.
+            other = flags.tolist()
         if other:
             raise InputError(
                 f"{argument} holds {listed(other)}; every value must be a boolean, or 0 or 1. "
                 "Compare the column with the value that marks an outlier first."
             )
     return frozen(flags.astype(np.bool_))
+
+
+def _missing_flags(flags: NDArray[Any]) -> NDArray[np.bool_]:
+    if flags.dtype.kind == "f":
+        return np.isnan(flags)
+    if flags.dtype.kind != "O":
+        return np.zeros(len(flags), dtype=np.bool_)
+    is_nan = [isinstance(value, float) and value != value for value in flags]
+    return is_missing(flags) | np.array(is_nan, dtype=np.bool_)
 
 
 def frozen(array: Array) -> Array:

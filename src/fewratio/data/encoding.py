@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from fewratio.data import frames
 from fewratio.data.arrays import check_shape
-from fewratio.data.columns import Layout, check_none_missing, feature_mismatch
+from fewratio.data.columns import Layout, check_layout, check_none_missing
 from fewratio.data.encoding_checks import check_kinds, check_seen
-from fewratio.data.survey import Survey
 from fewratio.data.tables import Table, as_table
 from fewratio.errors import InputError
 
@@ -27,7 +26,7 @@ UNSEEN = ("error", "zero")
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the columns of a collection became numbers; immutable.
+    """How the columns of a collection became numbers; immutable. A collection learns its own, as its `encoding`.
 
     A column of categories becomes one column of zeros and ones per category; a column of numbers stays as it is.
 
@@ -46,7 +45,7 @@ class Encoding:
     Examples
     --------
     >>> import polars as pl
-    >>> encoding = Encoding.learn([pl.DataFrame({"size": [1.0, 3.0, None], "colour": ["red", "blue", "red"]})])
+    >>> encoding = Encoding(("size", "colour"), (None, ("blue", "red")), medians=(2.0, None))
     >>> encoding.feature_names
     ('size', 'colour=blue', 'colour=red')
     >>> encoding.apply(pl.DataFrame({"size": [None, 4.0], "colour": ["red", "blue"]}))
@@ -58,28 +57,6 @@ class Encoding:
     categories: tuple[tuple[str, ...] | None, ...]
     medians: tuple[float | None, ...] | None = None
     unseen: str = "error"
-
-    @classmethod
-    def learn(cls, tables: Iterable[Any], medians: bool = True, unseen: str = "error") -> Encoding:
-        """Learn an encoding from tables of the same columns, all of them together.
-
-        Parameters
-        ----------
-        tables : iterable of data frames or arrays
-            Columns of text, categories or truth values become columns of zeros and ones.
-        medians : bool
-            Whether missing numbers are replaced by the column's median, or are an error.
-        unseen : {"error", "zero"}
-            What becomes later of a category that is not in these tables.
-        """
-        survey, named = Survey(), [(f"table {number}", table) for number, table in enumerate(tables)]
-        for name, table in named:
-            survey.add(table, name)
-        encoding = cls(survey.names, survey.categories, None, unseen)
-        if not medians:
-            return encoding
-        opened = (encoding.open(table, name, keep_missing=True) for name, table in named)
-        return encoding.with_medians([table.to_numpy() for table in opened])
 
     @cached_property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -116,9 +93,7 @@ class Encoding:
             return self._fill_table(as_table(X, argument), keep_missing)
         check_shape(frame.shape, argument)
         found = Layout(argument, len(frame.columns), frames.feature_names(frame))
-        problem = feature_mismatch(found, Layout("the source collection", len(self.categories), self.names))
-        if problem is not None:
-            raise InputError(problem)
+        check_layout(found, Layout("the source collection", len(self.categories), self.names), InputError)
         columns = [(label, frame.get_column(label)) for label in frame.columns]
         check_kinds(columns, self.categories, argument)
         if self.medians is None and not keep_missing:
@@ -211,9 +186,7 @@ class Encoding:
         return np.repeat(values, self._widths)
 
     def _fill_table(self, table: Table, keep_missing: bool) -> Table:
-        problem = feature_mismatch(table.layout, Layout("the encoded source collection", self.n_features))
-        if problem is not None:
-            raise InputError(problem)
+        check_layout(table.layout, Layout("the encoded source collection", self.n_features), InputError)
         if keep_missing or self.medians is None:
             return table
         return replace(table, _rows=lambda start, stop: _filled(table.block(start, stop), self._fill))

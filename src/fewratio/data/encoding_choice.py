@@ -59,7 +59,7 @@ class EncodingChoice:
         survey = Survey()
         for name, table in tables:
             survey.add(table, name, look=self.categorical == "onehot")
-            if self.categorical == "error":
+            if self.categorical == "error" and survey.names is not None:
                 break
         return Encoding(survey.names, survey.categories, None, self.unseen)
 

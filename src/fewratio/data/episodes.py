@@ -12,7 +12,7 @@ from fewratio.core.pair import Episode, equal_shares, masked_shares
 from fewratio.core.shapes import Float, Int
 from fewratio.data.columns import counted
 from fewratio.data.pools import Pools
-from fewratio.errors import CollectionError
+from fewratio.errors import CollectionError, ParameterError
 
 # A draw without replacement costs a random key for each candidate row. In a larger pool, a random window of this many
 # rows (the rows being shuffled once) stands for the whole.
@@ -41,8 +41,9 @@ class EpisodeSampler:
     seeds : sequence of int
         One for each member.
     sizes : sequence of (SupportSize, SupportSize)
-        Sizes of the two supports, one for each member, drawn anew for each task; a pool smaller than that gives what it
-        has. (Unlabelled instances, Alg. 2, are taken as they come; otherwise a pool must have ``low`` at least.)
+        Sizes of the two supports, one for each member, drawn anew for each task, up to `WINDOW`; a smaller pool
+        gives what it has. (Unlabelled instances, Alg. 2, are taken as they come; otherwise a pool must have ``low`` at
+        least.)
     n_query : int
         Query instances a side.
     tasks_per_step : int
@@ -61,6 +62,8 @@ class EpisodeSampler:
         for member, (nu_size, de_size) in zip(pools, sizes, strict=True):
             _check_sizes(member.nu, member.names, nu_size.low)
             _check_sizes(member.de, member.names, 1 if member.paired else de_size.low)
+            _check_window(member.nu, nu_size.high)
+            _check_window(member.de, de_size.high)
         device = rows.device
         self._rows = rows
         self._seeds = torch.tensor([seed % 2**63 for seed in seeds], device=device)
@@ -319,6 +322,15 @@ def _flatten_pools(pools: Sequence[Pools], seeds: Sequence[int]) -> tuple[np.nda
         if member.nu is member.de:
             starts[m, 1], lengths[m, 1] = starts[m, 0], lengths[m, 0]
     return np.concatenate(flat), starts, lengths
+
+
+def _check_window(pools: list[np.ndarray], most: int) -> None:
+    """Raise if a pool could give a larger support than is ever drawn."""
+    if min(most, max(map(len, pools))) > WINDOW:
+        raise ParameterError(
+            f"n_support asks for up to {most} instances a side; training draws {WINDOW} at most. Lower n_support (or "
+            "n_support_de)."
+        )
 
 
 def _check_sizes(pools: list[np.ndarray], names: Sequence[str], needed: int) -> None:

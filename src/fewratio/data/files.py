@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import re
+import sys
 import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,12 +27,13 @@ if TYPE_CHECKING:
 
 TABLES = (*csv_files.SEPARATORS, ".parquet")
 SUFFIXES = (*TABLES, ".npy", ".npz")
-# pyarrow first: polars reads a blank line as missing values and a number after a space as text.
+# pyarrow first: polars reads a number after a space as text.
 _BACKENDS = ("pyarrow", "polars", "pandas")
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _NEEDED = {
     ".csv": "a UTF-8 CSV file with a header line and as many fields in every line",
     ".tsv": "a UTF-8 file with a header line and as many fields, divided by tabs, in every line",
-    ".parquet": "a Parquet file",
+    ".parquet": "a Parquet file of plain columns",
     ".npy": "one array of numbers with two axes, as numpy.save writes it",
     ".npz": "one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them",
 }
@@ -69,6 +73,7 @@ def read_content(file: TableFile, outlier: str | None) -> Content:
         column = take_column(frame, outlier, str(file))
         return Content(frame.drop(outlier), as_flags(column.to_numpy(), f"column {outlier!r} of {file}"))
     with refusing(file):
+        _check_not_empty(file.path)
         X, flags = _read_npy(file.path) if file.suffix == ".npy" else _read_npz(file.path)
     if outlier is not None and flags is None:
         raise MissingColumnError(
@@ -81,11 +86,12 @@ def read_content(file: TableFile, outlier: str | None) -> Content:
 def read_frame(file: TableFile, all_numbers: bool = False) -> Frame:
     """Read a file with named columns; if all are expected to be numbers, the fastest way is tried first."""
     backend = installed_backend()
-    with refusing(file, backend):
+    with refusing(file):
+        _check_not_empty(file.path)
         if file.suffix == ".parquet":
             return _read_parquet(file.path, backend)
         frame = None
-        if all_numbers and "polars" in _BACKENDS and find_spec("polars") is not None:
+        if all_numbers and is_installed("polars"):
             frame = csv_files.read_numbers(file.path)
         if frame is None:
             frame = csv_files.read_csv(file.path, backend)
@@ -93,10 +99,15 @@ def read_frame(file: TableFile, all_numbers: bool = False) -> Frame:
     return frame
 
 
+def is_installed(package: str) -> bool:
+    """Tell whether a package can be imported, without importing it."""
+    return find_spec(package) is not None
+
+
 def installed_backend() -> str:
     """Return the name of the package that reads files, or say what to install."""
-    backend = next((name for name in _BACKENDS if find_spec(name) is not None), None)
-    if backend is None or find_spec("narwhals") is None:
+    backend = next(filter(is_installed, _BACKENDS), None)
+    if backend is None or not is_installed("narwhals"):
         raise DataFileError(
             f"no package that reads data files is installed; needed are narwhals and one of {listed(_BACKENDS)}. "
             "Run pip install 'fewratio[tables]'."
@@ -104,60 +115,76 @@ def installed_backend() -> str:
     return backend
 
 
-def refusal(file: TableFile, reason: object) -> DataFileError:
+def refusal(file: TableFile, reason: Exception) -> DataFileError:
     """Return the error for a file that cannot be read, in one line."""
     words = " ".join(str(reason).split())
-    if file.suffix in csv_files.SEPARATORS and csv_files.decimal_commas(file.path):
+    # Where the system refuses the file, it does so again.
+    can_open = file.suffix in csv_files.SEPARATORS and not isinstance(reason, OSError)
+    if can_open and csv_files.decimal_commas(file.path):
         words += "; the numbers look like decimal commas, write points instead"
     return DataFileError(
-        f"{file} cannot be read ({words[:500]}); needed is {_NEEDED[file.suffix]}. "
-        "Repair it or remove it from the folder."
+        f"{file} cannot be read ({words[:500]}); needed is {_NEEDED[file.suffix]}. Repair it or write it anew."
     )
 
 
-class refusing:
+@contextmanager
+def refusing(file: TableFile) -> Iterator[None]:
     """Turn what a library raises on a file that it cannot parse into the error that names the file."""
+    try:
+        yield
+    except _parsing_errors() as error:
+        raise refusal(file, error) from error
 
-    def __init__(self, file: TableFile, backend: str | None = None) -> None:
-        self.file = file
-        # Most errors of pyarrow are ValueErrors.
-        self.errors: tuple[type[BaseException], ...] = (
-            *(OSError, ValueError, TypeError, NotImplementedError, ImportError, EOFError),
-            *(csv.Error, zipfile.BadZipFile, MemoryError),
-        )
-        if "polars" in _BACKENDS and backend is not None and find_spec("polars") is not None:
-            self.errors = (*self.errors, import_module("polars.exceptions").PolarsError)
 
-    def __enter__(self) -> None:
-        return None
+def _parsing_errors() -> tuple[type[Exception], ...]:
+    # Most errors of pyarrow are ValueErrors. What polars raises can come up only once it is imported.
+    polars = sys.modules.get("polars")
+    return (
+        *(OSError, ValueError, TypeError, NotImplementedError, ImportError, EOFError),
+        *(csv.Error, zipfile.BadZipFile, MemoryError),
+        *([] if polars is None else [polars.exceptions.PolarsError]),
+    )
 
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, self.errors):
-            raise refusal(self.file, error) from error
+
+def check_no_index(names: Iterable[str]) -> None:
+    """Raise ``ValueError`` if a column of a Parquet file is the row index of a filtered or shuffled pandas frame."""
+    index = next(filter(_PANDAS_INDEX.fullmatch, names), None)
+    if index is not None:
+        raise ValueError(f"column {index!r} is a row index saved by pandas; write it with index=False")
+
+
+def _check_not_empty(path: Path) -> None:
+    if path.stat().st_size == 0:
+        raise ValueError("it is empty")
 
 
 def _read_parquet(path: Path, backend: Any) -> Frame:
     import narwhals.stable.v2 as nw
 
-    if path.stat().st_size == 0:
-        raise ValueError("it is empty")
-    return nw.read_parquet(str(path), backend=backend)
+    frame = nw.read_parquet(str(path), backend=backend)
+    check_no_index(frame.columns)
+    # pandas itself makes such a column the index again, and a named one too, which would then be lost without a word.
+    index = nw.maybe_get_index(frame)
+    if index is not None and type(index).__name__ != "RangeIndex":
+        raise ValueError(f"it holds a row index saved by pandas ({index.name!r}); write it with index=False")
+    return frame
 
 
 def _check_commas(frame: Frame, file: TableFile) -> None:
     """Raise if a column would be taken for text only because its numbers have decimal commas."""
     for label in frame.columns:
         column = frame.get_column(label)
-        if column_kind(column) == "categories" and csv_files.are_decimal_commas(column.head(100).to_list()):
+        comma = None
+        if column_kind(column) == "categories":
+            comma = csv_files.first_decimal_comma(column.head(100).to_list())
+        if comma is not None:
             raise InputError(
-                f"column {label!r} of {file} looks like decimal commas (such as {column.head(1).to_list()[0]!r}); "
+                f"column {label!r} of {file} looks like decimal commas (such as {comma!r}); "
                 "numbers must be written with points. Convert the file."
             )
 
 
 def _read_npy(path: Path) -> tuple[NDArray[Any], None]:
-    if path.stat().st_size == 0:
-        raise ValueError("it is empty")
     with path.open("rb") as file:
         # Before anything else: numpy.load takes whatever has no such beginning for a pickle, and says so.
         np.lib.format.read_magic(file)
@@ -166,8 +193,6 @@ def _read_npy(path: Path) -> tuple[NDArray[Any], None]:
 
 
 def _read_npz(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    if path.stat().st_size == 0:
-        raise ValueError("it is empty")
     if not zipfile.is_zipfile(path):
         raise ValueError("it is no archive of arrays")
     with np.load(path, allow_pickle=False) as arrays:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from fewratio.data.columns import Layout, feature_mismatch
+from fewratio.data.columns import Layout, check_layout
 from fewratio.data.dataset import Dataset, dataset_from_table, frozen
 from fewratio.data.encoding import Encoding
 from fewratio.data.encoding_choice import EncodingChoice
@@ -25,7 +25,7 @@ def find_table_files(folder: Path) -> list[TableFile]:
         raise DataNotFoundError(
             f"{str(folder)!r} {problem}; needed is a folder with one data file per dataset. Check the path."
         )
-    paths = sorted(path.relative_to(folder) for path in folder.rglob("*") if _is_table_file(path))
+    paths = sorted(path.relative_to(folder) for path in folder.rglob("*") if _is_table_file(path, folder))
     if not paths:
         raise DataNotFoundError(
             f"{str(folder)!r} holds no {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} files; needed is one data file per "
@@ -43,8 +43,10 @@ def find_table_files(folder: Path) -> list[TableFile]:
     ]
 
 
-def _is_table_file(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+def _is_table_file(path: Path, folder: Path) -> bool:
+    # What begins with a dot, or lies in such a folder, is a program's own (a notebook's checkpoints, say).
+    is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return path.suffix.lower() in SUFFIXES and not is_hidden and path.is_file()
 
 
 def read_datasets(
@@ -99,5 +101,5 @@ def _read_files(files: list[TableFile], outlier: str | None) -> Iterator[tuple[T
         reference, expected = first
         if set(columns) != set(expected):
             layout = Layout(str(file), len(columns), columns)
-            raise CollectionError(feature_mismatch(layout, Layout(str(reference), len(expected), expected)))
+            check_layout(layout, Layout(str(reference), len(expected), expected), CollectionError)
         yield file, content if columns == expected else content._replace(X=content.X.select(*expected))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fewratio.data import files
-from fewratio.data.columns import listed
-from fewratio.data.frames import take_column
-from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
+from fewratio.data.frames import check_column, take_column
+from fewratio.errors import DataFileError, DataNotFoundError
 
 if TYPE_CHECKING:
     from fewratio.data.frames import Frame, Series
@@ -63,10 +61,12 @@ class ParquetTable:
         self.file, self.argument = file, str(file)
         with files.refusing(file), self._open() as parquet:
             self.names: list[str] = parquet.schema_arrow.names
+            files.check_no_index(self.names)
 
     def column(self, name: str) -> Iterator[Series]:
         """Go through one column."""
-        for frame in self._frames([self._known(name)]):
+        check_column(name, self.names, self.argument)
+        for frame in self._frames([name]):
             yield frame.get_column(name)
 
     def pieces(self, without: Sequence[str]) -> Iterator[Piece]:
@@ -76,14 +76,6 @@ class ParquetTable:
             n_rows = len(frame)
             yield Piece(start, frame, f"the part of {self.argument} with rows {start} to {start + n_rows - 1}")
             start += n_rows
-
-    def _known(self, name: str) -> str:
-        if name not in self.names:
-            raise MissingColumnError(
-                f"{self.argument} has no column {name!r}; its columns are {listed(self.names)}. "
-                "Pass the name of one of them."
-            )
-        return name
 
     def _frames(self, names: list[str]) -> Iterator[Frame]:
         import narwhals.stable.v2 as nw
@@ -115,6 +107,6 @@ def open_file(path: Path) -> LongTable:
             f"{file} ends in {file.suffix!r}; needed is a table with named columns ({', '.join(files.TABLES)}). "
             "Convert it."
         )
-    if file.suffix == ".parquet" and find_spec("pyarrow") is not None:
+    if file.suffix == ".parquet" and files.is_installed("pyarrow"):
         return ParquetTable(file)
     return FrameTable(files.read_frame(file), str(file))

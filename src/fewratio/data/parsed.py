@@ -44,7 +44,8 @@ def parsed(key: str, version: int, files: Sequence[Path], parse: Callable[[], Ar
 
 
 def _store_for(key: str, version: int, files: Sequence[Path]) -> Path:
-    # By place, not by content: a changed file overwrites what was parsed of it before, and nothing piles up.
+    # By place, not by content: a changed file overwrites what was parsed of it before. What older versions of a parser
+    # stored, or was parsed of files since moved, stays until the user empties the folder.
     places = "\n".join(str(path.resolve()) for path in files)
     return cache_folder() / "parsed" / f"{key}-v{version}-{sha256(places.encode()).hexdigest()[:12]}.npz"
 

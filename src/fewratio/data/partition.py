@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from fewratio.data.encoding import Encoding
 from fewratio.data.encoding_choice import EncodingChoice
 from fewratio.data.long_tables import LongTable
 from fewratio.data.tables import Table
-from fewratio.errors import InputError
+from fewratio.errors import InputError, ParameterError
 
 _BLOCK_ROWS = 4096
 
@@ -35,7 +34,8 @@ def cut(
     A table that comes in pieces is gone through more than once, and never held besides the datasets.
     """
     special = [column for column in roles if column is not None]
-    labels = {column: _codes(source.column(column)) for column in special if column != roles.outlier}
+    _check_roles(roles)
+    labels = {column: _codes(source, column) for column in special if column != roles.outlier}
     codes, names = labels[roles.dataset]
     flags = None if roles.outlier is None else _flags(source, roles.outlier)
     encoding = choice.prepare((piece.argument, piece.frame) for piece in source.pieces(special))
@@ -79,12 +79,30 @@ def _places(codes: NDArray[np.int32]) -> NDArray[np.intp]:
     return place
 
 
-def _codes(parts: Iterable[frames.Series]) -> tuple[NDArray[np.int32], list[Any]]:
+def _check_roles(roles: Roles) -> None:
+    """Raise if one column is to be two things."""
+    named = {role: column for role, column in roles._asdict().items() if column is not None}
+    for column in named.values():
+        both = [role for role, other in named.items() if other == column]
+        if len(both) > 1:
+            raise ParameterError(
+                f"{' and '.join(both)} name the same column {column!r}; each needs a column of its own. Name another "
+                "column or leave one of them out."
+            )
+
+
+def _codes(source: LongTable, column: str) -> tuple[NDArray[np.int32], list[Any]]:
     """Return the number of each row's value, and the distinct values in order of first appearance (None: missing)."""
     number: dict[Any, int] = {}
     codes = []
-    for part in parts:
-        part_codes, values = frames.label_codes(part)
+    for part in source.column(column):
+        try:
+            part_codes, values = frames.label_codes(part)
+        except TypeError as error:
+            raise InputError(
+                f"column {column!r} of {source.argument} holds nested values ({error}); a dataset or group is named by "
+                "text or a number. Choose another column, or write the values as text."
+            ) from error
         known = [number.setdefault(value, len(number)) for value in values]
         codes.append(np.asarray(known, dtype=np.int32)[part_codes])
     return np.concatenate(codes) if codes else np.empty(0, dtype=np.int32), list(number)
@@ -92,8 +110,9 @@ def _codes(parts: Iterable[frames.Series]) -> tuple[NDArray[np.int32], list[Any]
 
 def _flags(source: LongTable, outlier: str) -> NDArray[np.bool_]:
     argument = f"column {outlier!r} of {source.argument}"
-    parts = [as_flags(part.to_numpy(), argument) for part in source.column(outlier)]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.bool_)
+    # Joined before they are looked at, so that a message counts and numbers the rows of the whole table.
+    parts = [part.to_numpy() for part in source.column(outlier)]
+    return as_flags(np.concatenate(parts), argument) if parts else np.empty(0, dtype=np.bool_)
 
 
 def _sorted_rows(

@@ -51,17 +51,16 @@ class RowTable:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        # The table keeps the datasets: as long as they live nothing else can have their ids.
-        self._datasets = unique = {id(dataset): dataset for collection in collections for dataset in collection}
-        ends = np.cumsum([len(dataset.X) for dataset in unique.values()])
+        unique = list(dict.fromkeys(dataset for collection in collections for dataset in collection))
+        ends = np.cumsum([len(dataset.X) for dataset in unique])
         self._numbers = {
-            key: np.arange(end - len(dataset.X), end) for (key, dataset), end in zip(unique.items(), ends, strict=True)
+            dataset: np.arange(end - len(dataset.X), end) for dataset, end in zip(unique, ends, strict=True)
         }
-        self.rows: Tensor = torch.cat([torch.tensor(dataset.X, dtype=dtype) for dataset in unique.values()]).to(device)
+        self.rows: Tensor = torch.cat([torch.tensor(dataset.X, dtype=dtype) for dataset in unique]).to(device)
 
     def numbers(self, dataset: Dataset) -> np.ndarray:
         """Give the row numbers of a dataset."""
-        return self._numbers[id(dataset)]
+        return self._numbers[dataset]
 
 
 def pair_pools(collection: Collection, table: RowTable) -> Pools:

@@ -9,7 +9,7 @@ from typing import Any
 from fewratio.data.collection import Collection
 from fewratio.data.source import Source
 from fewratio.data.sources import digits_r, gaussian, iot, isolet, landmine, mnist_r, school
-from fewratio.data.storage import obtain, sha256_of
+from fewratio.data.storage import first_folder, obtain, sha256_of
 from fewratio.errors import DataNotFoundError, ParameterError
 
 SOURCES: dict[str, Source] = {
@@ -22,6 +22,8 @@ class FileInfo:
     """One file of a source: as published, and what is here."""
 
     path: str
+    place: str
+    """Where it is looked for first, and where to put it."""
     size: int | None
     sha256: str | None
     url: str | None
@@ -127,8 +129,8 @@ def source_info(name: str) -> SourceInfo:
     for file in (file for choice in source.choices for file in choice):
         here = next((path for path in status.found if path.as_posix().endswith(f"/{file.path}")), None)
         as_published = sha256_of(here) == file.sha256 if here is not None and file.sha256 else None
-        found = None if here is None else str(here)
-        files.append(FileInfo(file.path, file.size, file.sha256, file.url, found, as_published))
+        found, place = None if here is None else str(here), str(first_folder() / file.path)
+        files.append(FileInfo(file.path, place, file.size, file.sha256, file.url, found, as_published))
     return SourceInfo(
         name,
         source.description,

@@ -1,5 +1,6 @@
 """What a source of data declares, and the little that sources share."""
 
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,8 +88,11 @@ def read_mat(path: Path, names: tuple[str, ...]) -> Mapping[str, NDArray[Any]]:
 
     try:
         content = loadmat(path, variable_names=names)
-    # What loadmat raises at a file that is cut short or of another kind; NotImplementedError at MATLAB 7.3's.
-    except (MatReadError, ValueError, TypeError, KeyError, IndexError, OSError, NotImplementedError) as error:
+    # What loadmat raises at a file that is cut short, damaged or of another kind; NotImplementedError at MATLAB 7.3's.
+    except (
+        *(MatReadError, ValueError, TypeError, KeyError, IndexError, OSError, NotImplementedError),
+        *(ArithmeticError, zlib.error),
+    ) as error:
         raise DataFileError(
             f"{path} cannot be read as a MATLAB 5 file ({error}). Put the published file there."
         ) from error

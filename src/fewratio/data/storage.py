@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -93,22 +93,45 @@ def locate_choice(choices: Sequence[Choice]) -> tuple[Path, ...] | None:
 
 
 def obtain(choices: Sequence[Choice]) -> tuple[Path, ...]:
-    """Find the files of a complete choice, or download the first choice that can be.
+    """Find the files of a complete choice, or download the first choice that can be had.
 
     Raises
     ------
     DataNotFoundError
         If nothing is here and nothing can be downloaded; says which file to put where.
     DataFileError
-        If a download is not the file it should be. It is not kept.
+        If a download is not the file it should be, and no other choice can be had. It is not kept.
     """
     found = locate_choice(choices)
     if found is not None:
         return found
-    for choice in choices:
-        if all(file.url or locate(file.path) for file in choice):
-            return tuple(locate(file.path) or download(file) for file in choice)
-    raise missing_file(choices[0][0], "it cannot be downloaded automatically")
+    complete = [choice for choice in choices if all(file.url or locate(file.path) for file in choice)]
+    if not complete:
+        raise missing_file(choices[0][0], "it cannot be downloaded automatically")
+    return _download_one_of(complete)
+
+
+def _download_one_of(choices: Sequence[Choice]) -> tuple[Path, ...]:
+    """Download what is missing of the first choice that can be had; if there is none, raise the first one's error."""
+    try:
+        return tuple(locate(file.path) or download(file) for file in choices[0])
+    except (DataFileError, DataNotFoundError):
+        with suppress(DataFileError, DataNotFoundError):
+            if len(choices) > 1:
+                return _download_one_of(choices[1:])
+        raise
+
+
+def as_published(path: Path, choices: Sequence[Choice]) -> Path:
+    """Give a path back, or raise `DataFileError` if another sha256 is declared for the file that it should be."""
+    file = next((file for choice in choices for file in choice if path.as_posix().endswith(f"/{file.path}")), None)
+    if file is not None and file.sha256 is not None and (found := sha256_of(path)) != file.sha256:
+        source = "" if file.url is None else f" ({file.url})"
+        raise DataFileError(
+            f"{path} has sha256 {found}, but the published file has {file.sha256}: it is damaged or another one. Put "
+            f"the published file{source} there."
+        )
+    return path
 
 
 def download(file: RawFile) -> Path:
@@ -169,7 +192,7 @@ def _verify(file: RawFile, part: Path) -> None:
     if file.sha256 is not None and (found := sha256_of(part)) != file.sha256:
         raise DataFileError(
             f"The download of {file.url} has sha256 {found}, but {file.path} must have {file.sha256}: it is damaged or "
-            "has been changed there. It was not kept. Try again, or put a good copy where `fewratio data info` says."
+            f"has been changed there. It was not kept. Try again, or put a good copy at {first_folder() / file.path}."
         )
     if file.check is not None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fewratio.data import frames
-from fewratio.data.columns import Layout, feature_mismatch
+from fewratio.data.columns import Layout, check_layout
 from fewratio.data.tables import as_table
 from fewratio.errors import CollectionError
 
@@ -56,9 +56,7 @@ class Survey:
             self._layout = layout
             self._categories = [set() for _ in range(layout.n_features)]
             self._seen = [{} for _ in range(layout.n_features)]
-        problem = feature_mismatch(layout, self._layout)
-        if problem is not None:
-            raise CollectionError(problem)
+        check_layout(layout, self._layout, CollectionError)
         if self.names is None and layout.names is not None:
             self.names, self._layout = layout.names, layout
 

@@ -15,8 +15,8 @@ from fewratio.data.arrays import check_shape, read_array
 from fewratio.data.columns import (
     COMPLEX,
     Layout,
+    check_layout,
     dtype_problem,
-    feature_mismatch,
     not_numbers,
     numbers_from_objects,
     unusable_values,
@@ -173,9 +173,7 @@ def check_same_features(table: Table, n_features: int, feature_names: Sequence[s
     fewratio.errors.InputError: X_de has 2 features but X_nu has 3; both samples must have the same columns. ...
     """
     names = None if feature_names is None else tuple(feature_names)
-    problem = feature_mismatch(table.layout, Layout(reference, n_features, names))
-    if problem is not None:
-        raise InputError(problem)
+    check_layout(table.layout, Layout(reference, n_features, names), InputError)
 
 
 def _float_dtype(is_float32: bool) -> np.dtype[Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data.compressed import open_plain
 from fewratio.errors import DataFileError
 
 # A line of 115 numbers has about 3,000 characters. Without a bound, a packed file of zeros would be one endless line.
@@ -41,7 +42,7 @@ def _rows(path: Path, header: Sequence[str]) -> Iterator[tuple[int, bytes]]:
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     number = 0
     try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        with open_plain(path) as file:
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:

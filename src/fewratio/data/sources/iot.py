@@ -129,7 +129,7 @@ def draw_rows(device: str, files: Mapping[str, Path], seed: int) -> Arrays:
     return {"X": np.concatenate(parts)}
 
 
-def _drawn(n_rows: int, count: int, *role: object) -> NDArray[np.int64]:
+def _drawn(n_rows: int, count: int, *role: str | int) -> NDArray[np.int64]:
     rng = np.random.default_rng(seed_for("iot", *role))
     return np.sort(rng.choice(n_rows, count, replace=False))
 

@@ -33,7 +33,7 @@ def load() -> Collection:
     arrays = parsed("isolet", 1, paths, lambda: read(paths))
     X, letters = arrays["X"], arrays["letters"]
     X = X / 1e4 if X.dtype == np.int16 else X
-    groups = np.searchsorted(GROUP_ENDS, np.arange(len(X)), side="right")
+    groups = speaker_groups(len(X))
     return Collection(
         "isolet",
         [
@@ -42,6 +42,11 @@ def load() -> Collection:
             for place, letter in enumerate(string.ascii_uppercase)
         ],
     )
+
+
+def speaker_groups(n_rows: int) -> NDArray[np.intp]:
+    """Give the number of each row's group of speakers, from 0."""
+    return np.searchsorted(GROUP_ENDS, np.arange(n_rows), side="right")
 
 
 def read(paths: tuple[Path, ...]) -> Arrays:
@@ -76,7 +81,7 @@ def _numbers(text: bytes, path: Path, n_rows: int) -> NDArray[np.float64]:
 def values_sha256(arrays: Arrays) -> str:
     """Give the sha256 of the values; the order of the rows of a dataset does not matter."""
     X = arrays["X"] if arrays["X"].dtype == np.int16 else np.rint(arrays["X"] * 1e4).astype(np.int16)
-    rows = np.column_stack([np.searchsorted(GROUP_ENDS, np.arange(len(X)), side="right"), arrays["letters"], X])
+    rows = np.column_stack([speaker_groups(len(X)), arrays["letters"], X])
     ordered = rows[np.lexsort(rows.T[::-1])]
     return sha256(ordered.astype("<i2").tobytes()).hexdigest()
 

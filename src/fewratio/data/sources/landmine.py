@@ -8,7 +8,7 @@ from fewratio.data.collection import Collection
 from fewratio.data.dataset import Dataset
 from fewratio.data.parsed import Arrays, parsed
 from fewratio.data.source import Source, read_mat, unit_rows, wrong_content
-from fewratio.data.storage import RawFile, obtain
+from fewratio.data.storage import RawFile, as_published, obtain
 
 N_FIELDS = 29
 # Published: fields 1 to 15 are one kind of terrain, the others another.
@@ -26,7 +26,7 @@ FILE = RawFile(
 def load() -> Collection:
     """Load Landmine: 29 fields of 445 to 690 instances with 9 features, each row divided by its l2 norm."""
     (path,) = obtain(SOURCE.choices)
-    arrays = parsed("landmine", 1, [path], lambda: read(path))
+    arrays = parsed("landmine", 2, [path], lambda: read(as_published(path, SOURCE.choices)))
     ends = np.cumsum(arrays["sizes"])[:-1]
     fields = zip(np.split(unit_rows(arrays["X"]), ends), np.split(arrays["is_outlier"], ends), strict=True)
     return Collection(
@@ -42,10 +42,13 @@ def read(path: Path) -> Arrays:
     """Read the features and labels of all fields, one below the other."""
     content = read_mat(path, ("feature", "label"))
     features, labels = (list(content[name].flat) for name in ("feature", "label"))
-    shapes = [(np.shape(X), np.size(y)) for X, y in zip(features, labels, strict=False)]
-    fits = all(len(shape) == 2 and shape[1] == 9 and shape[0] == n_labels for shape, n_labels in shapes)
-    if not fits or len(features) != N_FIELDS or len(labels) != N_FIELDS:
-        raise wrong_content(path, f"it holds {len(features)} fields of shapes {shapes}", "29 of n x 9 are needed")
+    if len(features) != N_FIELDS or len(labels) != N_FIELDS:
+        found = f"feature has {len(features)} elements and label {len(labels)}"
+        raise wrong_content(path, found, f"{N_FIELDS} fields are needed")
+    for number, (X, y) in enumerate(zip(features, labels, strict=True), start=1):
+        if np.shape(X) != (np.size(y), 9):
+            found = f"field {number} has features of shape {np.shape(X)} and {np.size(y)} labels"
+            raise wrong_content(path, found, "n x 9 features and n labels are needed")
     flags = np.concatenate([np.ravel(y) for y in labels])
     if not np.isin(flags, (0, 1)).all():
         raise wrong_content(path, "some labels are neither 0 nor 1", "1 must mark a mine and 0 clutter")

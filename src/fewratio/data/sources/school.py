@@ -11,7 +11,7 @@ from fewratio.data.compressed import read_bounded
 from fewratio.data.dataset import Dataset
 from fewratio.data.parsed import Arrays, parsed
 from fewratio.data.source import Source, read_mat, wrong_content
-from fewratio.data.storage import RawFile, obtain
+from fewratio.data.storage import RawFile, as_published, obtain
 from fewratio.errors import DataFileError, ParameterError
 
 MIN_STUDENTS = 100
@@ -47,7 +47,7 @@ def load(encoding: Literal["constant", "observed"] = "constant") -> Collection:
     if encoding not in LAST_COLUMN:
         raise ParameterError(f'encoding is {encoding!r}; "constant" or "observed" is needed. Pass one of them.')
     (path,) = obtain(SOURCE.choices)
-    arrays = parsed("school", 1, [path], lambda: read(path))
+    arrays = parsed("school", 2, [path], lambda: read(as_published(path, SOURCE.choices)))
     X = _features(arrays["indicators"], encoding)
     schools, scores = arrays["schools"], arrays["scores"]
     numbers, counts = np.unique(schools, return_counts=True)
