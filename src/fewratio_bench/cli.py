@@ -24,13 +24,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
+def experiment_names() -> list[str]:
+    """Give the names of all experiments, without importing what runs them."""
+    from fewratio_bench.experiments import EXPERIMENTS
+
+    return list(EXPERIMENTS)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fewratio-bench", description="Rebuild the paper's tables from own records.")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
     run = verbs.add_parser("run", help="measure what is not in the records yet")
-    run.add_argument("--seeds", type=_positive, default=10, help="draws of all datasets (default: 10)")
+    extent = run.add_mutually_exclusive_group()
+    extent.add_argument("--paper", action="store_true", help="all splits, sizes and settings (the default)")
+    extent.add_argument("--quick", action="store_true", help="two splits, two sizes, small grids and short trainings")
+    run.add_argument("--splits", type=_positive, help="number of splits (default: 10, or 2 with --quick)")
     run.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+    run.add_argument("--jobs", type=_positive, default=1, help="processes to train in, on a CPU (default: 1)")
     run.add_argument("--no-progress", action="store_true", help="show no progress bar")
     run.set_defaults(action=_run)
 
@@ -38,8 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     table.set_defaults(action=_table)
 
     for verb in (run, table):
-        verb.add_argument("experiment", choices=["synthetic"])
-        verb.add_argument("--results", type=Path, default=Path("results"), help="folder of records (default: results)")
+        verb.add_argument("experiment", choices=experiment_names())
+        verb.add_argument("--results", type=Path, help="folder of records (default: results, or results/quick)")
     return parser
 
 
@@ -52,8 +63,18 @@ def _positive(text: str) -> int:
 def _run(args: argparse.Namespace) -> int:
     from fewratio_bench.run import run
 
-    file = run(args.experiment, args.seeds, args.results, args.device, False if args.no_progress else None)
-    sys.stdout.write(f"{len(file.read())} records in {file.path}\n")
+    folder = args.results or (Path("results/quick") if args.quick else Path("results"))
+    files = run(
+        args.experiment,
+        folder,
+        n_splits=args.splits,
+        quick=args.quick,
+        device=args.device,
+        progress=False if args.no_progress else None,
+        n_jobs=args.jobs,
+    )
+    for file in files:
+        sys.stdout.write(f"{len(file.read())} records in {file.path}\n")
     return 0
 
 

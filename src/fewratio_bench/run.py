@@ -1,17 +1,22 @@
 """Runs an experiment: methods x splits x sizes x settings, into records."""
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
 
-from fewratio.errors import DataFileError
+from fewratio.errors import DataFileError, FewRatioError
 from fewratio.estimators.learning import resolve_device
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Method, Verdict
 from fewratio_bench.problems import ROLES, Cell, Problem
 from fewratio_bench.records import Record, RecordFile, circumstances
+
+# The paper's number of splits.
+PAPER_SPLITS = 10
+QUICK_SPLITS = 2
 
 
 def record_file(folder: Path, problem: Problem) -> RecordFile:
@@ -21,8 +26,10 @@ def record_file(folder: Path, problem: Problem) -> RecordFile:
 
 def run(
     experiment: str,
-    n_splits: int,
     folder: Path,
+    *,
+    n_splits: int | None = None,
+    quick: bool = False,
     device: str = "auto",
     progress: bool | None = None,
     n_jobs: int = 1,
@@ -33,10 +40,12 @@ def run(
     ----------
     experiment : str
         Which one.
-    n_splits : int
-        Number of splits into source, validation and target datasets.
     folder : Path
         Where records are kept.
+    n_splits : int, optional
+        Number of splits into source, validation and target datasets; by default 10, or 2 if quick.
+    quick : bool
+        Whether to measure only the smallest and the largest support, with small grids and short trainings.
     device : str
         Where to run.
     progress : bool, optional
@@ -46,15 +55,22 @@ def run(
     """
     plan = EXPERIMENTS[experiment]
     place = resolve_device(device)
+    methods = [method.quick() if quick else method for method in plan.methods]
     files = []
     for problem in plan.problems:
         file = record_file(folder, problem)
         file.path.parent.mkdir(parents=True, exist_ok=True)
         bench = Bench(str(place), file.path.parent, progress, n_jobs)
-        cells = [
-            Cell(problem, split, size, place) for split in map(problem.split, range(n_splits)) for size in problem.sizes
-        ]
-        for method in plan.methods:
+        numbers = range(n_splits or (QUICK_SPLITS if quick else PAPER_SPLITS))
+        try:
+            splits = [problem.split(number) for number in numbers]
+        except FewRatioError as error:
+            # A source that is not here, or not all of it, must not keep the others from being measured.
+            sys.stderr.write(f"fewratio-bench: {problem.data} is left out: {error}\n")
+            continue
+        sizes = sorted({min(problem.sizes), max(problem.sizes)}) if quick else problem.sizes
+        cells = [Cell(problem, split, size, place) for split in splits for size in sizes]
+        for method in methods:
             done = _measured(method, problem, file)
             missing = [cell for cell in cells if (cell.split.number, cell.n_support) not in done]
             if missing:

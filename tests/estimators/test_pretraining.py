@@ -192,7 +192,7 @@ def test_sizes_and_lengths_of_vectors_may_differ_together(make, sources):
 
 @pytest.mark.parametrize("changes", [{"width": 8}, {"alpha": 0.1}, {"max_steps": 30}, {"clip": "weights"}])
 def test_nothing_else_may_differ_together(make, sources, changes):
-    with pytest.raises(ParameterError, match="only .*'latent_dim' may differ"):
+    with pytest.raises(ParameterError, match=r"only .*'latent_dim' may differ"):
         pretrain_together([make(), make(**changes)], [sources] * 2, [None] * 2)
 
 

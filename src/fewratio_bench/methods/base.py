@@ -76,6 +76,9 @@ class Method(Protocol):
     def published(self) -> str | None:
         """Name in the paper's tables, if it is the paper's."""
 
+    def quick(self) -> "Method":
+        """Give the same method with a small grid and a short training."""
+
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give every setting of the method's grid, as records hold them."""
 

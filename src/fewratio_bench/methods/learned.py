@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -100,6 +100,11 @@ class Learned:
     regs: tuple[float, ...] = REGS
     steps: tuple[int, ...] = (0, *STEPS)
     training: dict[str, Any] = field(default_factory=lambda: PAPER_TRAINING)
+
+    def quick(self) -> "Learned":
+        """Give the same with one length of vectors, one bound and a training of a tenth."""
+        training = self.training | {"max_steps": self.training["max_steps"] // 10, "validate_every": 100}
+        return replace(self, latent_dims=(32,), bounds=self.bounds[:1], steps=(0, 10, 100), training=training)
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each length of vectors, bound, and way of fine-tuning."""
