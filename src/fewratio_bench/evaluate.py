@@ -13,6 +13,7 @@ from fewratio.core.exact import gaussian_relative_ratio
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
+from fewratio.data.dataset import as_flags
 from fewratio.data.episodes import EvaluationEpisodes, SupportSize
 from fewratio.data.pools import RowTable, pair_pools
 from fewratio.data.sources.gaussian import GaussianFamily
@@ -155,12 +156,13 @@ class OutlierEvaluation:
         normals, known, unlabelled, self._outliers = [], [], [], []
         for dataset in collection:
             rows = torch.tensor(dataset.X, dtype=torch.float32)
-            order = rng.permutation(np.flatnonzero(~dataset.is_outlier))
+            outlier = as_flags(dataset.is_outlier, f"is_outlier of {dataset.name!r}")
+            order = rng.permutation(np.flatnonzero(~outlier))
             hidden = np.setdiff1d(np.arange(len(rows)), order[:n_known])
             normals.append(rows[order[:n_support]])
             known.append(rows[order[n_support:n_known]] if n_known > n_support else normals[-1])
             unlabelled.append(rows[hidden])
-            self._outliers.append(dataset.is_outlier[hidden])
+            self._outliers.append(outlier[hidden])
         self._has_query = n_known > n_support
         de, de_mask = _padded(unlabelled, device)
         support = Pair(torch.stack(normals).to(device), de, None, de_mask)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, TargetTrained
 from fewratio_bench.methods.detectors import Detector, forest_scores, lof_scores
-from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, SYNTHETIC, Problem
+from fewratio_bench.problems import IOT, ISOLET, LANDMINE, MNIST_R, SCHOOL, SYNTHETIC, Problem
 
 # ---------------------------------------------------------------- rows
 
@@ -167,8 +167,10 @@ EXPERIMENTS: dict[str, Experiment] = {
             "alpha-dependency",
             "Dependence on alpha",
             _ALL_THREE,
-            (OURS_01, replace(OURS, published="Ours (alpha=0.5)"), OURS_09)
-            + (RULSIF_01, replace(RULSIF, published="RuLSIF (alpha=0.5)"), RULSIF_09),
+            (
+                *(OURS_01, replace(OURS, published="Ours (alpha=0.5)"), OURS_09),
+                *(RULSIF_01, replace(RULSIF, published="RuLSIF (alpha=0.5)"), RULSIF_09),
+            ),
         ),
         Experiment("trainable-alpha", "A learned alpha", _ALL_THREE, (OURS, LEARNED_ALPHA)),
         Experiment("deeper-network", "A deeper network", _ALL_THREE, (OURS, DEEP_OURS, RULSIF)),

@@ -122,7 +122,7 @@ class OutlierProblem:
         """Give the datasets of a role, each with some normals and all its unlabelled instances."""
         seed = seed_for(self.name, self.data, split.number, role, n_support, "supports")
         # In a target all but the normal support are unlabelled.
-        known = split.n_normals if role == "validation" else n_support
+        known = n_support if role == "target" or split.n_normals is None else split.n_normals
         return OutlierEvaluation(getattr(split, role), n_support, known, seed, device)
 
 
@@ -145,7 +145,7 @@ class Cell:
         """What a method is judged on, by role."""
         return {role: self.problem.evaluation(self.split, role, self.n_support, self.device) for role in ROLES}
 
-    def seed(self, *role: object) -> int:
+    def seed(self, *role: str | int) -> int:
         """Give a seed for a method's own randomness."""
         return seed_for(self.problem.name, self.problem.data, self.split.number, self.n_support, *role)
 

@@ -193,7 +193,7 @@ class Learned:
         return [(model, history, seed) for (model, history), seed in zip(learned, seeds, strict=True)]
 
     def _curriculum(self, problem: Problem, bench: Bench | None, **settings: Any) -> MetaRatioEstimator:
-        circumstances = {} if bench is None else {"device": bench.device, "progress": bench.progress}
+        circumstances: dict[str, Any] = {} if bench is None else {"device": bench.device, "progress": bench.progress}
         return MetaRatioEstimator(self.alpha, episodes=problem.episodes, **settings, **circumstances, **self.training)
 
     def _support_sizes(self, cell: Cell) -> tuple[SupportSize, SupportSize]:
@@ -246,7 +246,8 @@ class Learned:
         if tuning["target_head"] == "ridge":
             tuned.head = RidgeHead(self.alpha, tuning["reg"], learn_reg=False).to(next(model.parameters()).device)
         else:
-            tuned.head = DescentHead(model.head.weights, self._objective(bound), tuning["n_steps"])
+            start = model.head.get_parameter("weights")
+            tuned.head = DescentHead(start, self._objective(bound), tuning["n_steps"])
             tuned.head.to(next(model.parameters()).device)
         return tuned
 
