@@ -11,7 +11,7 @@ from fewratio.core.shapes import Float
 class Objective(Protocol):
     """A loss of the ratio values of a pair's joined rows, given their shares in the two means."""
 
-    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"], /) -> Float[Tensor, "..."]:
         """Give one loss a task."""
 
 

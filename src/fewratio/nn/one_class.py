@@ -25,6 +25,11 @@ class OneClassNetwork(nn.Module):
         super().__init__()
         self.scaler = nn.Identity() if scaler is None else scaler
 
+    @property
+    def row_dtype(self) -> torch.dtype:
+        """What rows to give as: the scaler's type, so that no digit is lost before it, or else the weights'."""
+        return next(self.scaler.buffers(), next(self.parameters())).dtype
+
     def begin(self, rows: Float[Tensor, "n d"]) -> None:
         """Take from the normal rows what must be known before training starts; here nothing."""
 
