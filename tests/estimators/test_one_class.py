@@ -197,6 +197,12 @@ def test_one_model_may_start_several_members(make, target, n_members):
     np.testing.assert_allclose(errors, np.broadcast_to(expected, errors.shape), rtol=0.01, atol=1e-4)
 
 
+def test_every_model_needs_its_rows(make, target):
+    rows = torch.tensor(target[0]).expand(2, -1, -1)
+    with pytest.raises(ParameterError, match="Got 1 models, 2 supports and 2 queries"):
+        next(errors_by_stage([make().new_model(target[0])], rows, rows, [1]))
+
+
 def test_only_some_settings_may_differ_together(make, sources):
     pair = [make(train_on="sources"), make(train_on=THEN, n_steps=3, random_state=4)]
     pretrain_one_class(pair, [sources] * 2, [None] * 2)

@@ -170,6 +170,11 @@ def errors_by_stage(
     >>> [(stage, errors.shape) for stage, errors in errors_by_stage(models, normal, torch.ones(2, 5, 3), [1, 10])]
     [(1, torch.Size([2, 5])), (10, torch.Size([2, 5]))]
     """
+    if not models or not len(models) == len(support) == len(query):
+        raise ParameterError(
+            f"Got {len(models)} models, {len(support)} supports and {len(query)} queries; each model needs one of "
+            "both. Pass tensors whose first axis is as long as the list of models."
+        )
     support, query = (rows.to(models[0].row_dtype) for rows in (support, query))
     ensemble = Ensemble(deepcopy(list(models)), support.device)
     judged = Episode.numerator_only(query.unsqueeze(1))
