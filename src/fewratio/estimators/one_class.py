@@ -172,12 +172,12 @@ class OneClassEstimator(TableEstimator):
         self
         """
         self._check_parameters()
-        encoding, source_names = None, None
+        n_features, source_names, encoding = None, None, None
         if self.train_on != "target":
             self._check_pretrained()
             n_features, source_names, encoding = self._sources
         table = as_table(X_normal, "X_normal") if encoding is None else encoding.open(X_normal, "X_normal")
-        if self.train_on != "target":
+        if n_features is not None:
             check_same_features(table, n_features, source_names, reference="the source collection")
         table.check_finite()
         model = self.new_model(table) if self.train_on == "target" else deepcopy(self.source_model_)
@@ -190,17 +190,7 @@ class OneClassEstimator(TableEstimator):
         return self
 
     def errors(self, X: Any) -> NDArray[np.float64]:
-        """Give the error of each row: the larger, the odder.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Rows to judge.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Give the error of each row of X, shape (n, n_features), as an array of shape (n,): the larger, the odder."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError("This OneClassEstimator has not seen normal rows yet. Call fit(X_normal) first.")
         with torch.no_grad():
