@@ -131,6 +131,17 @@ class Episode:
         episode._set(rows, support, query)
         return episode
 
+    @classmethod
+    def numerator_only(cls, rows: Float[Tensor, "... n d"], real: Bool[Tensor, "... n"] | None = None) -> "Episode":
+        """Make an episode of a numerator's query rows alone: neither support nor denominator.
+
+        For models that know normal instances only. ``real`` is False where a row is padding; by default none is.
+        """
+        share = rows.new_ones(rows.shape[-2]) if real is None else real.to(rows.dtype)
+        share = share / share.sum(-1, keepdim=True)
+        shares = torch.stack([share, torch.zeros_like(share)], dim=-2)
+        return cls.joined(rows, shares[..., :0], shares, 0, rows.shape[-2])
+
     def __iter__(self) -> Iterator[Pair]:
         """Unpack as ``support, query``."""
         return iter((self.support, self.query))

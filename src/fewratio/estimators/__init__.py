@@ -3,6 +3,18 @@
 from fewratio.estimators.base import NotFittedError, RatioEstimator
 from fewratio.estimators.least_squares import ULSIF, RuLSIF
 from fewratio.estimators.meta import MetaRatioEstimator
+from fewratio.estimators.one_class import OneClassEstimator
+from fewratio.estimators.one_class_training import errors_by_stage, pretrain_one_class
 from fewratio.estimators.pretraining import pretrain_together
 
-__all__ = ["ULSIF", "MetaRatioEstimator", "NotFittedError", "RatioEstimator", "RuLSIF", "pretrain_together"]
+__all__ = [
+    "ULSIF",
+    "MetaRatioEstimator",
+    "NotFittedError",
+    "OneClassEstimator",
+    "RatioEstimator",
+    "RuLSIF",
+    "errors_by_stage",
+    "pretrain_one_class",
+    "pretrain_together",
+]

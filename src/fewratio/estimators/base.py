@@ -1,6 +1,7 @@
-"""The contract of a ratio estimator."""
+"""The manners of all estimators, and the contract of a ratio estimator."""
 
 from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,7 +14,7 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, val
 from fewratio.data.tables import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 
-# Values in a block of rows that `predict` works on at a time: about 30 MB as float64. On the way to its ratio a row
+# Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
 # of however few features becomes a few hundred values (kernels, hidden units), which count too.
 _BLOCK_VALUES = 2**22
 _HIDDEN_VALUES = 512
@@ -26,14 +27,65 @@ class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
     """The estimator was asked for something that it must be fitted for."""
 
 
-class RatioEstimator(BaseEstimator):
+class TableEstimator(BaseEstimator):
+    """What all estimators here share: a table of parameter constraints, and tables whose features are remembered.
+
+    Please think twice before adding anything here.
+    """
+
+    # scikit-learn's kind of table; a subclass gives its own.
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    def _check_parameters(self) -> None:
+        try:
+            validate_parameter_constraints(
+                self._parameter_constraints, self.get_params(deep=False), caller_name=type(self).__name__
+            )
+        except InvalidParameterError as error:
+            raise ParameterError(str(error)) from None
+
+    def _check_unchanged(self, names: Sequence[str], learned_with: Mapping[str, Any]) -> None:
+        """Refuse parameters other than those that the model was learned with."""
+        changed = [name for name in names if getattr(self, name) != learned_with[name]]
+        if changed:
+            raise ParameterError(
+                f"{changed[0]} is {getattr(self, changed[0])!r}, but the model was learned with "
+                f"{learned_with[changed[0]]!r}. Call pretrain again, or set it back."
+            )
+
+    def _open(self, X: Any, argument: str) -> Table:
+        """Validate a sample's shape and types; an estimator that encodes its samples does so here."""
+        return as_table(X, argument)
+
+    def _by_blocks(self, X: Any, of_rows: Callable[[NDArray[np.float64]], NDArray[Any]]) -> NDArray[np.float64]:
+        """Compute a value for each row of a user's table, a block of rows at a time; the values may not be finite."""
+        table = self._open(X, "X")
+        check_same_features(table, self.n_features_in_, self._feature_names(), reference="the fitted sample")
+        table.check_finite()
+        result = np.empty(table.n_rows)
+        step = max(1, _BLOCK_VALUES // (table.n_features + _HIDDEN_VALUES))
+        for start in range(0, table.n_rows, step):
+            result[start : start + step] = of_rows(table.block(start, start + step))
+        return result
+
+    def _set_features(self, n_features: int, names: tuple[str, ...] | None) -> None:
+        self.n_features_in_ = n_features
+        # scikit-learn's convention: the attribute exists only where the columns have names.
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _feature_names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names)
+
+
+class RatioEstimator(TableEstimator):
     """Base of all ratio estimators: ``fit(X_nu, X_de)``, ``predict(X)``, ``divergence()``.
 
     A subclass gives a table of parameter constraints (scikit-learn's kind), `_fit` and `_ratio`. Please think twice
     before adding anything here.
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def fit(self, X_nu: Any, X_de: Any) -> Self:
         """Estimate the ratio of the numerator's density to the denominator's.
@@ -70,14 +122,7 @@ class RatioEstimator(BaseEstimator):
         ndarray of shape (n,)
         """
         self._check_fitted()
-        table = self._open(X, "X")
-        check_same_features(table, self.n_features_in_, self._feature_names(), reference="the fitted sample")
-        table.check_finite()
-        result = np.empty(table.n_rows)
-        step = max(1, _BLOCK_VALUES // (table.n_features + _HIDDEN_VALUES))
-        for start in range(0, table.n_rows, step):
-            block = table.block(start, start + step)
-            result[start : start + step] = self._ratio(block)
+        result = self._by_blocks(X, self._ratio)
         if not np.isfinite(result).all():
             raise InputError(
                 "The ratio of some rows of X is not finite: their values are too large for this estimator's "
@@ -97,35 +142,12 @@ class RatioEstimator(BaseEstimator):
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
         """Give the ratio at the rows of a valid block."""
 
-    def _open(self, X: Any, argument: str) -> Table:
-        """Validate a sample's shape and types; an estimator that encodes its samples does so here."""
-        return as_table(X, argument)
-
     def _read_pair(self, X_nu: Any, X_de: Any) -> tuple[Table, Table]:
         nu, de = self._open(X_nu, "X_nu"), self._open(X_de, "X_de")
         check_same_features(de, nu.n_features, nu.feature_names, reference="X_nu")
         nu.check_finite()
         de.check_finite()
         return nu, de
-
-    def _set_features(self, n_features: int, names: tuple[str, ...] | None) -> None:
-        self.n_features_in_ = n_features
-        # scikit-learn's convention: the attribute exists only where the columns have names.
-        self.__dict__.pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-
-    def _feature_names(self) -> tuple[str, ...] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else tuple(names)
-
-    def _check_parameters(self) -> None:
-        try:
-            validate_parameter_constraints(
-                self._parameter_constraints, self.get_params(deep=False), caller_name=type(self).__name__
-            )
-        except InvalidParameterError as error:
-            raise ParameterError(str(error)) from None
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

@@ -14,10 +14,10 @@ import torch
 
 from fewratio.core.objectives import Objective
 from fewratio.data.collection import Collection
-from fewratio.data.columns import Layout, feature_mismatch
 from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
 from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
-from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError
+from fewratio.errors import DataNotFoundError, ParameterError
+from fewratio.estimators.sources import Seeds, check_collections, divide, draw_seeds, row_table, standardiser
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.nn.padding import same_latent_dim
 from fewratio.optim import Ensemble, History, TrainingPlan, train
@@ -96,7 +96,7 @@ def learn_together(
     list of (RatioModel, History)
         One a lesson.
     """
-    _check_collections([lesson.source for lesson in lessons], [lesson.validation for lesson in lessons])
+    check_collections([lesson.source for lesson in lessons], [lesson.validation for lesson in lessons])
     if checkpoint is not None and any(lesson.random_state is None for lesson in lessons):
         raise ParameterError(
             "random_state is None, but a training can only go on from a checkpoint if its random numbers can be had "
@@ -106,17 +106,13 @@ def learn_together(
         raise DataNotFoundError(
             f"The folder {Path(checkpoint).parent} does not exist, so no checkpoint can be written there. Create it."
         )
-    seeds = [_draw_seeds(lesson.random_state) for lesson in lessons]
+    seeds = [draw_seeds(lesson.random_state) for lesson in lessons]
     divided = [
-        _divide(lesson.source, lesson.validation, seed.held_out, curriculum.episodes == "pairs")
+        divide(lesson.source, lesson.validation, seed.held_out, curriculum.episodes == "pairs")
         for lesson, seed in zip(lessons, seeds, strict=True)
     ]
     device = resolve_device(curriculum.device)
-    table = RowTable([part for parts in divided for part in parts], device, row_dtype(curriculum.standardise))
-    if not torch.isfinite(table.rows).all():
-        raise CollectionError(
-            "Some source values are beyond float32 (about 3e38), in which models are trained. Rescale those columns."
-        )
+    table = row_table([part for parts in divided for part in parts], device, row_dtype(curriculum.standardise))
     sources, looks = (
         [_pools(curriculum, parts[part], table, seed.inliers) for parts, seed in zip(divided, seeds, strict=True)]
         for part in (0, 1)
@@ -145,7 +141,7 @@ def learn_together(
         lesson.build(
             lesson.source.n_features,
             torch.Generator().manual_seed(seed.start),
-            _standardiser(parts[0]) if curriculum.standardise else None,
+            standardiser(parts[0]) if curriculum.standardise else None,
         )
         for lesson, parts, seed in zip(lessons, divided, seeds, strict=True)
     ]
@@ -186,101 +182,13 @@ def row_dtype(standardise: bool) -> torch.dtype:
     return torch.float64 if standardise else torch.float32
 
 
-class _Seeds(NamedTuple):
-    """Seeds by role, so that none depends on how often another was used."""
-
-    start: int
-    sampling: int
-    validation: int
-    inliers: int
-    held_out: int
-
-
-def names_of(collection: Collection) -> tuple[str, ...] | None:
-    """Give the names of a collection's features."""
-    return None if collection.feature_names is None else tuple(collection.feature_names)
-
-
-def _check_collections(collections: Sequence[Collection], validations: Sequence[Collection | None]) -> None:
-    for argument, given in (("collection", collections), ("validation", validations)):
-        for one in given:
-            if not (isinstance(one, Collection) or (one is None and argument == "validation")):
-                raise InputError(
-                    f"{argument} is a {type(one).__name__}; a Collection of datasets is needed. Make one with "
-                    "Collection.from_arrays, from_frame or from_folder."
-                )
-    counts = sorted({collection.n_features for collection in collections})
-    if len(counts) > 1:
-        raise CollectionError(
-            f"Models trained together have sources with different numbers of features ({counts}). Train them in groups "
-            "of equally many features."
-        )
-
-
-def _draw_seeds(random_state: int | np.random.Generator | None) -> _Seeds:
-    rng = np.random.default_rng(random_state)
-    return _Seeds(*(int(seed) for seed in rng.integers(2**63, size=len(_Seeds._fields))))
-
-
-def _divide(
-    collection: Collection, validation: Collection | None, seed: int, pairs: bool
-) -> tuple[Collection, Collection]:
-    """Give sources and validation datasets."""
-    if len(collection) < 2:
-        raise CollectionError(
-            f"Collection {collection.name!r} has one dataset; learning needs at least two. Add related datasets."
-        )
-    if validation is not None:
-        mismatch = feature_mismatch(
-            Layout("the validation collection", validation.n_features, names_of(validation)),
-            Layout("the source collection", collection.n_features, names_of(collection)),
-        )
-        if mismatch is not None:
-            raise CollectionError(mismatch)
-        if len(validation) < 2 and pairs:
-            raise CollectionError(
-                f"The validation collection {validation.name!r} has one dataset, which can only be compared with "
-                "itself; at least two are needed. Add one, or leave validation out."
-            )
-        if validation.encoding is not None and validation.encoding != collection.encoding:
-            raise CollectionError(
-                "The validation collection is encoded in another way than the source collection; the same columns must "
-                "mean the same. Make it with encoding=sources.encoding, where sources is the source collection."
-            )
-        return collection, validation
-    if len(collection) < 6:
-        return collection, collection
-    order = np.random.default_rng(seed).permutation(len(collection))
-    n_held_out = min(10, max(2, len(collection) // 10))
-    return collection[np.sort(order[n_held_out:])], collection[np.sort(order[:n_held_out])]
-
-
 def _pools(curriculum: Curriculum, collection: Collection, table: RowTable, seed: int) -> Pools:
     if curriculum.episodes == "pairs":
         return pair_pools(collection, table)
     return inlier_pools(collection, table, np.random.default_rng(seed), curriculum.n_inliers)
 
 
-def _standardiser(collection: Collection) -> Standardiser:
-    """Means and deviations of the columns over all source rows; a constant column is only centred.
-
-    A deviation that cannot be told from rounding, as 0.1 repeated has, is none.
-    """
-    n_rows = collection.sizes.sum()
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = sum(dataset.X.sum(0, dtype=np.float64) for dataset in collection) / n_rows
-        variance = sum(((dataset.X - mean) ** 2).sum(0) for dataset in collection) / n_rows
-    scale = np.sqrt(variance)
-    if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
-        raise CollectionError(
-            f"Collection {collection.name!r} has columns too large to be standardised: their sums of squares overflow. "
-            "Rescale those columns."
-        )
-    scale[scale <= np.maximum(1e-12 * np.abs(mean), np.finfo(np.float64).tiny)] = 1.0
-    return Standardiser(torch.from_numpy(mean), torch.from_numpy(scale), torch.float32)
-
-
-def _identity(settings: object, seeds: Sequence[_Seeds], table: RowTable, pools: Sequence[Pools]) -> str:
+def _identity(settings: object, seeds: Sequence[Seeds], table: RowTable, pools: Sequence[Pools]) -> str:
     """Fingerprint of settings, seeds and data, by which a checkpoint knows its training."""
     digest = hashlib.sha256(json.dumps([settings, seeds], default=str).encode())
     digest.update(table.rows.cpu().numpy().data)

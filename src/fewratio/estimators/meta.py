@@ -250,7 +250,7 @@ class MetaRatioEstimator(RatioEstimator):
                 "This MetaRatioEstimator has learned nothing yet. Call pretrain(collection) with related datasets, or "
                 "load a model with MetaRatioEstimator.load(path)."
             )
-        self._check_unchanged()
+        self._check_unchanged(_SHAPING, self._learned_with)
         nu, de = self._read_pair(X_nu, X_de)
         check_same_features(nu, self.n_features_in_, self._source_names, reference="the source collection")
         self._fit(nu.to_numpy(), de.to_numpy())
@@ -304,15 +304,6 @@ class MetaRatioEstimator(RatioEstimator):
         self.model_, self.history_, self._source_names, self.encoding_ = model, history, names, encoding
         self._learned_with = self.get_params(deep=False)
         self._set_features(n_features, names)
-
-    def _check_unchanged(self) -> None:
-        """Refuse parameters other than those that the model was learned with."""
-        changed = [name for name in _SHAPING if getattr(self, name) != self._learned_with[name]]
-        if changed:
-            raise ParameterError(
-                f"{changed[0]} is {getattr(self, changed[0])!r}, but the model was learned with "
-                f"{self._learned_with[changed[0]]!r}. Call pretrain again, or set it back."
-            )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,16 @@ import numpy as np
 
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.data.collection import Collection
-from fewratio.data.columns import listed
 from fewratio.data.episodes import SupportSize
-from fewratio.errors import ParameterError, TrainingError
-from fewratio.estimators.learning import Lesson, learn_together, names_of
+from fewratio.errors import ParameterError
+from fewratio.estimators.learning import Lesson, learn_together
+from fewratio.estimators.sources import (
+    check_none_astray,
+    check_together,
+    feature_names,
+    settings,
+    warn_if_interrupted,
+)
 
 if TYPE_CHECKING:
     from fewratio.estimators.meta import MetaRatioEstimator
@@ -49,49 +54,23 @@ def pretrain_together(
     checkpoint : path, optional
         As in `MetaRatioEstimator.pretrain`.
     """
-    if not estimators or not len(estimators) == len(collections) == len(validations):
-        raise ParameterError(
-            f"Got {len(estimators)} estimators, {len(collections)} collections and {len(validations)} validations; "
-            "each estimator needs one of both (None for no validation). Pass lists of equal lengths."
-        )
+    check_together(estimators, collections, validations, _FREE_TOGETHER)
     first = estimators[0]
-    for estimator in estimators:
-        estimator._check_parameters()
-        if _settings(estimator, _FREE_TOGETHER) != _settings(first, _FREE_TOGETHER):
-            raise ParameterError(
-                f"Estimators that are trained together have different settings; only {listed(_FREE_TOGETHER)} may "
-                "differ. Train them in groups of equal settings."
-            )
     lessons = [
         Lesson(collection, validation, estimator.build_model, _support_sizes(estimator), estimator.random_state)
         for estimator, collection, validation in zip(estimators, collections, validations, strict=True)
     ]
-    identity = [_settings(estimator, _FREE_LATER) for estimator in estimators]
+    identity = [settings(estimator, _FREE_LATER) for estimator in estimators]
     objective = RelativeSquaredError(float(first.alpha))
     learned = learn_together(lessons, first, objective, checkpoint=checkpoint, identity=identity)
-    if learned[0][1].stopped == "interrupted":
-        history = learned[0][1]
-        warnings.warn(
-            f"Training was interrupted at step {history.step[-1]} of {first.max_steps}; the best model so far, of "
-            f"step {history.best_step}, is kept.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+    warn_if_interrupted(learned[0][1], first.max_steps)
     astray = []
     for estimator, collection, (model, history) in zip(estimators, collections, learned, strict=True):
         if np.isfinite(history.best_validation):
-            estimator._set_model(model, history, collection.n_features, names_of(collection), collection.encoding)
+            estimator._set_model(model, history, collection.n_features, feature_names(collection), collection.encoding)
         else:
             astray.append(collection.name)
-    if astray:
-        raise TrainingError(
-            f"The validation loss was never finite with {listed(astray)}, so there is no model to keep. Use "
-            "standardise=True if the columns are of very different sizes, or a smaller learning_rate."
-        )
-
-
-def _settings(estimator: MetaRatioEstimator, free: Sequence[str]) -> dict[str, object]:
-    return {name: value for name, value in estimator.get_params(deep=False).items() if name not in free}
+    check_none_astray(astray)
 
 
 def _support_sizes(estimator: MetaRatioEstimator) -> tuple[SupportSize, SupportSize]:

@@ -1,16 +1,20 @@
-"""The parts of a ratio model, as ordinary ``nn.Module`` s."""
+"""The parts of a ratio model, and the one-class networks, as ordinary ``nn.Module`` s."""
 
 from fewratio.nn.features import GaussianFeatures, MLPFeatures, Standardiser
 from fewratio.nn.heads import DescentHead, RidgeHead, SharedHead
+from fewratio.nn.one_class import Autoencoder, DeepSVDD, OneClassNetwork
 from fewratio.nn.ratio_model import AdaptedRatio, RatioModel
 from fewratio.nn.set_encoder import NoEncoder, SetEncoder
 
 __all__ = [
     "AdaptedRatio",
+    "Autoencoder",
+    "DeepSVDD",
     "DescentHead",
     "GaussianFeatures",
     "MLPFeatures",
     "NoEncoder",
+    "OneClassNetwork",
     "RatioModel",
     "RidgeHead",
     "SetEncoder",

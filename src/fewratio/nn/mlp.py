@@ -38,9 +38,9 @@ def uniform_(parameter: Tensor, bound: float, generator: torch.Generator | None)
         parameter.uniform_(-bound, bound, generator=generator)
 
 
-def mlp(sizes: Sequence[int], generator: torch.Generator | None = None) -> nn.Sequential:
+def mlp(sizes: Sequence[int], generator: torch.Generator | None = None, bias: bool = True) -> nn.Sequential:
     """Make linear layers with ReLU between them; ``sizes`` runs from input to output."""
     layers: list[nn.Module] = []
     for n_in, n_out in pairwise(sizes):
-        layers += [linear(n_in, n_out, generator), nn.ReLU(inplace=True)]
+        layers += [linear(n_in, n_out, generator, bias), nn.ReLU(inplace=True)]
     return nn.Sequential(*layers[:-1])
