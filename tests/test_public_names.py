@@ -7,6 +7,7 @@ import pytest
 import fewratio
 
 PUBLIC = [
+    "D3RE",
     "ULSIF",
     "Collection",
     "CollectionError",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from fewratio.estimators.base import NotFittedError
+    from fewratio.estimators.deep import D3RE
     from fewratio.estimators.least_squares import ULSIF, RuLSIF
     from fewratio.estimators.meta import MetaRatioEstimator
     from fewratio.estimators.quantities import (
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 _SUBMODULES = ("core", "data", "estimators", "nn", "optim")
 
 _HOME = {
+    "D3RE": "fewratio.estimators.deep",
     "ULSIF": "fewratio.estimators.least_squares",
     "Collection": "fewratio.data.collection",
     "CollectionError": "fewratio.errors",
@@ -64,6 +66,7 @@ _HOME = {
 }
 
 __all__ = [
+    "D3RE",
     "ULSIF",
     "Collection",
     "CollectionError",

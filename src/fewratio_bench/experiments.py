@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, TargetTrained
+from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, TargetTrained
 from fewratio_bench.methods.detectors import Detector, forest_scores, lof_scores
 from fewratio_bench.problems import IOT, ISOLET, LANDMINE, MNIST_R, SCHOOL, SYNTHETIC, Problem
 
@@ -16,7 +16,9 @@ LEARNED_ALPHA = replace(OURS, name="Ours w/ train", published="Ours w/ train", l
 DEEP_OURS = replace(OURS, name="DeepOurs", published="DeepOurs", depth=5)
 NO_LATENT = replace(OURS, name="NoLatent", published="NoLatent", encoder="none")
 NO_SADAPT = replace(OURS, name="NoSadapt", published="NoSadapt", head="shared")
-NO_SADAPT_FT = replace(NO_SADAPT, name="NoSadapt-FT", published="NoSadapt-FT", target_head="ridge")
+NO_SADAPT_FT = replace(
+    NO_SADAPT, name="NoSadapt-FT", published="NoSadapt-FT", target_head="ridge", trained_as=NO_SADAPT.name
+)
 RULSIF_FT = replace(NO_LATENT, name="RuLSIF-FT", published="RuLSIF-FT", head="shared", target_head="ridge")
 D3RE_FT = replace(
     RULSIF_FT,
@@ -50,6 +52,12 @@ MMD = MeanDiscrepancy()
 D3RE = TargetTrained("D3RE", "D3RE")
 # The outlier rate that nnPU is told: the mean over the benchmark's datasets.
 NNPU = TargetTrained("nnPU", "nnPU", loss="pu", values=(0.05, 0.15))
+AE = OneClass("AE", "AE", "autoencoder")
+AE_S = replace(AE, name="AE-S", published="AE-S", train_on="sources")
+AE_FT = replace(AE, name="AE-FT", published="AE-FT", train_on="sources then target")
+SD = OneClass("SD", "SD", "deep svdd")
+SD_S = replace(SD, name="SD-S", published="SD-S", train_on="sources")
+SD_FT = replace(SD, name="SD-FT", published="SD-FT", train_on="sources then target")
 LOF = Detector("LOF", "LOF", "n_neighbors", (10, 20, 30, 40, 50), lof_scores)
 IF = Detector("IF", "IF", "n_estimators", (10, 50, 100, 200), forest_scores)
 
@@ -135,7 +143,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Inlier-based outlier detection",
             _each("auc", *_OUTLIERS),
             (
-                *(OURS, RULSIF, ULSIF, D3RE, LOF, IF, RULSIF_FT, D3RE_FT),
+                *(OURS, RULSIF, ULSIF, D3RE, AE, SD, LOF, IF, AE_S, SD_S, AE_FT, SD_FT, RULSIF_FT, D3RE_FT),
                 *(OURS_BETTER, RULSIF_RATIO, ULSIF_RATIO),
             ),
         ),

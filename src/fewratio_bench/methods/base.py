@@ -1,7 +1,7 @@
 """What every method of the benchmark is."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -30,12 +30,15 @@ class Bench:
         Progress bars or not; by default on a terminal.
     n_jobs : int
         Processes to train in, on a CPU.
+    trained : dict
+        Models by what they were trained for: methods that differ only on the target share them.
     """
 
     device: str
     folder: Path | None = None
     progress: bool | None = None
     n_jobs: int = 1
+    trained: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class Verdict(NamedTuple):

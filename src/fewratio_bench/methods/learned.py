@@ -82,6 +82,8 @@ class Learned:
         Sizes of the supports to practise on, one model for all cells of a split; by default each cell's own size.
     training : dict
         Settings of `MetaRatioEstimator` that say how to train.
+    trained_as : str, optional
+        The method whose models these are, before fine-tuning; by default its own.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Learned:
     regs: tuple[float, ...] = REGS
     steps: tuple[int, ...] = (0, *STEPS)
     training: dict[str, Any] = field(default_factory=lambda: PAPER_TRAINING)
+    trained_as: str | None = None
 
     def quick(self) -> "Learned":
         """Give the same with one length of vectors, one bound and a training of a tenth."""
@@ -139,7 +142,7 @@ class Learned:
         for bound in self.bounds or (None,):
             settings = [source for source in self._source_settings(problem) if source.get("bound") == bound]
             jobs = [(group, source) for group in groups for source in settings]
-            learned = self._train(jobs, self._objective(bound), problem, bench)
+            learned = self._trained(jobs, bound, problem, bench)
             for (group, source), (model, history, seed) in zip(jobs, learned, strict=True):
                 for cell in group:
                     seconds = history.seconds / len(jobs) / len(group)
@@ -161,11 +164,21 @@ class Learned:
 
     # ------------------------------------------------------------ training
 
+    def _trained(
+        self, jobs: Sequence[tuple[list[Cell], Parameters]], bound: float | None, problem: Problem, bench: Bench
+    ) -> list[tuple[RatioModel, History, int]]:
+        cells = tuple((group[0].split.number, group[0].n_support) for group, _ in jobs)
+        key = (self.trained_as or self.name, problem.data, bound, self.latent_dims, cells)
+        if key not in bench.trained:
+            bench.trained[key] = self._train(jobs, self._objective(bound), problem, bench)
+        learned: list[tuple[RatioModel, History, int]] = bench.trained[key]
+        return learned
+
     def _train(
         self, jobs: Sequence[tuple[list[Cell], Parameters]], objective: Objective, problem: Problem, bench: Bench
     ) -> list[tuple[RatioModel, History, int]]:
         curriculum = self._curriculum(problem, bench, n_inliers=jobs[0][0][0].split.n_normals)
-        seeds = [group[0].seed(self.name, source.get("latent_dim", 0)) for group, source in jobs]
+        seeds = [group[0].seed(self.trained_as or self.name, source.get("latent_dim", 0)) for group, source in jobs]
         lessons = [
             Lesson(
                 group[0].split.source,
