@@ -29,6 +29,11 @@ class Problem(Protocol):
         Numbers of support instances.
     episodes : {"pairs", "inliers"}
         What a method that learns from the sources practises on.
+    validate_every : int
+        Steps between its looks at the validation datasets, on which the paper is silent; docs/design.md says how this
+        was chosen.
+    patience : int or None
+        Looks without improvement after which it stops.
     """
 
     @property
@@ -46,6 +51,14 @@ class Problem(Protocol):
     @property
     def episodes(self) -> str:
         """What to practise on."""
+
+    @property
+    def validate_every(self) -> int:
+        """Steps between two looks."""
+
+    @property
+    def patience(self) -> int | None:
+        """Looks without improvement."""
 
     def split(self, number: int) -> Split:
         """Deal the datasets out."""
@@ -66,6 +79,8 @@ class SyntheticProblem:
     n_target: int = 20
     n_instances: int = 300
     episodes: str = "pairs"
+    validate_every: int = 500
+    patience: int | None = None
 
     def split(self, number: int) -> Split:
         """Draw the datasets."""
@@ -93,6 +108,8 @@ class PairProblem:
     sizes: tuple[int, ...] = (1, 2, 3, 4, 5)
     name: str = "pairs"
     episodes: str = "pairs"
+    validate_every: int = 500
+    patience: int | None = None
 
     def split(self, number: int) -> Split:
         """Deal the datasets out by the paper's protocol."""
@@ -113,6 +130,8 @@ class OutlierProblem:
     sizes: tuple[int, ...] = (1, 2, 3, 4, 5)
     name: str = "outliers"
     episodes: str = "inliers"
+    validate_every: int = 100
+    patience: int | None = 30
 
     def split(self, number: int) -> Split:
         """Deal the datasets out by the paper's protocol."""

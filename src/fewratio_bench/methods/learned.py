@@ -43,13 +43,7 @@ from fewratio_bench.problems import Cell, Problem
 LATENT_DIMS = (4, 8, 16, 32, 64, 128, 256)
 # Kernels of a model whose centres do not depend on the task.
 N_CENTRES = 100
-# The paper does not say how often it looks at the validation data; docs/design.md says how this was chosen.
-PAPER_TRAINING: dict[str, Any] = {
-    "tasks_per_step": 1,
-    "averaging": 0.0,
-    "validate_every": 500,
-    "max_steps": 10_000,
-}
+PAPER_TRAINING: dict[str, Any] = {"tasks_per_step": 1, "averaging": 0.0, "max_steps": 10_000}
 
 
 @dataclass(frozen=True)
@@ -207,7 +201,10 @@ class Learned:
 
     def _curriculum(self, problem: Problem, bench: Bench | None, **settings: Any) -> MetaRatioEstimator:
         circumstances: dict[str, Any] = {} if bench is None else {"device": bench.device, "progress": bench.progress}
-        return MetaRatioEstimator(self.alpha, episodes=problem.episodes, **settings, **circumstances, **self.training)
+        looks = {"validate_every": problem.validate_every, "patience": problem.patience}
+        return MetaRatioEstimator(
+            self.alpha, episodes=problem.episodes, **settings, **circumstances, **(looks | self.training)
+        )
 
     def _support_sizes(self, cell: Cell) -> tuple[SupportSize, SupportSize]:
         nu = SupportSize(*(self.sizes or (cell.n_support, cell.n_support)))

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from fewratio.core.objectives import NonNegativeLSIF, NonNegativePU, Objective
 from fewratio.core.pair import Episode, Pair
+from fewratio.data.dataset import as_flags
 from fewratio.data.seeds import seed_for
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
@@ -28,9 +30,9 @@ class TargetTrained:
     Attributes
     ----------
     loss : {"lsif", "pu"}
-        Non-negative LSIF, whose parameter is the bound C, or non-negative PU, whose parameter is the outlier rate.
-    values : tuple of float
-        Grid of the loss's parameter.
+        Non-negative LSIF, or non-negative PU with the mean outlier rate of the sources.
+    bounds : tuple of float
+        Grid of the bound C of non-negative LSIF.
     steps : tuple of int
         Grid of numbers of steps.
     """
@@ -38,19 +40,19 @@ class TargetTrained:
     name: str
     published: str | None
     loss: str = "lsif"
-    values: tuple[float, ...] = (0.1, 0.5, 1.0, 10.0)
+    bounds: tuple[float, ...] = (0.1, 0.5, 1.0, 10.0)
     steps: tuple[int, ...] = STEPS
 
     def quick(self) -> "TargetTrained":
-        """Give the same with two values and three numbers of steps."""
-        return replace(self, values=self.values[:2], steps=(10, 50, 200))
+        """Give the same with two bounds and three numbers of steps."""
+        return replace(self, bounds=self.bounds[:2], steps=(10, 50, 200))
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give one setting for each value and number of steps."""
-        return [self._setting(value, n_steps) for value in self.values for n_steps in self.steps]
+        """Give one setting for each bound and number of steps."""
+        return [self._setting(bound, n_steps) for bound in self.bounds for n_steps in self.steps]
 
-    def _setting(self, value: float, n_steps: int) -> Parameters:
-        return {"loss": self.loss, "value": value, "n_steps": n_steps}
+    def _setting(self, bound: float, n_steps: int) -> Parameters:
+        return {"loss": self.loss, "bound": bound, "n_steps": n_steps}
 
     def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
         """Train on every task of every cell."""
@@ -59,7 +61,7 @@ class TargetTrained:
                 yield from self._judge_tasks(cell, role, evaluation.episode)
 
     def _judge_tasks(self, cell: Cell, role: str, episode: Episode) -> Iterator[Verdict]:
-        n_tasks, n_values = episode.rows.shape[0], len(self.values)
+        n_tasks, n_values = episode.rows.shape[0], len(self.bounds)
         seed = seed_for(cell.problem.name, self.name)
         models = _networks(n_tasks * n_values, episode.rows.shape[-1], self.loss, seed)
         ensemble = Ensemble(models, cell.device)
@@ -70,20 +72,23 @@ class TargetTrained:
         # The support is judged too: the divergence is read off it.
         everything = Pair.joined(episode.rows, _padding(episode), episode.support.n_nu)
         judged = Episode(support, _repeated(everything, n_values))
-        values = torch.tensor(self.values, device=cell.device).repeat_interleave(n_tasks)[:, None]
+        objective = self._objective(cell, n_tasks)
         plan = TrainingPlan(max_steps=max(self.steps))
         n_support = episode.support.rows.shape[-2]
-        for n_steps in train_in_stages(ensemble, lambda _: training, self._objective(values), self.steps, plan):
+        for n_steps in train_in_stages(ensemble, lambda _: training, objective, self.steps, plan):
             with torch.no_grad():
                 value = ensemble.judge(judged)[:, 0].unflatten(0, (n_values, n_tasks))
             seconds = (time.perf_counter() - started) / n_values
-            for number, parameter in enumerate(self.values):
+            for number, bound in enumerate(self.bounds):
                 at_support, at_query = value[number].split([n_support, value.shape[-1] - n_support], dim=-1)
                 judgement = self._judgement(at_support, at_query, episode)
-                yield Verdict(cell, role, self._setting(parameter, n_steps), judgement, seconds, seed)
+                yield Verdict(cell, role, self._setting(bound, n_steps), judgement, seconds, seed)
 
-    def _objective(self, values: Tensor) -> Objective:
-        return NonNegativeLSIF(values) if self.loss == "lsif" else NonNegativePU(1 - values)
+    def _objective(self, cell: Cell, n_tasks: int) -> Objective:
+        if self.loss == "pu":
+            rates = [np.mean(as_flags(dataset.is_outlier, dataset.name)) for dataset in cell.split.source]
+            return NonNegativePU(1 - float(np.mean(rates)))
+        return NonNegativeLSIF(torch.tensor(self.bounds, device=cell.device).repeat_interleave(n_tasks)[:, None])
 
     def _judgement(self, at_support: Tensor, at_query: Tensor, episode: Episode) -> Judgement:
         if self.loss == "pu":
