@@ -4,13 +4,17 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fewratio.core.pair import Episode
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
 from fewratio.estimators import OneClassEstimator, errors_by_stage, pretrain_one_class
 from fewratio.nn import OneClassNetwork
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.methods.base import STEPS, Bench, Parameters, Verdict
 from fewratio_bench.methods.learned import LATENT_DIMS
-from fewratio_bench.problems import Cell, Problem
+from fewratio_bench.problems import ROLES, Cell, Problem
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,8 @@ class OneClass:
         """Train on the sources of every split, where that is wanted, and on every dataset of every cell."""
         for latent_dim in self.latent_dims:
             sources, seconds = self._learn(cells, latent_dim, bench)
-            for cell in cells:
-                for role, evaluation in cell.evaluations.items():
-                    start = sources.get(cell.split.number)
-                    yield from self._judge_tasks(cell, role, evaluation.episode, latent_dim, start, seconds)
+            for role in ROLES:
+                yield from self._judge_cells(cells, role, latent_dim, sources, seconds)
 
     def _learn(self, cells: Sequence[Cell], latent_dim: int, bench: Bench) -> tuple[dict[int, OneClassNetwork], float]:
         """Give the network of each split, and the time that one took for each cell."""
@@ -75,7 +77,7 @@ class OneClass:
             return {}, 0.0
         splits = {cell.split.number: cell for cell in cells}
         estimators = [
-            self._estimator(latent_dim, bench.device, cell.seed(self.name, latent_dim), bench.progress)
+            self._estimator(latent_dim, bench.device, self._seed(cell, latent_dim), bench.progress)
             for cell in splits.values()
         ]
         pretrain_one_class(
@@ -86,30 +88,42 @@ class OneClass:
         models = {number: estimator.source_model_ for number, estimator in zip(splits, estimators, strict=True)}
         return models, estimators[0].history_.seconds / len(cells)
 
-    def _judge_tasks(
+    def _judge_cells(
         self,
-        cell: Cell,
+        cells: Sequence[Cell],
         role: str,
-        episode: Episode,
         latent_dim: int,
-        start: OneClassNetwork | None,
+        sources: dict[int, OneClassNetwork],
         seconds: float,
     ) -> Iterator[Verdict]:
+        """Train on the datasets of all cells at once, samples of different sizes padded."""
         started = time.perf_counter()
-        seed = cell.seed(self.name, latent_dim)
-        normals, query = episode.support.nu, episode.query.rows
-        if start is None:
-            models = [
-                self._estimator(latent_dim, str(cell.device), seed + task).new_model(rows.cpu().numpy()).to(cell.device)
-                for task, rows in enumerate(normals)
-            ]
-        else:
-            models = [start] * len(normals)
-        for n_steps, errors in errors_by_stage(models, normals, query, self._stages):
-            took = seconds + time.perf_counter() - started
-            # An error is large where an instance is odd; a score is large where it is normal.
-            judgement = Judgement(-errors)
-            yield Verdict(cell, role, self._setting(latent_dim, n_steps), judgement, took, seed)
+        episodes = [cell.evaluations[role].episode for cell in cells]
+        normals = [rows for episode in episodes for rows in episode.support.nu]
+        queries = [rows for episode in episodes for rows in episode.query.rows]
+        models = [
+            sources.get(cell.split.number) or self._new(latent_dim, self._seed(cell, latent_dim) + task, rows)
+            for cell, episode in zip(cells, episodes, strict=True)
+            for task, rows in enumerate(episode.support.nu)
+        ]
+        support, query = (pad_sequence(rows, batch_first=True) for rows in (normals, queries))
+        sizes = torch.tensor([len(rows) for rows in normals], device=support.device)
+        real = torch.arange(support.shape[1], device=support.device) < sizes[:, None]
+        ends = np.cumsum([len(episode.rows) for episode in episodes])
+        for n_steps, errors in errors_by_stage(models, support, query, self._stages, real=real):
+            took = seconds + (time.perf_counter() - started) / len(cells)
+            setting = self._setting(latent_dim, n_steps)
+            for cell, episode, end in zip(cells, episodes, ends, strict=True):
+                mine = errors[end - len(episode.rows) : end, : episode.query.rows.shape[-2]]
+                # An error is large where an instance is odd; a score is large where it is normal.
+                yield Verdict(cell, role, setting, Judgement(-mine), took, self._seed(cell, latent_dim))
+
+    def _seed(self, cell: Cell, latent_dim: int) -> int:
+        return cell.seed(self.name, latent_dim)
+
+    def _new(self, latent_dim: int, seed: int, normals: Tensor) -> OneClassNetwork:
+        model = self._estimator(latent_dim, str(normals.device), seed).new_model(normals.cpu().numpy())
+        return model.to(normals.device)
 
     def _estimator(self, latent_dim: int, device: str, seed: int, progress: bool | None = None) -> OneClassEstimator:
         return OneClassEstimator(
