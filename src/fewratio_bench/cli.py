@@ -46,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(action=_run)
 
     table = verbs.add_parser("table", help="print a table made from the records")
+    table.add_argument("--format", choices=["markdown", "latex", "csv"], default="markdown", help="(default: markdown)")
     table.set_defaults(action=_table)
 
     for verb in (run, table):
@@ -79,18 +80,22 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _table(args: argparse.Namespace) -> int:
-    from fewratio_bench.run import EXPERIMENTS, record_file
-    from fewratio_bench.tables import make_rows, markdown
+    from fewratio_bench.experiments import EXPERIMENTS
+    from fewratio_bench.render import FORMATS
+    from fewratio_bench.run import record_file
+    from fewratio_bench.tables import make_blocks
 
-    file = record_file(args.results, args.experiment)
-    records = file.read()
-    if not records:
+    experiment = EXPERIMENTS[args.experiment]
+    folder = args.results or Path("results")
+    records = {problem.data: record_file(folder, problem).read() for problem in experiment.problems}
+    everything = [record for each in records.values() for record in each]
+    if not everything:
         sys.stderr.write(
-            f"fewratio-bench: there are no records in {file.path}; a table is made from records. "
+            f"fewratio-bench: there are no records of {args.experiment!r} in {folder}; a table is made from records. "
             f"Run 'fewratio-bench run {args.experiment}' first, or name the folder of records with --results.\n"
         )
         return 1
-    sys.stdout.write(markdown(make_rows(records, EXPERIMENTS[args.experiment][1]), records))
+    sys.stdout.write(FORMATS[args.format](experiment, make_blocks(experiment, records), everything))
     return 0
 
 

@@ -1,8 +1,10 @@
 """Records: one JSON line for each measured number, with its circumstances."""
 
+import gzip
 import json
 import os
 import subprocess
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,8 @@ class Record:
 class RecordFile:
     """A file of records that only ever grows.
 
+    What a compressed file beside it (``.gz`` added to its name) holds comes first; new records go to the file itself.
+
     Parameters
     ----------
     path : Path
@@ -72,15 +76,26 @@ class RecordFile:
 
     def read(self) -> list[Record]:
         """Give all records."""
-        records = []
-        for number, line in enumerate(self._text().splitlines(), start=1):
-            try:
-                records.append(Record(**json.loads(line)))
-            except (json.JSONDecodeError, TypeError) as error:
-                raise DataFileError(
-                    f"Line {number} of {self.path} is not a record ({error}). Delete that line and run again."
-                ) from error
-        return records
+        return [*_parse(self._packed(), self.packed), *_parse(self._text(), self.path)]
+
+    @property
+    def packed(self) -> Path:
+        """The compressed file."""
+        return self.path.with_name(self.path.name + ".gz")
+
+    def pack(self) -> None:
+        """Move all records into the compressed file; the same records give the same bytes."""
+        text = self._packed() + self._text()
+        write_atomically(self.packed, gzip.compress(text.encode(), mtime=0))
+        self.path.unlink(missing_ok=True)
+
+    def _packed(self) -> str:
+        if not self.packed.exists():
+            return ""
+        try:
+            return gzip.decompress(self.packed.read_bytes()).decode()
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+            raise DataFileError(f"{self.packed} cannot be unpacked ({error}). Use another copy of it.") from error
 
     def append(self, records: list[Record]) -> None:
         """Add records, all or none of them: what a run that is cut off has not added, it measures again."""
@@ -90,6 +105,18 @@ class RecordFile:
 
     def _text(self) -> str:
         return self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+
+
+def _parse(text: str, path: Path) -> list[Record]:
+    records = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            records.append(Record(**json.loads(line)))
+        except (json.JSONDecodeError, TypeError) as error:
+            raise DataFileError(
+                f"Line {number} of {path} is not a record ({error}). Delete that line and run again."
+            ) from error
+    return records
 
 
 def circumstances(device: torch.device) -> dict[str, str]:

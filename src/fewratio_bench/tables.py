@@ -3,113 +3,159 @@
 import csv
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from scipy.stats import ttest_rel
 
-from fewratio_bench.recipes import Method
+from fewratio_bench.experiments import Experiment, Panel
 from fewratio_bench.records import Record
 
-SELECTIONS = ("best_on_test", "validation")
+AVERAGE = "avg"
+SELECTIONS = {
+    "best_on_test": "the setting with the best mean on the targets themselves (the paper's rule for most baselines)",
+    "validation": "for every split the setting that is best on its validation datasets",
+    "none": "there is nothing to select",
+}
+# What a metric is called, with how many digits, and whether less is better.
+METRICS = {"squared_error": ("J", 3, True), "regret": ("regret", 3, True), "auc": ("AUC [%]", 2, False)}
 
 
 @dataclass(frozen=True)
-class Row:
-    """One method at its selected setting: the values of each split, and how the setting was selected."""
+class Line:
+    """One method under one rule of selection.
+
+    Attributes
+    ----------
+    method, selection : str
+        Which.
+    values : dict
+        By column (a number of support instances, or the average), the values of all splits.
+    published : dict
+        By column, the paper's number, where there is one to compare with.
+    """
 
     method: str
-    published: float | None
     selection: str
-    squared_error: list[float]
-    regret: list[float]
+    values: dict[str, list[float]]
+    published: dict[str, float]
 
 
-def published_value(experiment: str, data: str, n_support: int, method: str | None) -> float | None:
-    """Look a number of the paper up."""
-    with (files("fewratio_bench") / "published.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            found = row["experiment"], row["data"], row["n_support"], row["method"]
-            if found == (experiment, data, str(n_support), method):
-                return float(row["value"])
-    return None
+@dataclass(frozen=True)
+class Block:
+    """One panel of a table: its lines, what they are of, and which of them are best in each column."""
+
+    panel: Panel
+    columns: tuple[str, ...]
+    lines: list[Line]
+
+    def is_best(self, line: Line, column: str) -> bool:
+        """Tell whether no line is significantly better in a column (paired t-test over the splits, p = 0.05)."""
+        others = [other for other in self.lines if column in other.values]
+        best = min(others, key=lambda other: self._loss(statistics.mean(other.values[column])))
+        mine, theirs = line.values[column], best.values[column]
+        if line is best or len(mine) != len(theirs) or len(mine) < 2:
+            return line is best
+        worse = "greater" if METRICS[self.panel.metric][2] else "less"
+        # Equal lines give no p-value (NaN): they are as good.
+        return not ttest_rel(mine, theirs, alternative=worse).pvalue <= 0.05
+
+    def _loss(self, value: float) -> float:
+        return value if METRICS[self.panel.metric][2] else -value
 
 
-def make_rows(records: Sequence[Record], methods: Sequence[Method]) -> list[Row]:
-    """Select a setting for every method, by every rule that makes a difference."""
-    rows = []
-    for method in methods:
-        mine = [record for record in records if record.method == method.name]
-        if not mine:
-            continue
-        published = published_value(mine[0].experiment, mine[0].data, mine[0].n_support, method.published)
-        settings = {json.dumps(record.parameters, sort_keys=True) for record in mine}
-        # One setting leaves nothing to select; several are selected by both rules, side by side.
-        for selection in SELECTIONS if len(settings) > 1 else ("none",):
-            role = "validation" if selection == "validation" else "target"
-            best = min(settings, key=lambda setting: _mean(mine, setting, role, "squared_error"))
-            errors, regrets = (_values(mine, best, "target", metric) for metric in ("squared_error", "regret"))
-            rows.append(Row(method.name, published, selection, errors, regrets))
-    return rows
+def make_blocks(experiment: Experiment, records: Mapping[str, Sequence[Record]]) -> list[Block]:
+    """Make the blocks of an experiment's table.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Which table.
+    records : mapping
+        The records of each problem, by the name of its data.
+    """
+    blocks = []
+    for panel in experiment.panels:
+        lines = []
+        for method in experiment.methods:
+            tables = [_values(records.get(problem.data, ()), method.name) for problem in panel.problems]
+            if not all(tables):
+                continue
+            n_settings = max(len(table) for table in tables)
+            for selection in ("best_on_test", "validation") if n_settings > 1 else ("none",):
+                values = _columns([_select(table, panel.metric, selection) for table in tables])
+                published = _published(experiment.name, panel, method.published) if panel.complete else {}
+                lines.append(Line(method.name, selection, values, published))
+        columns = dict.fromkeys(column for line in lines for column in line.values)
+        blocks.append(Block(panel, tuple(columns), lines))
+    return blocks
 
 
-def markdown(rows: Sequence[Row], records: Sequence[Record]) -> str:
-    """Write the table as Markdown, with what was run where below it."""
-    best = min(rows, key=lambda row: statistics.mean(row.regret))
-    lines = [
-        "| method | setting selected | published J | our J | difference | regret to the true ratio |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
-    ]
-    for row in rows:
-        ours = statistics.mean(row.squared_error)
-        published = "-" if row.published is None else f"{row.published:.3f}"
-        difference = "-" if row.published is None else f"{ours - row.published:+.3f}"
-        regret = _mean_and_error(row.regret)
-        if _comparable(row, best):
-            regret = f"**{regret}**"
-        cells = [row.method, row.selection, published, _mean_and_error(row.squared_error), difference, regret]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", _caption(rows, records)]) + "\n"
+# By setting, role and metric, then by size and split.
+_Values = dict[str, dict[tuple[str, str], dict[int, dict[int, float]]]]
 
 
-def _caption(rows: Sequence[Row], records: Sequence[Record]) -> str:
-    n_splits = len(rows[0].squared_error)
-    commits, devices = (sorted({getattr(record, name) for record in records}) for name in ("commit", "device"))
-    return (
-        f"Mean and standard error over {n_splits} draws of all datasets, N_S = {records[0].n_support}; lower is "
-        "better. Bold: the lowest regret and those not significantly above it (paired t-test, p = 0.05). Setting "
-        "selected: best_on_test takes the regulariser with the best mean on the targets themselves (the paper's rule), "
-        "validation the one with the best mean on the validation datasets, none where there is nothing to select. "
-        "The paper's targets are its own draw, so J is comparable only roughly; the regret is measured against the "
-        f"true ratio on the same test instances. Commit {', '.join(commits)}; device {', '.join(devices)}."
-    )
+def _values(records: Iterable[Record], method: str) -> _Values:
+    values: _Values = {}
+    for record in records:
+        if record.method == method:
+            setting = values.setdefault(json.dumps(record.parameters, sort_keys=True), {})
+            sizes = setting.setdefault((record.role, record.metric), {})
+            sizes.setdefault(record.n_support, {})[record.split] = record.value
+    return values
 
 
-def _mean(records: Sequence[Record], setting: str, role: str, metric: str) -> float:
-    return statistics.mean(_values(records, setting, role, metric))
+def _select(values: _Values, metric: str, selection: str) -> dict[int, dict[int, float]]:
+    """Give the values on the targets, by size and split, of the settings that a rule selects."""
+    # The regret to the truth is nothing that a selection could know.
+    criterion = "squared_error" if metric == "regret" else metric
+    sign = 1 if METRICS[criterion][2] else -1
+
+    def judged(setting: str, size: int, split: int | None) -> float:
+        if split is None:
+            return sign * statistics.mean(values[setting]["target", criterion][size].values())
+        return sign * values[setting]["validation", criterion][size][split]
+
+    any_setting = next(iter(values.values()))["target", metric]
+    selected: dict[int, dict[int, float]] = {}
+    for size, splits in sorted(any_setting.items()):
+        for split in sorted(splits):
+            look = split if selection == "validation" else None
+            best = min(values, key=lambda setting: judged(setting, size, look))
+            selected.setdefault(size, {})[split] = values[best]["target", metric][size][split]
+    return selected
 
 
-def _values(records: Sequence[Record], setting: str, role: str, metric: str) -> list[float]:
-    """Give the values of one setting, in the order of the splits."""
-    by_split = {
-        record.split: record.value
-        for record in records
-        if (record.role, record.metric) == (role, metric) and json.dumps(record.parameters, sort_keys=True) == setting
+def _columns(selected: Sequence[dict[int, dict[int, float]]]) -> dict[str, list[float]]:
+    """Give the values of all splits by column: sizes (of a single problem), and the average over sizes and problems."""
+    columns = {}
+    if len(selected) == 1:
+        columns = {str(size): list(splits.values()) for size, splits in selected[0].items()}
+    by_split: dict[int, list[float]] = {}
+    for sizes in selected:
+        for splits in sizes.values():
+            for split, value in splits.items():
+                by_split.setdefault(split, []).append(value)
+    if len(columns) != 1:
+        columns[AVERAGE] = [statistics.mean(values) for values in by_split.values()]
+    return columns
+
+
+def _published(experiment: str, panel: Panel, method: str | None) -> dict[str, float]:
+    return {
+        size: value
+        for (table, data, size, name, metric), value in published_numbers().items()
+        if (table, data, name, metric) == (experiment, panel.data, method, panel.metric)
     }
-    return [by_split[split] for split in sorted(by_split)]
 
 
-def _mean_and_error(values: Sequence[float]) -> str:
-    if len(values) < 2:
-        return f"{values[0]:.3f}"
-    return f"{statistics.mean(values):.3f} ± {statistics.stdev(values) / len(values) ** 0.5:.3f}"
-
-
-def _comparable(row: Row, best: Row) -> bool:
-    if row is best:
-        return True
-    if len(row.regret) != len(best.regret) or len(row.regret) < 2:
-        return False
-    # Equal rows give no p-value (NaN): they are as good.
-    return not ttest_rel(row.regret, best.regret, alternative="greater").pvalue <= 0.05
+@cache
+def published_numbers() -> dict[tuple[str, str, str, str, str], float]:
+    """Give the paper's numbers by experiment, data, size, method and metric."""
+    with (files("fewratio_bench") / "published.csv").open(encoding="utf-8") as file:
+        return {
+            (row["experiment"], row["data"], row["n_support"], row["method"], row["metric"]): float(row["value"])
+            for row in csv.DictReader(file)
+        }
