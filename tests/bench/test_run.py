@@ -1,0 +1,232 @@
+"""Running an experiment: what is recorded, what is left out, and going on after a kill."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from fewratio.data.episodes import EpisodeSampler
+from fewratio.errors import DataFileError, DataNotFoundError
+from fewratio_bench import cli, run
+from fewratio_bench.experiments import Experiment, Panel
+from fewratio_bench.records import RecordFile
+from tests.bench.conftest import KERNEL, OURS, SMALL, TRAINING, a_record
+
+
+def test_every_method_split_size_setting_and_role_is_recorded(measure, tmp_path):
+    records = measure(tmp_path, 2).read()
+    # methods' settings x splits x sizes x roles x metrics (J, regret and AUC)
+    assert len(records) == (2 + 2) * 2 * 2 * 2 * 3
+    assert {(record.split, record.n_support) for record in records} == {(0, 2), (0, 10), (1, 2), (1, 10)}
+    assert all(np.isfinite(record.value) for record in records)
+    assert all(record.commit and record.device == "cpu" for record in records)
+
+
+def test_a_second_run_measures_only_what_is_missing(measure, tmp_path):
+    first = measure(tmp_path, 1).read()
+    longer = measure(tmp_path, 2).read()
+    assert longer[: len(first)] == first
+    assert len(longer) == 2 * len(first)
+    assert measure(tmp_path, 2).read() == longer
+
+
+def test_splits_and_supports_do_not_depend_on_what_else_runs(measure, experiment, tmp_path):
+    """The kernel method draws nothing, so its numbers must be the same alone or with others."""
+    together = [record for record in measure(tmp_path / "a", 2).read() if record.method == KERNEL.name]
+    experiment(KERNEL)
+    alone = measure(tmp_path / "b", 2).read()
+    assert [record.value for record in alone] == [record.value for record in together]
+
+
+def test_two_processes_give_what_one_gives(measure, tmp_path):
+    one, two = (measure(tmp_path / str(n_jobs), 1, n_jobs=n_jobs).read() for n_jobs in (1, 2))
+    # Smaller ensembles add in another order.
+    np.testing.assert_allclose([r.value for r in one], [r.value for r in two], atol=1e-4)
+    assert [(r.method, r.n_support, r.parameters) for r in one] == [(r.method, r.n_support, r.parameters) for r in two]
+
+
+def test_a_quick_run_is_the_same_experiment_made_small(measure, tmp_path):
+    records = measure(tmp_path, None, quick=True).read()
+    assert {record.split for record in records} == {0, 1}
+    assert {record.n_support for record in records} == {2, 10}
+    assert {record.parameters.get("latent_dim") for record in records} == {32, None}
+
+
+def test_a_source_that_is_not_here_leaves_the_others_alone(measure, tmp_path, monkeypatch, capsys):
+    @dataclasses.dataclass(frozen=True)
+    class Absent(type(SMALL)):
+        data: str = "Absent"
+
+        def split(self, number):
+            raise DataNotFoundError("it is not here")
+
+    panels = tuple(Panel(problem.data, (problem,), "squared_error") for problem in (Absent(), SMALL))
+    monkeypatch.setitem(run.EXPERIMENTS, "synthetic", Experiment("synthetic", "Two", panels, (KERNEL,)))
+    assert measure(tmp_path, 1).read()
+    assert "Absent is left out: it is not here" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:Training was interrupted")
+def test_an_interrupted_run_records_nothing_half_trained_and_goes_on(measure, tmp_path, monkeypatch, capsys):
+    whole = measure(tmp_path / "whole", 1).read()
+    drawn = []
+    draw = EpisodeSampler.__call__
+
+    def press_ctrl_c_once(self, step):
+        drawn.append(int(step))
+        if len(drawn) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return draw(self, step)
+
+    monkeypatch.setattr(EpisodeSampler, "__call__", press_ctrl_c_once)
+    arguments = ["run", "synthetic", "--results", str(tmp_path / "cut"), "--splits", "1", "--device", "cpu"]
+    file = RecordFile(tmp_path / "cut" / "gaussian-1d" / "records.jsonl")
+    assert cli.main([*arguments, "--no-progress"]) == 1
+    assert "run again to go on" in capsys.readouterr().err
+    assert file.read() == []
+    assert cli.main([*arguments, "--no-progress"]) == 0
+    assert drawn == [0, 1, 2]
+    assert [record.value for record in file.read()] == [record.value for record in whole]
+    assert sorted(path.name for path in file.path.parent.iterdir()) == ["records.jsonl"]
+
+
+PROGRAM = """
+import sys, pathlib
+from dataclasses import replace
+from fewratio_bench import run
+from tests.bench.conftest import KERNEL, OURS, small
+methods = KERNEL, replace(OURS, training=OURS.training | {{"max_steps": {steps}}})
+run.EXPERIMENTS["synthetic"] = small(*methods)
+run.run("synthetic", pathlib.Path({folder!r}), n_splits=1, device="cpu", progress=False)
+"""
+
+
+def test_a_killed_run_goes_on_and_gets_the_same_records(tmp_path):
+    """Killed in the middle of the second method's training, without a chance to tidy up."""
+
+    def start(folder):
+        return subprocess.Popen([sys.executable, "-c", PROGRAM.format(steps=400, folder=str(folder))])
+
+    cut, whole = RecordFile(tmp_path / "cut/gaussian-1d/records.jsonl"), tmp_path / "whole/gaussian-1d/records.jsonl"
+    process = start(tmp_path / "cut")
+    while not cut.path.exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() != 0, "it was done before it could be killed"
+    before = cut.read()
+    assert {record.method for record in before} == {"RuLSIF"}
+    assert start(tmp_path / "cut").wait() == 0
+    assert start(tmp_path / "whole").wait() == 0
+    after = cut.read()
+    assert after[: len(before)] == before
+    assert [record.value for record in after] == [record.value for record in RecordFile(whole).read()]
+
+
+def test_records_of_other_settings_are_not_mixed_with_new_ones(measure, experiment, tmp_path):
+    measure(tmp_path, 1)
+    experiment(dataclasses.replace(OURS, depth=2), KERNEL)
+    with pytest.raises(DataFileError, match="'Ours' made with other settings"):
+        measure(tmp_path, 2)
+
+
+# ---------------------------------------------------------------- records
+
+
+def test_adding_records_is_all_or_nothing(tmp_path, monkeypatch):
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.append([a_record()])
+    monkeypatch.setattr("os.replace", lambda *paths: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        file.append([a_record(split=1)])
+    assert file.read() == [a_record()]
+    assert list(tmp_path.iterdir()) == [file.path]
+
+
+def test_packed_records_come_first_and_packing_is_repeatable(tmp_path):
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.append([a_record(split=0)])
+    file.pack()
+    once = file.packed.read_bytes()
+    file.append([a_record(split=1)])
+    assert [record.split for record in file.read()] == [0, 1]
+    file.pack()
+    assert [record.split for record in file.read()] == [0, 1]
+    assert not file.path.exists()
+    again = RecordFile(tmp_path / "other.jsonl")
+    again.append([a_record(split=0)])
+    again.pack()
+    assert again.packed.read_bytes() == once
+
+
+def test_a_damaged_packed_file_is_named(tmp_path):
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.append([a_record()])
+    file.pack()
+    file.packed.write_bytes(file.packed.read_bytes()[:-9])
+    with pytest.raises(DataFileError, match=r"records.jsonl.gz cannot be unpacked"):
+        file.read()
+
+
+@pytest.mark.parametrize("line", ['{"experiment": "synth', '{"other": 1}'])
+def test_a_damaged_line_is_named(tmp_path, line):
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.append([a_record()])
+    file.path.write_text(file.path.read_text() + line)
+    with pytest.raises(DataFileError, match=r"Line 2 of .*records.jsonl"):
+        file.read()
+
+
+# ---------------------------------------------------------------- command line
+
+
+def test_table_without_records_says_what_to_do(tmp_path, capsys):
+    assert cli.main(["table", "synthetic", "--results", str(tmp_path)]) == 1
+    assert "fewratio-bench run synthetic" in capsys.readouterr().err
+
+
+def test_run_and_table_from_the_command_line(experiment, tmp_path, capsys):
+    arguments = ["--results", str(tmp_path), "--splits", "2", "--device", "cpu", "--no-progress"]
+    assert cli.main(["run", "synthetic", *arguments]) == 0
+    assert "96 records" in capsys.readouterr().out
+    assert cli.main(["table", "synthetic", "--results", str(tmp_path)]) == 0
+    assert "| Ours | validation |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "nothing"], ["run", "synthetic", "--splits", "0"], ["run", "synthetic", "--quick", "--paper"], []],
+)
+def test_wrong_calls_exit_with_two(arguments):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(arguments)
+    assert exit_.value.code == 2
+
+
+def test_runner_needs_nothing_but_torch_numpy_scipy_and_scikit_learn(tmp_path):
+    """The full runs happen where little else is installed (narwhals comes with scikit-learn)."""
+    blocked = ["rich", "typer", "safetensors", "jaxtyping", "pandas", "polars", "pyarrow", "matplotlib", "pooch"]
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\n"
+        "import importlib.util as u; find = u.find_spec\n"
+        f"u.find_spec = lambda name, *a: None if name in {blocked!r} else find(name, *a)\n"
+        "from fewratio_bench import run\n"
+        "from fewratio_bench.experiments import Experiment, Panel\n"
+        "from fewratio_bench.methods import Learned\n"
+        "from fewratio_bench.problems import SyntheticProblem\n"
+        f"problem = SyntheticProblem(**{dataclasses.asdict(SMALL)!r})\n"
+        f"ours = Learned('Ours', 'Ours', latent_dims=(3,), training={TRAINING!r})\n"
+        "panel = Panel('Gaussian-1d', (problem,), 'squared_error')\n"
+        "run.EXPERIMENTS['synthetic'] = Experiment('synthetic', 'Small', (panel,), (ours,))\n"
+        f"folder = __import__('pathlib').Path({str(tmp_path)!r})\n"
+        "run.run('synthetic', folder, n_splits=1, device='cpu', progress=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "gaussian-1d" / "records.jsonl").read_text().splitlines()
+    assert {json.loads(line)["method"] for line in lines} == {"Ours"}
