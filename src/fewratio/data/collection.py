@@ -230,7 +230,8 @@ class Collection:
         """
         choice = EncodingChoice(categorical, missing, unseen, encoding)
         roles = partition.Roles(dataset, group, outlier)
-        return cls(name or Path(path).stem, *partition.cut(long_tables.open_file(Path(path)), roles, choice))
+        table = long_tables.open_file(Path(path), [column for column in (dataset, group) if column is not None])
+        return cls(name or Path(path).stem, *partition.cut(table, roles, choice))
 
     @classmethod
     def from_folder(

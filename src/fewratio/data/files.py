@@ -6,7 +6,7 @@ import csv
 import re
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,7 +31,7 @@ SUFFIXES = (*TABLES, ".npy", ".npz")
 _BACKENDS = ("pyarrow", "polars", "pandas")
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _NEEDED = {
-    ".csv": "a UTF-8 CSV file with a header line and as many fields in every line",
+    ".csv": "a UTF-8 CSV file with a header line and as many fields, divided by commas, in every line",
     ".tsv": "a UTF-8 file with a header line and as many fields, divided by tabs, in every line",
     ".parquet": "a Parquet file of plain columns",
     ".npy": "one array of numbers with two axes, as numpy.save writes it",
@@ -83,8 +83,11 @@ def read_content(file: TableFile, outlier: str | None) -> Content:
     return Content(X, None if flags is None else as_flags(flags, f"is_outlier of {file}"))
 
 
-def read_frame(file: TableFile, all_numbers: bool = False) -> Frame:
-    """Read a file with named columns; if all are expected to be numbers, the fastest way is tried first."""
+def read_frame(file: TableFile, all_numbers: bool = False, labels: Sequence[str] = ()) -> Frame:
+    """Read a file with named columns; if all are expected to be numbers, the fastest way is tried first.
+
+    The columns `labels` of a text file are read as text.
+    """
     backend = installed_backend()
     with refusing(file):
         _check_not_empty(file.path)
@@ -94,7 +97,7 @@ def read_frame(file: TableFile, all_numbers: bool = False) -> Frame:
         if all_numbers and is_installed("polars"):
             frame = csv_files.read_numbers(file.path)
         if frame is None:
-            frame = csv_files.read_csv(file.path, backend)
+            frame = csv_files.read_csv(file.path, backend, labels)
     _check_commas(frame, file)
     return frame
 
