@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fewratio.data.columns import counted, listed
+from fewratio.data.columns import counted, is_number, listed
 
 if TYPE_CHECKING:
     from fewratio.data.frames import Frame
@@ -86,7 +86,7 @@ def read_numbers(path: Path) -> Frame | None:
         names, first = _head(path, separator) if _has_short_head(path) else ([], [])
     except (ValueError, csv.Error):
         return None
-    if not _is_header(names) or len(first) != len(names) or not all(map(_is_number, first)):
+    if not _is_header(names) or len(first) != len(names) or not all(map(is_number, first)):
         return None
     schema = dict.fromkeys(names, polars.Float64)
     try:
@@ -121,7 +121,7 @@ def first_decimal_comma(values: list[Any]) -> str | None:
     """Return the first number with a decimal comma, if texts are nothing but numbers; those that are not missing."""
     texts = [value.strip() for value in values if isinstance(value, str) and value]
     commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
-    all_numbers = all(_DECIMAL_COMMA.fullmatch(text) or _is_number(text) for text in texts)
+    all_numbers = all(_DECIMAL_COMMA.fullmatch(text) or is_number(text) for text in texts)
     return commas[0] if commas and all_numbers else None
 
 
@@ -245,7 +245,7 @@ def _is_header(names: list[str]) -> bool:
     if not names or "" in names or len(set(names)) < len(names):
         return False
     counts = ([str(first + place) for place in range(len(names))] for first in (0, 1))
-    return not all(map(_is_number, names)) or names in counts
+    return not all(map(is_number, names)) or names in counts
 
 
 def _check_rows(path: Path, separator: str) -> list[int]:
@@ -269,11 +269,3 @@ def _check_rows(path: Path, separator: str) -> list[int]:
                 f"line {line} has a quote that is not closed, or not where a field ends ({error})"
             ) from error
     return blank
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
