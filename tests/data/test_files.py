@@ -1,5 +1,6 @@
 """Files of a user's own: every kind is read, and one that cannot be used is refused in one line that says why."""
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -301,6 +302,25 @@ def test_a_row_index_in_a_parquet_file_is_refused(tmp_path, backend):
     assert Collection.from_table(tmp_path / "a.parquet", "site").feature_names == ("p",)
     frame.sort_index().iloc[1:].reset_index(drop=True).to_parquet(tmp_path / "a.parquet")
     assert Collection.from_table(tmp_path / "a.parquet", "site").feature_names == ("p",)
+
+
+def test_columns_of_one_name_in_a_parquet_file_are_refused_in_few_words(tmp_path, only_installed):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["p", "p"])
+    path = write(tmp_path, "a.parquet", table)
+    assert_refused(tmp_path, "file 'a.parquet' cannot be read (several columns have the name 'p'); needed is")
+    with pytest.raises(DataFileError, match="several columns have the name 'p'"):
+        Collection.from_table(path, "site")
+    only_installed("polars")
+    assert_refused(tmp_path, "file 'a.parquet' cannot be read (column with name 'p' has more than one occurrence)")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_name_that_is_not_utf8_is_refused(tmp_path):
+    name = os.fsdecode(b"a\xe9.csv")
+    write(tmp_path, name, "site,p\nu,1\n")
+    assert_refused(tmp_path, r"a\udce9.csv' is not UTF-8; ", "Rename the file or folder.")
+    with pytest.raises(DataFileError, match="is not UTF-8"):
+        Collection.from_table(tmp_path / name, "site")
 
 
 def assert_refused(folder, *words, **options):

@@ -61,7 +61,7 @@ class ParquetTable:
         self.file, self.argument = file, str(file)
         with files.refusing(file), self._open() as parquet:
             self.names: list[str] = parquet.schema_arrow.names
-            files.check_no_index(self.names)
+            files.check_parquet_names(self.names)
 
     def column(self, name: str) -> Iterator[Series]:
         """Go through one column."""
