@@ -27,7 +27,7 @@ _SAMPLE_BYTES = 2**16
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _EXCEL_LINE = re.compile(r"sep=.")
 # Said to every library, for each has a list of its own. This one is pyarrow's: "None" may well be a category.
-_MISSING_MARKS = [
+MISSING_MARKS = [
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NULL", "null"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 ]
@@ -128,7 +128,7 @@ def first_decimal_comma(values: list[Any]) -> str | None:
 def _arrow_options(separator: str, has_quotes: bool, labels: Sequence[str] | None) -> dict[str, Any]:
     arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
     columns = {"include_columns": labels, "column_types": dict.fromkeys(labels, arrow.string())} if labels else {}
-    marks = [""] if labels else _MISSING_MARKS
+    marks = [""] if labels else MISSING_MARKS
     return {
         # One thread: with more, a file that is refused can leave one behind that aborts the program at its end.
         "read_options": arrow_csv.ReadOptions(block_size=2 * _LONGEST_LINE, use_threads=False),
@@ -140,7 +140,7 @@ def _arrow_options(separator: str, has_quotes: bool, labels: Sequence[str] | Non
 def _pandas_options(separator: str, has_quotes: bool, labels: Sequence[str] | None) -> dict[str, Any]:
     if labels:
         return {"usecols": labels, "dtype": str, "na_values": [""], "keep_default_na": False}
-    options: dict[str, Any] = {"low_memory": False, "na_values": _MISSING_MARKS, "keep_default_na": False}
+    options: dict[str, Any] = {"low_memory": False, "na_values": MISSING_MARKS, "keep_default_na": False}
     if int(import_module("pandas").__version__.partition(".")[0]) < 3:
         # Before the third version the parser of numbers may be off in the last digit.
         options["float_precision"] = "round_trip"
@@ -151,7 +151,7 @@ def _polars_options(separator: str, has_quotes: bool, labels: Sequence[str] | No
     if labels:
         return {"columns": labels, "infer_schema": False, "null_values": [""], "glob": False}
     # It guesses the column types from the first rows unless told to look at all of them.
-    return {"infer_schema_length": None, "null_values": _MISSING_MARKS, "glob": False}
+    return {"infer_schema_length": None, "null_values": MISSING_MARKS, "glob": False}
 
 
 def _has_short_head(path: Path) -> bool:
