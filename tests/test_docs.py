@@ -5,7 +5,16 @@ from pathlib import Path
 
 import polars as pl
 
+from fewratio.data.csv_files import MISSING_MARKS
+
 GUIDE = Path(__file__).parents[1] / "docs" / "own-data.md"
+
+
+def test_the_guide_lists_the_marks_of_missing_values():
+    (listed,) = re.findall(
+        r"these fields are missing.*?: an empty one, (.*?)\.\sA cat", GUIDE.read_text("utf-8"), re.DOTALL
+    )
+    assert ["", *re.findall("`(.*?)`", listed)] == MISSING_MARKS
 
 
 def test_the_guide_to_own_data_runs(tmp_path, monkeypatch):

@@ -23,7 +23,15 @@ class FewRatioError(Exception):
 
 
 class InputError(FewRatioError, ValueError):
-    """A sample or table that cannot be used."""
+    """A sample or table that cannot be used.
+
+    Attributes
+    ----------
+    remedy : {"categorical", "missing"} or None
+        The option of `Collection.from_frame` and its like that would make it usable.
+    """
+
+    remedy: str | None = None
 
 
 class MissingColumnError(InputError):

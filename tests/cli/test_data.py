@@ -15,6 +15,7 @@ from fewratio.cli import app
 from fewratio.cli.preview import draw_preview
 from fewratio.data.collection import Collection
 from fewratio.data.registry import SOURCES, source_info
+from fewratio.data.sources import iot
 
 
 @pytest.fixture
@@ -57,6 +58,26 @@ def test_info_tells_all(fewratio, tmp_path):
     assert json.loads(fewratio("info", "mnist_r", "--json").stdout)["files"][0]["place"] == place
     for word in ("60 of 100 rows", "256", "https://github.com/ghif/mtae", "CC BY-SA", "3,852,536", "20434234326b03ce"):
         assert word in done.stdout
+
+
+def test_info_says_which_files_are_alternatives_and_what_options_may_be(fewratio):
+    school = fewratio("info", "school").stdout
+    assert "in 3 forms, of which one is enough" in school
+    assert "school/school.mat (44,759 bytes), form 2" in school
+    assert "encoding (default 'constant'; one of 'constant', 'observed')" in school
+    assert "in 4 forms, of which one is enough" in fewratio("info", "isolet").stdout
+    assert "form" not in fewratio("info", "mnist_r").stdout
+    (option,) = json.loads(fewratio("info", "school", "--json").stdout)["options"]
+    assert option == {"name": "encoding", "default": "constant", "values": ["constant", "observed"]}
+
+
+def test_a_data_folder_that_is_none_is_said_once(fewratio, tmp_path):
+    done = fewratio("list", FEWRATIO_DATA=str(tmp_path / "nowhere"))
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"fewratio: FEWRATIO_DATA names '{tmp_path / 'nowhere'}', which does not exist")
+    done = fewratio("fetch", "iot", FEWRATIO_DATA=str(tmp_path / "nowhere"))
+    assert "which does not exist" in done.stderr.splitlines()[0]
 
 
 def test_info_finds_files_and_notices_other_content(fewratio, tmp_path):
@@ -109,8 +130,9 @@ def test_fetch_of_what_is_here_in_part_names_what_is_missing(fewratio, tmp_path)
     folder = tmp_path / "cache" / "iot"
     folder.mkdir(parents=True)
     paths = [folder / name for name in ("2.benign.csv", "2.mirai.ack.csv")]
+    header, row = ",".join(iot.FEATURES), ",".join(["1"] * len(iot.FEATURES))
     for path in paths:
-        path.write_bytes(b"")
+        path.write_text("\n".join([header, *[row] * iot.N_NORMAL]))
     done = fewratio("fetch", "iot")
     assert done.returncode == 0
     assert done.stdout.splitlines() == list(map(str, paths))

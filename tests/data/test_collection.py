@@ -301,6 +301,16 @@ def test_from_frame_cuts_a_tall_table_in_order():
 
 
 @pytest.mark.parametrize("library", FRAMES)
+def test_frames_may_have_their_columns_in_any_order(library):
+    make = FRAMES[library]
+    collection = Collection.from_arrays([[[1, 2]], make({"p": [1], "q": [2]}), make({"q": [2], "p": [1]})])
+    assert collection.feature_names == ("p", "q")
+    assert [dataset.X.tolist() for dataset in collection] == [[[1, 2]]] * 3
+    with pytest.raises(CollectionError, match=r"unexpected: 'r'\); all datasets of a collection must have"):
+        Collection.from_arrays([make({"p": [1], "q": [2]}), make({"r": [2], "p": [1]})])
+
+
+@pytest.mark.parametrize("library", FRAMES)
 def test_a_missing_group_is_no_group(library):
     frame = FRAMES[library]({"site": ["u", "v"], "kind": [None, "k"], "p": [1, 2]})
     assert Collection.from_frame(frame, "site", group="kind").groups == (None, "k")
@@ -430,7 +440,7 @@ def test_column_types_come_from_all_rows(tmp_path, backend):
         (
             {"a.csv": "p\n1\n", "b.csv": "q\n1\n"},
             CollectionError,
-            ["'b.csv'", "'a.csv'", "missing: 'p'; unexpected: 'q'"],
+            ["'b.csv'", "'a.csv'", "missing: 'p'; unexpected: 'q'); all files of a folder must have the same columns"],
         ),
         ({"a.csv": CSV, "b.csv": "p,q,odd\n1,x,0\n"}, InputError, ["file 'b.csv'", "column 'q' (text)"]),
         ({"b.csv": "p,q\n1,2\n3,\n"}, InputError, ["file 'b.csv'", "column 'q' at row 1"]),

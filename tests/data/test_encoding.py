@@ -104,8 +104,14 @@ def test_each_choice_stands_alone(make):
 
 
 def test_infinite_values_are_not_missing(make):
-    with pytest.raises(InputError, match="infinite"):
+    with pytest.raises(InputError, match="frame has 1 infinite value, the first in column 'p' at row 1"):
         Collection.from_frame(make({"site": ["u", "u"], "p": [1.0, np.inf]}), "site", missing="median")
+
+
+def test_infinite_values_of_a_file_are_placed_by_file_and_column(tmp_path):
+    (tmp_path / "a.csv").write_text("p,q\n1,2\n,inf\n")
+    with pytest.raises(InputError, match=r"file 'a\.csv' has 1 infinite value, the first in column 'q' at row 1"):
+        Collection.from_folder(tmp_path, missing="median")
 
 
 def test_a_column_without_any_value_has_no_median(make):
@@ -168,6 +174,42 @@ def test_a_column_of_both_kinds_is_refused(tmp_path):
         Collection.from_folder(tmp_path, categorical="onehot")
 
 
+def test_numbers_with_an_odd_cell_are_no_categories(tmp_path, make):
+    (tmp_path / "a.csv").write_text("p\n" + "".join(f"{number}\n" for number in range(300)) + "oops\n")
+    found = "300 of its 301 different values are numbers, and the first that is none is 'oops' at row 300"
+    with pytest.raises(InputError, match=rf"column 'p' of file 'a\.csv' holds text, but {found}"):
+        Collection.from_folder(tmp_path, categorical="onehot")
+    with pytest.raises(InputError, match="'x' at row 3"):
+        Collection.from_frame(make({"site": ["u"] * 4, "p": ["1", "2", "3", "x"]}), "site", categorical="onehot")
+    codes = make({"site": ["u"] * 2, "p": ["10", "20"], "q": ["1", "x"]})
+    names = ("p=10", "p=20", "q=1", "q=x")
+    assert Collection.from_frame(codes, "site", categorical="onehot").feature_names == names
+
+
+def test_declared_categories_may_look_like_numbers():
+    kind = pd.Categorical(["0", "1", "2", "3+"])
+    frame = pd.DataFrame({"site": ["u"] * 4, "kind": kind})
+    assert Collection.from_frame(frame, "site", categorical="onehot").n_features == 4
+
+
+def test_more_than_a_thousand_categories_are_refused(make):
+    def collect(count):
+        names = [f"n{number}" for number in range(count)]
+        return Collection.from_frame(make({"site": ["u"] * count, "name": names}), "site", categorical="onehot")
+
+    assert collect(1000).n_features == 1000
+    with pytest.raises(InputError, match="column 'name' of frame brings more than 1000 categories"):
+        collect(1001)
+
+
+def test_more_than_a_thousand_categories_are_counted_over_files(tmp_path):
+    for start in (0, 600):
+        rows = "".join(f"n{start + number}\n" for number in range(600))
+        (tmp_path / f"{start}.csv").write_text("name\n" + rows)
+    with pytest.raises(InputError, match="more than 1000 categories"):
+        Collection.from_folder(tmp_path, categorical="onehot")
+
+
 def test_dates_and_nested_values_are_no_categories(make):
     from datetime import date
 
@@ -191,6 +233,50 @@ def test_another_collections_encoding(make):
         Collection.from_frame(other, "site", encoding="onehot")
     with pytest.raises(ParameterError, match="Pass only one of the two"):
         Collection.from_frame(other, "site", encoding=first.encoding, missing="median")
+
+
+def test_the_order_of_columns_does_not_matter_to_an_encoding(tmp_path, make):
+    first = Collection.from_frame(make(COLUMNS), "site", categorical="onehot", missing="median")
+    row = {"old": [True], "colour": ["red"], "size": [3.0]}
+    assert Collection.from_frame(make({"site": ["w"], **row}), "site", encoding=first.encoding).n_features == 5
+    write(pl.DataFrame(row), tmp_path / "a.csv")
+    collection = Collection.from_folder(tmp_path, encoding=first.encoding)
+    assert collection["a"].X.tolist() == [[3, 0, 1, 0, 1]]
+    encoded = dict(zip(reversed(first.feature_names), [[1], [0], [1], [0], [3.0]], strict=True))
+    collection = Collection.from_frame(make({"site": ["w"], **encoded}), "site", encoding=first.encoding)
+    assert collection["w"].X.tolist() == [[3, 0, 1, 0, 1]]
+
+
+def test_a_refusal_says_which_option_would_help(tmp_path, make):
+    text, gap = make({"site": ["u"], "p": ["x"]}), make({"site": ["u", "u"], "p": [1.0, None]})
+    with pytest.raises(InputError, match=r"such as 'x' in column 'p' at row 0.* pass categorical=.onehot"):
+        Collection.from_frame(text, "site")
+    with pytest.raises(InputError, match=r'Or pass missing="median"'):
+        Collection.from_frame(gap, "site", categorical="onehot")
+    (tmp_path / "a.csv").write_text("p\n1\nx\n")
+    with pytest.raises(InputError, match='pass categorical="onehot"'):
+        Collection.from_folder(tmp_path, missing="median")
+    (tmp_path / "a.csv").write_text("p,q\n1,2\n,2\n")
+    with pytest.raises(InputError, match='Or pass missing="median"'):
+        Collection.from_folder(tmp_path)
+
+
+def test_no_option_is_named_that_is_not_there_or_would_not_help(tmp_path, make):
+    from datetime import date
+
+    encoding = Encoding(("p",), (None,))
+    for call in (
+        lambda: Collection.from_arrays([make({"p": ["x"]})]),
+        lambda: Collection.from_frame(make({"site": ["u"], "p": [date(2020, 1, 1)]}), "site"),
+        lambda: Collection.from_frame(make({"site": ["u"], "p": [np.inf]}), "site", missing="median"),
+        lambda: Collection.from_frame(make({"site": ["u"], "p": ["x"]}), "site", encoding=encoding),
+        lambda: Collection.from_folder(tmp_path),
+    ):
+        np.save(tmp_path / "a.npy", np.array([["x"]]))
+        with pytest.raises(InputError) as caught:
+            call()
+        assert "pass categorical" not in str(caught.value)
+        assert "pass missing" not in str(caught.value)
 
 
 # ---------------------------------------------------------------- applying it
@@ -227,8 +313,20 @@ def test_arrays_and_encoded_frames_are_taken_as_encoded(encoding):
         encoding.apply([[1, np.nan, 0]])
 
 
+def test_what_is_missing_in_lists_and_arrays_is_filled(encoding):
+    masked = np.ma.array([[9, 0, 1], [3, 1, 0]], mask=[[True, False, False], [False] * 3])
+    for X in ([[None, 0, 1], [3, 1, 0]], masked, masked.astype(np.float32), masked.astype(object)):
+        assert encoding.apply(X).tolist() == [[2, 0, 1], [3, 1, 0]]
+        with pytest.raises(InputError, match=r"1 (missing|masked) value, the first in column 0 at row 0"):
+            dataclasses.replace(encoding, medians=None).apply(X)
+    with pytest.raises(InputError, match="column 1 at row 0"):
+        encoding.apply([[1, None, 0]])  # a category that is missing has no median
+    with pytest.raises(InputError, match=r"column 0 \(text\)"):
+        encoding.apply([["x", None, 0]])
+
+
 def test_other_columns_are_refused(make, encoding):
-    with pytest.raises(InputError, match="missing: 'colour'; unexpected: 'color'"):
+    with pytest.raises(InputError, match=r"missing: 'colour'; unexpected: 'color'\); needed are the columns that the"):
         encoding.apply(make({"size": [1.0], "color": ["red"]}))
     with pytest.raises(InputError, match="in another order"):
         encoding.apply(make({"colour": ["red"], "size": [1.0]}))

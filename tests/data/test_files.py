@@ -1,5 +1,6 @@
 """Files of a user's own: every kind is read, and one that cannot be used is refused in one line that says why."""
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -155,6 +156,15 @@ HOSTILE = {
     "semicolons": ("p;q\n1,5;2,5\n", "look like decimal commas"),
     "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "look like decimal commas"),
     "decimal commas in one line": ("p,q\n1,5,2,5\n\n", "look like decimal commas"),
+    "another encoding": (b"p,q\n" + b"1,2\n" * 400_000 + b"\xe9,2\n", "line 400002 holds the byte 0xe9"),
+    "a letter cut in two": (b"p,q\n1,\xc3", "line 2 holds the byte 0xc3, which is not UTF-8"),
+    "a quote left open": ('p,q\n1,2\n3,"a\n4,b\n5,c\n', "line 3 has a quote that is not closed"),
+    "a quote left open in the header": ('p,"q\n1,2\n', "line 1 has a quote that is not closed"),
+    "a quote closed by the next": ('p,q\n1,"a\n2,b\n3,"c\n', "line 2 has a quote that is not closed"),
+    "semicolons between numbers": ("p;q\n1;2\n", "its columns are divided by semicolons and not by commas"),
+    "tabs": ('"p"\t"q"\n1\t2\n', "its columns are divided by tabs and not by commas"),
+    "Excel's own line": ("sep=;\np;q\n1;2\n", "its first line is 'sep=;', which only Excel understands"),
+    "Excel's own line with a comma": ("sep=,\np,q\n1,2\n", "its first line is 'sep=,'"),
     "quoted decimal commas": ('p,q\n"1,5","2,5"\n', "column 'p' of file 'a.csv' looks like decimal commas"),
 }
 
@@ -164,12 +174,25 @@ def test_a_bad_text_file_is_refused_with_its_line(tmp_path, backend, case):
     text, reason = HOSTILE[case]
     write(tmp_path, "a.csv", text)
     assert_refused(tmp_path, "file 'a.csv'", reason)
+    # What is wrong with a file does not make it categories.
+    assert_refused(tmp_path, "file 'a.csv'", reason, categorical="onehot")
 
 
 def test_a_bad_text_file_is_refused_after_the_fast_way_was_tried(tmp_path):
     for text, reason in HOSTILE.values():
         write(tmp_path, "a.csv", text)
         assert_refused(tmp_path, "file 'a.csv'", reason)
+
+
+def test_commas_in_a_file_of_tabs_are_named(tmp_path, backend):
+    write(tmp_path, "a.tsv", "p,q\n1,2\n")
+    assert_refused(tmp_path, "its columns are divided by commas and not by tabs", categorical="onehot")
+
+
+@pytest.mark.parametrize("text", ["height; in m\n1\n", '"height; in m"\n1\n', "a|b,c\n1,2\n"])
+def test_a_mark_in_a_name_divides_nothing(tmp_path, backend, text):
+    write(tmp_path, "a.csv", text)
+    assert Collection.from_folder(tmp_path)["a"].X[0, 0] == 1
 
 
 def test_decimal_commas_between_tabs(tmp_path, backend):
@@ -281,9 +304,28 @@ def test_a_row_index_in_a_parquet_file_is_refused(tmp_path, backend):
     assert Collection.from_table(tmp_path / "a.parquet", "site").feature_names == ("p",)
 
 
-def assert_refused(folder, *words):
+def test_columns_of_one_name_in_a_parquet_file_are_refused_in_few_words(tmp_path, only_installed):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["p", "p"])
+    path = write(tmp_path, "a.parquet", table)
+    assert_refused(tmp_path, "file 'a.parquet' cannot be read (several columns have the name 'p'); needed is")
+    with pytest.raises(DataFileError, match="several columns have the name 'p'"):
+        Collection.from_table(path, "site")
+    only_installed("polars")
+    assert_refused(tmp_path, "file 'a.parquet' cannot be read (column with name 'p' has more than one occurrence)")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_name_that_is_not_utf8_is_refused(tmp_path):
+    name = os.fsdecode(b"a\xe9.csv")
+    write(tmp_path, name, "site,p\nu,1\n")
+    assert_refused(tmp_path, r"a\udce9.csv' is not UTF-8; ", "Rename the file or folder.")
+    with pytest.raises(DataFileError, match="is not UTF-8"):
+        Collection.from_table(tmp_path / name, "site")
+
+
+def assert_refused(folder, *words, **options):
     with pytest.raises(FewRatioError) as caught:
-        Collection.from_folder(folder)
+        Collection.from_folder(folder, **options)
     message = str(caught.value)
     assert isinstance(caught.value, DataFileError | InputError | CollectionError)
     assert "\n" not in message
@@ -327,6 +369,23 @@ def write_long(frame, path):
     else:
         frame.write_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
     return path
+
+
+def test_names_in_a_text_file_are_text(tmp_path, backend):
+    names = ["01", "1", "001", "1.10", "1.1", "12345678901234567890123", "12345678901234567890124", "NA", "true"]
+    rows = "".join(f"{name},{name},{number}\n\n" for number, name in enumerate(names))
+    path = write(tmp_path, "t.csv", "site,kind,p\n" + rows)
+    collection = Collection.from_table(path, "site", group="kind")
+    assert collection.names == collection.groups == tuple(names)
+    assert [dataset.X.tolist() for dataset in collection] == [[[number]] for number in range(len(names))]
+
+
+@pytest.mark.parametrize("empty", ["", '""'])
+def test_an_empty_name_is_missing(tmp_path, backend, empty):
+    path = write(tmp_path, "t.csv", f"site,kind,p\nu,{empty},1\nv,k,2\n")
+    assert Collection.from_table(path, "site", group="kind").groups == (None, "k")
+    with pytest.raises(InputError, match=r"column 'kind' of file 't\.csv' is missing at row 0"):
+        Collection.from_table(path, "kind", group="site")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

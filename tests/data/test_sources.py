@@ -221,6 +221,44 @@ def test_load_collection_is_public():
     assert "load_collection" in fewratio.__all__
 
 
+@pytest.mark.parametrize("name", ["gaussian", "iot"])
+@pytest.mark.parametrize("seed", [1.5, -1, "a/../../../esc", "1", None, True, [1]])
+def test_a_seed_is_an_integer_that_is_not_negative(data_folder, tmp_path, name, seed):
+    with pytest.raises(ParameterError, match=r"seed is .*; an integer that is not negative is needed"):
+        load_collection(name, seed=seed)
+    assert list(tmp_path.iterdir()) == [data_folder]
+
+
+def test_a_seed_may_be_an_integer_of_numpy():
+    collections = [load_collection("gaussian", n_datasets=1, n_instances=2, seed=seed) for seed in (3, np.int64(3))]
+    assert collections[0][0].X.tolist() == collections[1][0].X.tolist()
+
+
+@pytest.mark.parametrize(("name", "problem"), [("absent", "does not exist"), ("file", "is a file")])
+def test_a_data_folder_that_is_none_is_named(tmp_path, monkeypatch, name, problem):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FEWRATIO_DATA", str(tmp_path / name))
+    monkeypatch.setenv("FEWRATIO_CACHE", str(tmp_path / "cache"))
+    said = f"FEWRATIO_DATA names .*{name}', which {problem}; it must name folders"
+    for call in (source_info, fetch_source, load_collection):
+        with pytest.warns(UserWarning, match=said) as caught:
+            call("digits_r")
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_info_finds_every_file_that_is_here(data_folder, cache):
+    (data_folder / "school").mkdir()
+    (cache / "school").mkdir(parents=True)
+    paths = [data_folder / "school" / "ILEA567.DAT", cache / "school" / "school_b.mat"]
+    for path in paths:
+        path.touch()
+    info = source_info("school")
+    assert [file.found for file in info.files] == [str(paths[0]), None, str(paths[1])]
+    assert [file.as_published for file in info.files] == [False, None, False]
+    assert [file.form for file in info.files] == [1, 2, 3]
+    assert info.found == (str(paths[0]),)
+
+
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_every_source_says_where_it_is_from(name):
     info = source_info(name)
@@ -537,6 +575,25 @@ def test_without_a_complete_device_the_message_says_what_to_put_where(data_folde
     info = source_info("iot")
     assert not info.available
     assert "No device of iot is complete" in info.note
+
+
+def test_a_device_is_complete_only_with_rows_enough_of_the_right_columns(data_folder):
+    folder = data_folder / "iot"
+    folder.mkdir()
+    for name in ("1.benign.csv", "1.gafgyt.scan.csv"):
+        (folder / name).write_text("p,q\n1,2\n")
+    info = source_info("iot")
+    assert not info.available
+    assert "1.benign.csv, line 1 has 2 columns; the header needs 115)" in info.note
+    write_csv(folder / "1.benign.csv", iot.N_NORMAL, 0)
+    for name, n_rows in (("1.gafgyt.scan.csv", 20), ("1.mirai.ack.csv", 4)):
+        write_csv(folder / name, n_rows, 1)
+    assert "(475 benign and 24 malicious rows, 475 and 25 are needed)" in source_info("iot").note
+    write_csv(folder / "1.mirai.ack.csv", 5, 1)
+    info = source_info("iot")
+    assert info.available
+    assert "iot has 1 of 9 devices complete" in info.note
+    assert len(info.found) == 3
 
 
 def test_a_mislabelled_header_is_refused_by_column(data_folder):

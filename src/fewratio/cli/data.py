@@ -30,7 +30,8 @@ def list_sources(as_json: AsJson = False) -> None:
     """
     from fewratio.data.registry import SOURCES, source_info
 
-    infos = [source_info(name) for name in SOURCES]
+    with _plain_warnings():
+        infos = [source_info(name) for name in SOURCES]
     if as_json:
         typer.echo(json.dumps([asdict(info) for info in infos], indent=2))
         return
@@ -49,7 +50,8 @@ def info(name: Name, as_json: AsJson = False) -> None:
     """
     from fewratio.data.registry import source_info
 
-    found = source_info(name)
+    with _plain_warnings():
+        found = source_info(name)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
@@ -65,7 +67,8 @@ def fetch(name: Name) -> None:
     """
     from fewratio.data.registry import fetch_source, find_source
 
-    paths = fetch_source(name)
+    with _plain_warnings():
+        paths = fetch_source(name)
     if not paths:
         typer.echo(f"{name} needs no file.")
         return
@@ -116,10 +119,15 @@ def _described(info: "SourceInfo") -> Iterator[tuple[str, str]]:
     yield "features", str(info.n_features)
     yield "from", info.origin
     yield "licence", info.licence
-    if info.options:
-        yield "options", ", ".join(info.options)
+    for option in info.options:
+        values = "" if option.values is None else f"; one of {', '.join(map(repr, option.values))}"
+        yield "option", f"{option.name} (default {option.default!r}{values})"
+    n_forms = len({file.form for file in info.files})
+    if n_forms > 1:
+        yield "files", f"in {n_forms} forms, of which one is enough"
     for file in info.files:
-        yield "file", file.path + ("" if file.size is None else f" ({file.size:,} bytes)")
+        form = f", form {file.form}" if n_forms > 1 else ""
+        yield "file", file.path + ("" if file.size is None else f" ({file.size:,} bytes)") + form
         if file.sha256:
             yield "  sha256", file.sha256 + {True: "", None: "", False: "; the file here differs"}[file.as_published]
         if file.url:
@@ -138,6 +146,8 @@ def _plain_warnings() -> Iterator[None]:
     """Say warnings as lines of text, without the place in the code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        yield
-    for warning in caught:
-        sys.stderr.write(f"fewratio: {warning.message}\n")
+        try:
+            yield
+        finally:
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                sys.stderr.write(f"fewratio: {message}\n")

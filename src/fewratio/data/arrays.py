@@ -34,12 +34,19 @@ def check_shape(shape: Sequence[int], argument: str) -> None:
         raise InputError(f"{argument} has {counted(shape[0], 'row')} but no columns; {_LAYOUT}. Pass some features.")
 
 
-def read_array(X: Any, argument: str) -> NDArray[Any]:
-    """Return an array of any shape and type, the user's own where it is one already."""
+def read_array(X: Any, argument: str, keep_missing: bool = False) -> NDArray[Any]:
+    """Return an array of any shape and type, the user's own where it is one already.
+
+    With `keep_missing` masked values become NaN; otherwise they are refused.
+    """
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(X):
         raise InputError(f"{argument} is a sparse matrix; a dense array is needed. Pass {argument}.toarray().")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X) and X.ndim == 2:
+        if keep_missing and dtype_problem(X.dtype) is None:
+            values = np.ma.getdata(X).astype(X.dtype if X.dtype.kind in "fO" else np.float64)
+            values[np.ma.getmaskarray(X)] = None if X.dtype.kind == "O" else np.nan
+            return values
         row, column = np.argwhere(np.ma.getmaskarray(X))[0]
         raise unusable_values(argument, "masked", int(np.ma.count_masked(X)), int(column), int(row))
     if isinstance(X, np.ndarray) and X.dtype.names is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewratio.data import folders, frames, long_tables, partition
-from fewratio.data.columns import Layout, check_layout, counted, listed
+from fewratio.data.columns import SAME_DATASETS, Layout, check_layout, counted, listed
 from fewratio.data.dataset import Dataset, dataset_from_table
 from fewratio.data.encoding import Encoding
 from fewratio.data.encoding_choice import EncodingChoice
@@ -67,7 +67,7 @@ class Collection:
         first = self.datasets[0]
         for dataset in self.datasets:
             layout = Layout(f"dataset {dataset.name!r}", dataset.n_features)
-            check_layout(layout, Layout(f"dataset {first.name!r}", first.n_features), CollectionError)
+            check_layout(layout, Layout(f"dataset {first.name!r}", first.n_features), CollectionError, SAME_DATASETS)
         for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
             repeated = [name for name, count in Counter(names).items() if count > 1]
             if repeated:
@@ -94,7 +94,8 @@ class Collection:
         Parameters
         ----------
         arrays : iterable of array-like of shape (n_i, d), or a mapping from names to them
-            Anything that `fewratio.data.tables.as_table` takes.
+            Anything that `fewratio.data.tables.as_table` takes. Data frames need the same columns; their order may
+            differ.
         names : iterable of str, optional
             Default: "0", "1", and so on, or the keys of a mapping.
         groups : iterable of str or None, optional
@@ -125,7 +126,7 @@ class Collection:
         labels = range(count) if names is None else _one_each(names, count, "names")
         group_of = [None] * count if groups is None else _one_each(groups, count, "groups")
         flags_of = [None] * count if outliers is None else _one_each(outliers, count, "outliers")
-        tables = [as_table(X, f"dataset {str(label)!r}") for X, label in zip(members, labels, strict=True)]
+        tables = _ordered_tables(members, [f"dataset {str(label)!r}" for label in labels])
         feature_names = _shared_names(tables)
         datasets = [
             dataset_from_table(str(label), group, table, flags)
@@ -230,7 +231,8 @@ class Collection:
         """
         choice = EncodingChoice(categorical, missing, unseen, encoding)
         roles = partition.Roles(dataset, group, outlier)
-        return cls(name or Path(path).stem, *partition.cut(long_tables.open_file(Path(path)), roles, choice))
+        table = long_tables.open_file(Path(path), [column for column in (dataset, group) if column is not None])
+        return cls(name or Path(path).stem, *partition.cut(table, roles, choice))
 
     @classmethod
     def from_folder(
@@ -344,9 +346,20 @@ def _one_each(values: Iterable[Item], count: int, argument: str) -> list[Item]:
     return result
 
 
+def _ordered_tables(members: Sequence[Any], arguments: Sequence[str]) -> list[Table]:
+    """Open tables, the columns of data frames in the order of the first one's."""
+    tables: list[Table] = []
+    names = None
+    for X, argument in zip(members, arguments, strict=True):
+        frame = frames.open_frame(X, argument) if names is not None and frames.is_frame(X) else None
+        tables.append(as_table(X if frame is None else frames.in_order(frame, names), argument))
+        names = names or tables[-1].feature_names
+    return tables
+
+
 def _shared_names(tables: Sequence[Table]) -> tuple[str, ...] | None:
     """Return the feature names that all tables agree on, or say which table differs from the first named one."""
     named = [table for table in tables if table.feature_names is not None]
     for table in named[1:]:
-        check_layout(table.layout, named[0].layout, CollectionError)
+        check_layout(table.layout, named[0].layout, CollectionError, SAME_DATASETS)
     return named[0].feature_names if named else None

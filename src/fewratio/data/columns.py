@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from fewratio.errors import FewRatioError, InputError
 
-TEXT, DATES, COMPLEX = "text", "dates or times", "complex numbers"
+TEXT, CATEGORIES, DATES, COMPLEX = "text", "categories", "dates or times", "complex numbers"
+INFINITE = "infinite"
 
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
@@ -19,6 +20,10 @@ _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.ti
 _MISSING = {"NoneType", "NAType", "NaTType"}
 _KIND_OF_DTYPE = {"U": TEXT, "S": TEXT, "T": TEXT, "M": DATES, "m": DATES, "c": COMPLEX}
 _LISTED = 5
+_LONGEST_CELL = 40
+SAME_SAMPLES = "both samples must have the same columns. Pass the same feature layout for both."
+SAME_DATASETS = "all datasets of a collection must have the same columns. Select the same ones in each."
+_SAME = "both must have the same columns. Select the same ones in both."
 
 
 def counted(n: int, noun: str) -> str:
@@ -68,20 +73,42 @@ def is_missing(column: NDArray[np.object_]) -> NDArray[np.bool_]:
     return np.array(names, dtype=np.bool_)
 
 
-def numbers_from_objects(values: NDArray[np.object_], argument: str, labels: Sequence[object]) -> NDArray[np.float64]:
+def is_number(text: str) -> bool:
+    """Tell whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def first_text(values: Iterable[Any]) -> tuple[int, str] | None:
+    """Return row and text of the first cell that does not even read as a number, else of the first text at all."""
+    texts = [(row, str(value)) for row, value in enumerate(values) if isinstance(value, (str, bytes))]
+    return next((cell for cell in texts if not is_number(cell[1])), texts[0] if texts else None)
+
+
+def numbers_from_objects(
+    values: NDArray[np.object_], argument: str, labels: Sequence[object], keep_missing: bool = False
+) -> NDArray[np.float64]:
     """Turn a 2-D array of Python objects into numbers, or say which column does not hold numbers.
 
-    ``astype(float)`` would not do: it reads the text ``"1"`` as a number and ``None`` as NaN.
+    ``astype(float)`` would not do: it reads the text ``"1"`` as a number and ``None`` as NaN. With `keep_missing` what
+    is missing becomes NaN, too.
     """
-    problems = [(label, object_problem(values[:, j])) for j, label in enumerate(labels)]
-    bad = [(label, problem) for label, problem in problems if problem]
+    problems = [(j, object_problem(values[:, j])) for j in range(len(labels))]
+    bad = [(j, problem) for j, problem in problems if problem]
     if bad:
-        raise not_numbers(argument, bad)
-    check_none_missing(argument, [(label, is_missing(values[:, j])) for j, label in enumerate(labels)])
-    result = np.empty(values.shape, dtype=np.float64)
+        named = [(labels[j], problem) for j, problem in bad]
+        raise not_numbers(argument, named, first_text(values[:, bad[0][0]]))
+    missing = np.stack([is_missing(values[:, j]) for j in range(len(labels))], axis=1)
+    if not keep_missing:
+        check_none_missing(argument, [(label, missing[:, j]) for j, label in enumerate(labels)])
+    result = np.full(values.shape, np.nan)
     for j, label in enumerate(labels):
+        present = ~missing[:, j]
         try:
-            result[:, j] = values[:, j]
+            result[present, j] = values[present, j]
         except (OverflowError, TypeError, ValueError) as error:
             raise InputError(
                 f"column {label!r} of {argument} holds a number that does not fit a 64-bit float ({error}); "
@@ -98,26 +125,40 @@ def check_none_missing(argument: str, columns: Sequence[tuple[object, NDArray[np
         raise unusable_values(argument, "missing", count, label, int(missing.argmax()))
 
 
-def not_numbers(argument: str, columns: Sequence[tuple[object, str]]) -> InputError:
-    """Return the error for columns (label, what they hold) that are not real numbers."""
+def not_numbers(
+    argument: str, columns: Sequence[tuple[object, str]], cell: tuple[int, str] | None = None
+) -> InputError:
+    """Return the error for columns (label, what they hold) that are not real numbers, and a cell (row, text)."""
     first = ", ".join(f"column {label!r} ({problem})" for label, problem in columns[:_LISTED])
     more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
     if all(problem == COMPLEX for _, problem in columns):
         advice = "Pass the real and the imaginary parts as columns of their own."
     else:
         advice = "Encode such columns as numbers or drop them."
+    where = ""
+    if cell is not None:
+        row, text = cell
+        where = f", such as {quoted(text)} in column {columns[0][0]!r} at row {row} (counting from 0)"
     return InputError(
-        f"{argument} has {counted(len(columns), 'column')} that cannot be used: {first}{more}; "
+        f"{argument} has {counted(len(columns), 'column')} that cannot be used: {first}{more}{where}; "
         f"every column must hold real numbers. {advice}"
     )
 
 
+def quoted(text: str) -> str:
+    """Return the beginning of a text as Python would write it."""
+    return repr(text) if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]!r}..."
+
+
 def unusable_values(argument: str, what: str, count: int, label: object, row: int) -> InputError:
     """Return the error for missing, NaN or infinite values: how many, and where the first one is."""
-    return InputError(
+    error = InputError(
         f"{argument} has {counted(count, f'{what} value')}, the first in column {label!r} at row {row} "
         "(counting from 0); every value must be a finite number. Drop those rows or fill the gaps first."
     )
+    if what != INFINITE:
+        error.remedy = "missing"
+    return error
 
 
 class Layout(NamedTuple):
@@ -128,21 +169,20 @@ class Layout(NamedTuple):
     names: tuple[str, ...] | None = None
 
 
-def check_layout(found: Layout, reference: Layout, error: type[FewRatioError]) -> None:
-    """Raise an error of the given type if the features of one table differ from another's."""
-    problem = feature_mismatch(found, reference)
+def check_layout(found: Layout, reference: Layout, error: type[FewRatioError], need: str = _SAME) -> None:
+    """Raise an error of the given type if the features of one table differ from another's; `need` ends its words."""
+    problem = feature_mismatch(found, reference, need)
     if problem is not None:
         raise error(problem)
 
 
-def feature_mismatch(found: Layout, reference: Layout) -> str | None:
-    """Say how the features of one table differ from another's; None if they agree.
+def feature_mismatch(found: Layout, reference: Layout, need: str = _SAME) -> str | None:
+    """Say how the features of one table differ from another's, and what is needed; None if they agree.
 
     Names count only if both sides have them.
     """
     what, count, names = found
     other, other_count, other_names = reference
-    need = "both samples must have the same columns. Pass the same feature layout for both."
     details = ""
     if names is not None and other_names is not None and names != other_names:
         missing = [name for name in other_names if name not in set(names)]

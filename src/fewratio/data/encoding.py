@@ -21,6 +21,7 @@ from fewratio.errors import InputError
 if TYPE_CHECKING:
     from fewratio.data.frames import Frame
 
+_NEEDED = "needed are the columns that the encoding was learned from, in their order. Select those."
 UNSEEN = ("error", "zero")
 
 
@@ -78,7 +79,7 @@ class Encoding:
         ----------
         X : data frame of shape (n, len(categories)), or array-like of shape (n, n_features)
             A data frame of the original columns. What has no columns of categories must be encoded already; of it
-            only missing numbers are replaced.
+            only missing numbers (NaN, ``None``, masked values) are replaced.
         argument : str
             What messages call the table.
         """
@@ -90,10 +91,11 @@ class Encoding:
         """Return a table that encodes its rows when they are read; `keep_missing` leaves NaN where a number misses."""
         frame = frames.open_frame(X, argument) if frames.is_frame(X) else None
         if frame is None or (self.names != self.feature_names == frames.feature_names(frame)):
-            return self._fill_table(as_table(X, argument), keep_missing)
+            table = as_table(X, argument, keep_missing=keep_missing or self.medians is not None)
+            return self._fill_table(table, keep_missing)
         check_shape(frame.shape, argument)
         found = Layout(argument, len(frame.columns), frames.feature_names(frame))
-        check_layout(found, Layout("the source collection", len(self.categories), self.names), InputError)
+        check_layout(found, Layout("the source collection", len(self.categories), self.names), InputError, _NEEDED)
         columns = [(label, frame.get_column(label)) for label in frame.columns]
         check_kinds(columns, self.categories, argument)
         if self.medians is None and not keep_missing:
@@ -186,7 +188,7 @@ class Encoding:
         return np.repeat(values, self._widths)
 
     def _fill_table(self, table: Table, keep_missing: bool) -> Table:
-        check_layout(table.layout, Layout("the encoded source collection", self.n_features), InputError)
+        check_layout(table.layout, Layout("the encoded source collection", self.n_features), InputError, _NEEDED)
         if keep_missing or self.medians is None:
             return table
         return replace(table, _rows=lambda start, stop: _filled(table.block(start, stop), self._fill))

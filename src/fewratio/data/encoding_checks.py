@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from fewratio.data import frames
-from fewratio.data.columns import listed, not_numbers
+from fewratio.data.columns import listed
 from fewratio.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,14 +22,12 @@ def check_kinds(columns: Columns, categories: Categories, argument: str) -> None
     kinds = [(label, column, frames.column_kind(column)) for label, column in columns]
     pairs = list(zip(kinds, categories, strict=True))
     unusable = [
-        (label, frames.column_problem(column))
+        (label, column)
         for (label, column, kind), known in pairs
         if kind is None or (kind == "categories" and known is None)
     ]
     # A truth value passes for a number.
-    bad = [(label, problem) for label, problem in unusable if problem]
-    if bad:
-        raise not_numbers(argument, bad)
+    frames.raise_not_numbers(unusable, argument)
     for (label, _, kind), known in pairs:
         if known is not None and kind == "numbers":
             raise InputError(

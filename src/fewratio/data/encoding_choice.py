@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
+from fewratio.data import frames
 from fewratio.data.columns import listed
 from fewratio.data.encoding import UNSEEN, Encoding
 from fewratio.data.survey import Survey
 from fewratio.data.tables import Table, as_table
-from fewratio.errors import ParameterError
+from fewratio.errors import InputError, ParameterError
 
+_REMEDIES = {
+    "categorical": 'If they are categories, pass categorical="onehot".',
+    "missing": 'Or pass missing="median", which replaces what is missing.',
+}
 _CHOICES = {"categorical": ("error", "onehot"), "missing": ("error", "median"), "unseen": UNSEEN}
 
 
@@ -67,7 +73,20 @@ class EncodingChoice:
         """Return a table, encoded if an encoding was prepared, in which numbers may still be missing (NaN)."""
         if encoding is None:
             return as_table(X, argument)
+        frame = frames.open_frame(X, argument) if frames.is_frame(X) else None
+        if frame is not None:
+            X = frames.in_order(frames.in_order(frame, encoding.names), encoding.feature_names)
         return encoding.open(X, argument, keep_missing=self.learns_medians)
+
+    @contextmanager
+    def advising(self) -> Iterator[None]:
+        """Add to the error for a table that cannot be used which of these options would help."""
+        try:
+            yield
+        except InputError as error:
+            if error.remedy is None or self.encoding is not None or getattr(self, error.remedy) != "error":
+                raise
+            raise InputError(f"{error} {_REMEDIES[error.remedy]}") from error
 
     def complete(self, encoding: Encoding, arrays: Sequence[NDArray[Any]]) -> Encoding:
         """Learn the medians from the encoded rows of all datasets, and fill the gaps in them, in place."""

@@ -6,7 +6,8 @@ import csv
 import re
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,7 +32,7 @@ SUFFIXES = (*TABLES, ".npy", ".npz")
 _BACKENDS = ("pyarrow", "polars", "pandas")
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _NEEDED = {
-    ".csv": "a UTF-8 CSV file with a header line and as many fields in every line",
+    ".csv": "a UTF-8 CSV file with a header line and as many fields, divided by commas, in every line",
     ".tsv": "a UTF-8 file with a header line and as many fields, divided by tabs, in every line",
     ".parquet": "a Parquet file of plain columns",
     ".npy": "one array of numbers with two axes, as numpy.save writes it",
@@ -47,6 +48,15 @@ class TableFile:
     relative: str
     name: str
     group: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            str(self.path).encode()
+        except UnicodeEncodeError as error:
+            raise DataFileError(
+                f"the path {str(self.path)!r} is not UTF-8; the libraries that read data files need a path of UTF-8 "
+                "text. Rename the file or folder."
+            ) from error
 
     def __str__(self) -> str:
         return f"file {self.relative!r}"
@@ -83,8 +93,11 @@ def read_content(file: TableFile, outlier: str | None) -> Content:
     return Content(X, None if flags is None else as_flags(flags, f"is_outlier of {file}"))
 
 
-def read_frame(file: TableFile, all_numbers: bool = False) -> Frame:
-    """Read a file with named columns; if all are expected to be numbers, the fastest way is tried first."""
+def read_frame(file: TableFile, all_numbers: bool = False, labels: Sequence[str] = ()) -> Frame:
+    """Read a file with named columns; if all are expected to be numbers, the fastest way is tried first.
+
+    The columns `labels` of a text file are read as text.
+    """
     backend = installed_backend()
     with refusing(file):
         _check_not_empty(file.path)
@@ -94,7 +107,7 @@ def read_frame(file: TableFile, all_numbers: bool = False) -> Frame:
         if all_numbers and is_installed("polars"):
             frame = csv_files.read_numbers(file.path)
         if frame is None:
-            frame = csv_files.read_csv(file.path, backend)
+            frame = csv_files.read_csv(file.path, backend, labels)
     _check_commas(frame, file)
     return frame
 
@@ -146,8 +159,11 @@ def _parsing_errors() -> tuple[type[Exception], ...]:
     )
 
 
-def check_no_index(names: Iterable[str]) -> None:
-    """Raise ``ValueError`` if a column of a Parquet file is the row index of a filtered or shuffled pandas frame."""
+def check_parquet_names(names: Sequence[str]) -> None:
+    """Raise ``ValueError`` if columns share a name, or one is the row index of a filtered or shuffled pandas frame."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"several columns have the name {listed(repeated)}")
     index = next(filter(_PANDAS_INDEX.fullmatch, names), None)
     if index is not None:
         raise ValueError(f"column {index!r} is a row index saved by pandas; write it with index=False")
@@ -161,13 +177,25 @@ def _check_not_empty(path: Path) -> None:
 def _read_parquet(path: Path, backend: Any) -> Frame:
     import narwhals.stable.v2 as nw
 
+    # Before it is read: each library has long words of its own for columns that share a name.
+    check_parquet_names(_parquet_names(path, backend))
     frame = nw.read_parquet(str(path), backend=backend)
-    check_no_index(frame.columns)
+    check_parquet_names(frame.columns)
     # pandas itself makes such a column the index again, and a named one too, which would then be lost without a word.
     index = nw.maybe_get_index(frame)
     if index is not None and type(index).__name__ != "RangeIndex":
         raise ValueError(f"it holds a row index saved by pandas ({index.name!r}); write it with index=False")
     return frame
+
+
+def _parquet_names(path: Path, backend: str) -> list[str]:
+    """Return the names of the columns, as far as they can be known before the file is read."""
+    if backend != "pyarrow":
+        return []
+    from pyarrow.parquet import read_schema
+
+    names: list[str] = read_schema(path).names
+    return names
 
 
 def _check_commas(frame: Frame, file: TableFile) -> None:

@@ -14,6 +14,8 @@ from fewratio.data.files import SUFFIXES, Content, TableFile, read_content
 from fewratio.data.frames import is_frame
 from fewratio.errors import CollectionError, DataNotFoundError
 
+_SAME_FILES = "all files of a folder must have the same columns, in any order. Repair the file or move it elsewhere."
+
 
 def find_table_files(folder: Path) -> list[TableFile]:
     """List the data files below a folder, sorted by their relative path.
@@ -63,9 +65,10 @@ def read_datasets(
     datasets: list[Dataset] = []
     feature_names = None
     for file, content in _read_files(files, outlier):
-        table = choice.open(content.X, str(file), None)
-        feature_names = feature_names or table.feature_names
-        datasets.append(dataset_from_table(file.name, file.group, table, content.flags))
+        with choice.advising():
+            table = choice.open(content.X, str(file), None)
+            feature_names = feature_names or table.feature_names
+            datasets.append(dataset_from_table(file.name, file.group, table, content.flags))
     return datasets, feature_names, None
 
 
@@ -74,9 +77,9 @@ def _encoded_datasets(
 ) -> tuple[list[Dataset], tuple[str, ...] | None, Encoding]:
     arrays, flags = [], []
     for file, content in _read_files(files, outlier):
-        table = choice.open(content.X, str(file), encoding)
-        if not choice.learns_medians:
-            table.check_finite()
+        with choice.advising():
+            table = choice.open(content.X, str(file), encoding)
+            table.check_finite(keep_missing=choice.learns_medians)
         arrays.append(table.to_numpy(table.dtype))
         flags.append(content.flags)
     encoding = choice.complete(encoding, arrays)
@@ -101,5 +104,5 @@ def _read_files(files: list[TableFile], outlier: str | None) -> Iterator[tuple[T
         reference, expected = first
         if set(columns) != set(expected):
             layout = Layout(str(file), len(columns), columns)
-            check_layout(layout, Layout(str(reference), len(expected), expected), CollectionError)
+            check_layout(layout, Layout(str(reference), len(expected), expected), CollectionError, _SAME_FILES)
         yield file, content if columns == expected else content._replace(X=content.X.select(*expected))

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.columns import (
+    CATEGORIES,
     DATES,
     TEXT,
     check_none_missing,
     dtype_problem,
+    first_text,
     listed,
     not_numbers,
     numbers_from_objects,
@@ -38,7 +40,7 @@ _WIDE_NUMBERS = {"Int128", "UInt128", "Decimal"}
 _CATEGORIES = {"String", "Categorical", "Enum", "Boolean"}
 _PROBLEMS = {
     **dict.fromkeys(("String", "Binary"), TEXT),
-    **dict.fromkeys(("Categorical", "Enum"), "categories"),
+    **dict.fromkeys(("Categorical", "Enum"), CATEGORIES),
     **dict.fromkeys(("Date", "Datetime", "Duration", "Time"), DATES),
     **dict.fromkeys(("List", "Array", "Struct"), "nested values"),
 }
@@ -109,16 +111,25 @@ def feature_names(frame: Frame) -> tuple[str, ...] | None:
 def check_columns(frame: Frame, argument: str) -> None:
     """Raise unless every column holds numbers and, where a table marks missing values, none is missing."""
     columns = [(label, frame.get_column(label)) for label in frame.columns]
-    problems = [(label, column_problem(column)) for label, column in columns]
-    bad = [(label, problem) for label, problem in problems if problem]
-    if bad:
-        raise not_numbers(argument, bad)
+    raise_not_numbers(columns, argument)
     # NaN in a plain column is left to Table.check_finite: looking for it here would read the table twice.
     marking = [(label, column) for label, column in columns if _plain_dtype(column) is None and column.null_count()]
     check_none_missing(argument, [(label, column.is_null().to_numpy()) for label, column in marking])
     for label, column in columns:
         if _type_of(column) in {"Object", *_WIDE_NUMBERS}:
             _column_numbers(column, label, argument)
+
+
+def raise_not_numbers(columns: Sequence[tuple[object, Series]], argument: str) -> None:
+    """Raise if a column holds anything but numbers and truth values, and name the first cell that does."""
+    problems = [(label, column, column_problem(column)) for label, column in columns]
+    bad = [(label, column, problem) for label, column, problem in problems if problem]
+    if bad:
+        cell = first_text(bad[0][1].to_list()) if bad[0][2] == TEXT else None
+        error = not_numbers(argument, [(label, problem) for label, _, problem in bad], cell)
+        if any(problem in (TEXT, CATEGORIES) for *_, problem in bad):
+            error.remedy = "categorical"
+        raise error
 
 
 def column_kind(column: Series) -> str | None:
@@ -143,6 +154,11 @@ def float_column(column: Series, label: object, argument: str) -> NDArray[np.flo
         present = ~column.is_null().to_numpy()
         result[present] = _column_numbers(column.drop_nulls(), label, argument)
     return result
+
+
+def is_text(column: Series) -> bool:
+    """Tell whether a column holds text, which nobody declared to be categories."""
+    return _type_of(column) in {"String", "Object"}
 
 
 def is_float32(column: Series) -> bool:
@@ -219,6 +235,12 @@ def check_column(column: str, columns: Sequence[str], argument: str) -> None:
         raise MissingColumnError(
             f"{argument} has no column {column!r}; its columns are {listed(columns)}. Pass the name of one of them."
         )
+
+
+def in_order(frame: Frame, names: Sequence[str] | None) -> Frame:
+    """Return the columns in another order, if they are just those."""
+    other = names is not None and tuple(frame.columns) != tuple(names)
+    return frame.select(*names) if names is not None and other and set(frame.columns) == set(names) else frame
 
 
 def label_codes(column: Series) -> tuple[NDArray[np.intp], Sequence[Any]]:

@@ -61,7 +61,7 @@ class ParquetTable:
         self.file, self.argument = file, str(file)
         with files.refusing(file), self._open() as parquet:
             self.names: list[str] = parquet.schema_arrow.names
-            files.check_no_index(self.names)
+            files.check_parquet_names(self.names)
 
     def column(self, name: str) -> Iterator[Series]:
         """Go through one column."""
@@ -93,8 +93,8 @@ class ParquetTable:
         return ParquetFile(self.file.path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
 
 
-def open_file(path: Path) -> LongTable:
-    """Open one long table in a file."""
+def open_file(path: Path, labels: Sequence[str]) -> LongTable:
+    """Open one long table in a file, in which some columns hold names of datasets and groups."""
     file = files.TableFile(path, path.name, path.stem)
     if not path.is_file():
         problem = "is a folder" if path.is_dir() else "does not exist"
@@ -109,4 +109,4 @@ def open_file(path: Path) -> LongTable:
         )
     if file.suffix == ".parquet" and files.is_installed("pyarrow"):
         return ParquetTable(file)
-    return FrameTable(files.read_frame(file), str(file))
+    return FrameTable(files.read_frame(file, labels=labels), str(file))

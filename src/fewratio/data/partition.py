@@ -121,9 +121,9 @@ def _sorted_rows(
     """Return the rows in a new order, with one array of their size and never a second one."""
     result, names = None, None
     for start, frame, argument in source.pieces(special):
-        table = choice.open(frame, argument, encoding)
-        if not choice.learns_medians:
-            table.check_finite()
+        with choice.advising():
+            table = choice.open(frame, argument, encoding)
+            table.check_finite(keep_missing=choice.learns_medians)
         if result is None:
             result, names = np.empty((len(place), table.n_features), dtype=table.dtype), table.feature_names
         _scatter(table, place[start : start + table.n_rows], result)

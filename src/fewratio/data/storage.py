@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -50,6 +51,18 @@ Choice = tuple[RawFile, ...]
 def data_folders() -> list[Path]:
     """Give the folders named by ``FEWRATIO_DATA``, in order; they need not exist."""
     return [Path(part).expanduser() for part in os.environ.get(DATA_VARIABLE, "").split(os.pathsep) if part]
+
+
+def warn_of_no_folders(stacklevel: int) -> None:
+    """Warn of what ``FEWRATIO_DATA`` names that is no folder: nothing will be found there."""
+    for folder in data_folders():
+        if not folder.is_dir():
+            problem = "is a file" if folder.exists() else "does not exist"
+            warnings.warn(
+                f"{DATA_VARIABLE} names {str(folder)!r}, which {problem}; it must name folders. Correct it, or make "
+                "that folder.",
+                stacklevel=stacklevel + 1,
+            )
 
 
 def cache_folder() -> Path:

@@ -14,6 +14,8 @@ from fewratio.data import frames
 from fewratio.data.arrays import check_shape, read_array
 from fewratio.data.columns import (
     COMPLEX,
+    INFINITE,
+    SAME_SAMPLES,
     Layout,
     check_layout,
     dtype_problem,
@@ -88,12 +90,13 @@ class Table:
                 result[start:stop] = self._rows(start, stop)
         return result
 
-    def check_finite(self) -> None:
-        """Raise `InputError` if a value is NaN or infinite, naming the first and counting all."""
+    def check_finite(self, keep_missing: bool = False) -> None:
+        """Raise `InputError` if a value is infinite, or NaN unless that may stay, naming the first and counting all."""
         count, first = 0, None
         for start, stop in self._spans():
             with np.errstate(over="ignore"):
-                finite = np.isfinite(np.asarray(self._rows(start, stop), dtype=np.float64))
+                values = np.asarray(self._rows(start, stop), dtype=np.float64)
+            finite = ~np.isinf(values) if keep_missing else np.isfinite(values)
             if finite.all():
                 continue
             count += finite.size - int(np.count_nonzero(finite))
@@ -101,14 +104,15 @@ class Table:
                 row, column = np.unravel_index(int(finite.argmin()), finite.shape)
                 first = start + int(row), int(column)
         if first is not None:
-            raise unusable_values(self.argument, "NaN or infinite", count, self._labels[first[1]], first[0])
+            what = INFINITE if keep_missing else "NaN or infinite"
+            raise unusable_values(self.argument, what, count, self._labels[first[1]], first[0])
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         step = max(1, _BLOCK_VALUES // self.n_features)
         return ((start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step))
 
 
-def as_table(X: Any, argument: str = "X") -> Table:
+def as_table(X: Any, argument: str = "X", keep_missing: bool = False) -> Table:
     """Validate anything that holds rows of numbers, without copying it.
 
     Parameters
@@ -119,6 +123,9 @@ def as_table(X: Any, argument: str = "X") -> Table:
         A `Table` is returned as it is.
     argument : str
         What error messages call the table.
+    keep_missing : bool
+        Whether ``None`` in lists and arrays of Python objects, and masked values of arrays, are read as NaN instead of
+        refused.
 
     Returns
     -------
@@ -149,7 +156,7 @@ def as_table(X: Any, argument: str = "X") -> Table:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(X, torch.Tensor):
         return _tensor_table(X, argument)
-    return _array_table(read_array(X, argument), argument)
+    return _array_table(read_array(X, argument, keep_missing), argument, keep_missing)
 
 
 def check_same_features(table: Table, n_features: int, feature_names: Sequence[str] | None, reference: str) -> None:
@@ -173,14 +180,14 @@ def check_same_features(table: Table, n_features: int, feature_names: Sequence[s
     fewratio.errors.InputError: X_de has 2 features but X_nu has 3; both samples must have the same columns. ...
     """
     names = None if feature_names is None else tuple(feature_names)
-    check_layout(table.layout, Layout(reference, n_features, names), InputError)
+    check_layout(table.layout, Layout(reference, n_features, names), InputError, SAME_SAMPLES)
 
 
 def _float_dtype(is_float32: bool) -> np.dtype[Any]:
     return np.dtype(np.float32 if is_float32 else np.float64)
 
 
-def _array_table(values: NDArray[Any], argument: str) -> Table:
+def _array_table(values: NDArray[Any], argument: str, keep_missing: bool) -> Table:
     check_shape(values.shape, argument)
     n_rows, n_features = values.shape
     labels = range(n_features)
@@ -188,7 +195,7 @@ def _array_table(values: NDArray[Any], argument: str) -> Table:
     if problem is not None:
         raise not_numbers(argument, [(label, problem) for label in labels])
     if values.dtype.kind == "O":
-        values = numbers_from_objects(values, argument, labels)
+        values = numbers_from_objects(values, argument, labels, keep_missing)
     dtype = _float_dtype(values.dtype == np.float32)
     return Table(
         n_rows,

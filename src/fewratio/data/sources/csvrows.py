@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,12 @@ LONGEST_LINE = 2**16
 def count_rows(path: Path, header: Sequence[str]) -> int:
     """Count the rows below the header, which must be as given."""
     return sum(1 for _ in _rows(path, header))
+
+
+def count_first_rows(path: Path, header: Sequence[str], most: int) -> int:
+    """Count the rows below the header up to a number, each with a value for every column, without reading on."""
+    rows = islice(_rows(path, header), most)
+    return sum(1 for place, line in rows if _parse(line, len(header), f"{path}, line {place}"))
 
 
 def read_rows(path: Path, header: Sequence[str], wanted: NDArray[np.integer]) -> NDArray[np.float64]:

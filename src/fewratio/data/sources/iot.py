@@ -13,9 +13,9 @@ from fewratio.data.dataset import Dataset
 from fewratio.data.parsed import Arrays, parsed
 from fewratio.data.seeds import seed_for
 from fewratio.data.source import Source, Status, unit_rows
-from fewratio.data.sources.csvrows import count_rows, read_rows
+from fewratio.data.sources.csvrows import count_first_rows, count_rows, read_rows
 from fewratio.data.storage import DATA_VARIABLE, first_folder, locate
-from fewratio.errors import DataNotFoundError
+from fewratio.errors import DataFileError, DataNotFoundError
 
 ORIGIN = "https://archive.ics.uci.edu/dataset/442/detection+of+iot+botnet+attacks+n+baiot"
 N_NORMAL, N_MALICIOUS = 475, 25
@@ -77,9 +77,9 @@ def load(seed: int = 0) -> Collection:
 
 
 def status() -> Status:
-    """Look which devices have files of both kinds; rows are counted when they are loaded."""
+    """Look which devices have rows enough of both kinds; no more of a file is read than that takes."""
     devices = {device: device_files(device) for device in DEVICES}
-    reasons = {device: reason for device, files in devices.items() if (reason := missing_kinds(files))}
+    reasons = {device: reason for device, files in devices.items() if (reason := shortage(files))}
     found = tuple(path for device, files in devices.items() if device not in reasons for path in files.values())
     if len(reasons) == len(DEVICES):
         return Status(False, note=_nothing_complete(reasons))
@@ -110,13 +110,35 @@ def missing_kinds(files: Mapping[str, Path]) -> str:
     return "" if len(files) > 1 else "no attack"
 
 
+def shortage(files: Mapping[str, Path]) -> str:
+    """Say what a device lacks to be drawn from, going by the first rows of its files; nothing if that is enough."""
+    reason = missing_kinds(files)
+    if reason:
+        return reason
+    try:
+        n_benign = count_first_rows(files["benign"], FEATURES, N_NORMAL)
+        n_malicious = 0
+        for kind, path in files.items():
+            if kind != "benign":
+                n_malicious += count_first_rows(path, FEATURES, N_MALICIOUS - n_malicious)
+    except DataFileError as error:
+        return str(error).rpartition(". ")[0]
+    return _too_few(n_benign, n_malicious)
+
+
+def _too_few(n_benign: int, n_malicious: int) -> str:
+    if n_benign >= N_NORMAL and n_malicious >= N_MALICIOUS:
+        return ""
+    return f"{n_benign} benign and {n_malicious} malicious rows, {N_NORMAL} and {N_MALICIOUS} are needed"
+
+
 def draw_rows(device: str, files: Mapping[str, Path], seed: int) -> Arrays:
     """Draw the rows of a device, normal ones first, as they are in the files; or say why that is not possible."""
     counts = {kind: count_rows(path, FEATURES) for kind, path in files.items()}
     attacks = [kind for kind in files if kind != "benign"]
     n_malicious = sum(counts[kind] for kind in attacks)
-    if counts["benign"] < N_NORMAL or n_malicious < N_MALICIOUS:
-        reason = f"{counts['benign']} benign and {n_malicious} malicious rows, {N_NORMAL} and {N_MALICIOUS} are needed"
+    reason = _too_few(counts["benign"], n_malicious)
+    if reason:
         return {"reason": np.array(reason)}
     normal = _drawn(counts["benign"], N_NORMAL, seed, device, "normal")
     malicious = _drawn(n_malicious, N_MALICIOUS, seed, device, "malicious")
