@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
@@ -54,7 +55,7 @@ def brute_force(estimator, X_nu, X_de, parts):
 def orders(X_nu, X_de, seed):
     """The shuffled order of both samples for an estimator that has drawn nothing before."""
     rng = np.random.default_rng(seed)
-    return [kernel_selection._shuffled(kernel_selection.torch.from_numpy(X), None, rng) for X in (X_nu, X_de)]
+    return [kernel_selection._shuffled(torch.from_numpy(X), None, rng) for X in (X_nu, X_de)]
 
 
 def check_leave_one_out(estimator, X_nu, X_de):
@@ -172,3 +173,11 @@ def test_of_many_pairs_some_are_left_out(monkeypatch):
     some = RuLSIF(**settings).fit(X_nu, X_de).cv_scores_
     assert not np.allclose(some, every, rtol=1e-6)
     np.testing.assert_allclose(some, every, atol=0.15)  # means of 100 values with deviations below 0.5
+
+
+def test_what_is_handed_out_is_a_copy():
+    given = np.array([0.5, 1.0])
+    estimator = RuLSIF(sigma=given, reg="cv", random_state=0).fit(*draw(9, 14))
+    estimator.cv_sigmas_[:], estimator.cv_regs_[:] = 7, 7
+    assert given[0] == 0.5
+    assert kernel_selection.REGS[0] != 7

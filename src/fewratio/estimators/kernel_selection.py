@@ -32,7 +32,7 @@ MAX_LEFT_OUT = 2000
 def candidates(name: str, value: Any) -> NDArray[np.float64]:
     """Read a parameter that is a number or a sequence of numbers to choose from."""
     try:
-        values = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        values = np.array(value, dtype=np.float64, ndmin=1)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():

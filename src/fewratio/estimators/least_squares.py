@@ -165,7 +165,7 @@ class RuLSIF(RatioEstimator):
         return factors * basis.median_width(nu, de, rng)
 
     def _regularisers(self, n_centres: int) -> NDArray[np.float64]:
-        regs = REGS if isinstance(self.reg, str) else candidates("reg", self.reg)
+        regs = REGS.copy() if isinstance(self.reg, str) else candidates("reg", self.reg)
         # The Gram matrix of kernels has eigenvalues up to the number of centres; beside them this much is rounding.
         if regs.min() <= n_centres * np.finfo(np.float64).eps:
             raise ParameterError(
