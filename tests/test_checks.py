@@ -19,7 +19,9 @@ from fewratio.data.tables import as_table
         RuLSIF(),
         RuLSIF(clip="weights"),
         RuLSIF(0.9, sigma=2.0, reg=0.01, centres="numerator"),
+        RuLSIF(sigma="cv", reg="cv"),
         ULSIF(),
+        ULSIF(sigma=[0.5, 1.0, 2.0], reg="cv", clip="weights", cv=5, standardise=True),
     ],
     ids=repr,
 )
@@ -114,8 +116,8 @@ class DrawsAtPleasure(RuLSIF):
 
 
 class KeepsItsWidth(RuLSIF):
-    def _width(self, pair, rng):
-        return getattr(self, "sigma_", None) or super()._width(pair, rng)
+    def _widths(self, basis, nu, de, rng):
+        return self.cv_sigmas_ if hasattr(self, "cv_sigmas_") else super()._widths(basis, nu, de, rng)
 
 
 class Negative(RuLSIF):
@@ -162,8 +164,8 @@ class NumeratorOverTheOtherSize(RuLSIF):
 
 
 class LooksAtTheFirstRow(RuLSIF):
-    def _width(self, pair, rng):
-        return 1 + abs(pair.rows[0, 0].item())
+    def _widths(self, basis, nu, de, rng):
+        return 1 + abs(nu[0, :1].numpy())
 
 
 class Normalises(RuLSIF):

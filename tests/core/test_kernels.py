@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
-from fewratio.core.kernels import gaussian_kernel, median_distance
+from fewratio.core.kernels import gaussian_kernel, median_distance, squared_distances
 from fewratio.core.pair import Pair
 from tests.strategies import normal, pairs, quick, seeds, sizes, with_padding
 
@@ -19,6 +19,13 @@ def test_kernel_equals_the_formula(n, m, d, seed, sigma):
     expected = np.exp(-cdist(x, centres, "sqeuclidean") / sigma**2)
     # The squared distance, up to a few thousand here, is a difference of sums rounded at 2e-16 each.
     np.testing.assert_allclose(gaussian_kernel(x, centres, sigma), expected, rtol=1e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize("unit", [1e-180, 0.5, 1e180])
+def test_squared_distances_in_a_unit(unit):
+    x, centres = normal(0, 6, 3), normal(1, 4, 3)
+    found = squared_distances(x * unit, centres * unit, unit)
+    np.testing.assert_allclose(found, cdist(x, centres, "sqeuclidean"), rtol=1e-12)
 
 
 def test_kernel_of_a_centre_with_itself_never_exceeds_one():

@@ -6,7 +6,7 @@ from hypothesis import given
 from torch.func import grad, vmap
 
 from fewratio.core.pair import Pair
-from fewratio.core.ridge import ridge_weights
+from fewratio.core.ridge import RidgePath, ridge_weights, ridge_weights_of_moments
 from fewratio.errors import ParameterError
 from tests.strategies import normal, pairs, problems, quick, regs, seeds, with_padding
 
@@ -76,6 +76,33 @@ def test_one_support_can_be_solved_for_many_regs():
         path = ridge_weights(phi, shares, 0.0, reg, form)
         alone = [ridge_weights(phi, shares, 0.0, float(value), form) for value in reg]
         torch.testing.assert_close(path, torch.stack(alone))
+
+
+@quick
+@given(problem=problems())
+def test_weights_of_moments_are_those_of_the_rows(problem):
+    expected = ridge_weights(problem.phi, problem.shares, problem.alpha, problem.reg, "primal")
+    found = ridge_weights_of_moments(problem.K, problem.k, problem.reg)
+    # K itself is rounded at 1e-16 either way; the solution feels that as much as its condition says.
+    torch.testing.assert_close(found, expected, rtol=0, atol=100 * EPS * problem.condition * float(expected.norm()))
+
+
+@quick
+@given(problem=problems(regs=moderate_regs))
+def test_a_path_is_its_single_solves(problem):
+    regs = torch.tensor([problem.reg, 0.1, 30.0], dtype=torch.float64)
+    path = RidgePath.of(problem.K, regs).solve(problem.k)
+    for found, reg in zip(path, regs.tolist(), strict=True):
+        expected = ridge_weights_of_moments(problem.K, problem.k, reg)
+        torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8 * float(expected.norm()))
+
+
+def test_a_path_of_a_singular_matrix_with_tiny_regs():
+    phi = normal(0, 1, 6).expand(4, 6)
+    K, k = phi.T @ phi / 4, phi.mean(0)
+    path = RidgePath.of(K, torch.tensor([1e-300, 1e-12], dtype=torch.float64)).solve(k)
+    # In the one direction there is, of squared length l, the ratio is l / (l + reg); in the others all is rounding.
+    torch.testing.assert_close(path @ k, torch.ones(2, dtype=torch.float64), rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -9,7 +9,9 @@ from scipy.spatial.distance import cdist, pdist
 
 from fewratio import ULSIF, Pair, RuLSIF, gaussian_relative_ratio, relative_pearson_divergence
 from fewratio.errors import InputError, ParameterError
+from fewratio.estimators import gaussian_basis
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
+from tests.densities import KNOWN_PAIRS, relative_error
 
 CLIPS = ("ratio", "weights")
 
@@ -112,6 +114,32 @@ def test_where_most_rows_are_alike_the_mean_distance_is_the_width():
     assert RuLSIF().fit(X_nu, X_nu).sigma_ == 1
 
 
+@pytest.mark.parametrize("sigma", ["median", 0.7])
+def test_standardising_is_done_with_both_samples_together(samples, grid, sigma):
+    X_nu, X_de = (X * [1e-6, 1.0, 0.0] + [5.0, -300.0, 0.1] for X in samples)  # the last column is constant
+    rows = np.concatenate([X_nu, X_de])
+    mean, scale = rows.mean(0), np.where(np.ptp(rows, axis=0) > 0, rows.std(0), 1)
+    plain = RuLSIF(sigma=sigma).fit((X_nu - mean) / scale, (X_de - mean) / scale)
+    standardised = RuLSIF(sigma=sigma, standardise=True).fit(X_nu, X_de)
+    assert standardised.sigma_ == pytest.approx(plain.sigma_, rel=1e-9)
+    X = rows[:5] + scale * grid[:5]
+    np.testing.assert_allclose(standardised.predict(X), plain.predict((X - mean) / scale), rtol=1e-8)
+    assert standardised.divergence() == pytest.approx(plain.divergence(), rel=1e-8)
+    np.testing.assert_array_equal(standardised.centres_, rows)
+
+
+@pytest.mark.parametrize("settings", [{}, {"sigma": "cv", "reg": "cv"}, {"sigma": "cv", "cv": 3}], ids=str)
+@pytest.mark.parametrize("clip", CLIPS)
+def test_blocks_of_rows_change_nothing(samples, grid, monkeypatch, settings, clip):
+    estimator = RuLSIF(clip=clip, random_state=0, **settings).fit(*samples)
+    monkeypatch.setattr(gaussian_basis, "_BLOCK_VALUES", 70)  # three rows of 23 centres
+    in_blocks = RuLSIF(clip=clip, random_state=0, **settings).fit(*samples)
+    np.testing.assert_allclose(in_blocks.predict(grid), estimator.predict(grid), rtol=1e-9)
+    assert in_blocks.divergence() == pytest.approx(estimator.divergence(), rel=1e-9)
+    if settings:
+        np.testing.assert_allclose(in_blocks.cv_scores_, estimator.cv_scores_, rtol=1e-9)
+
+
 # ---------------------------------------------------------------- known densities
 
 NU, DE = (0.0, 1.0), (1.0, 1.5)  # mean and standard deviation
@@ -154,6 +182,25 @@ def test_the_divergence_of_one_law_is_near_zero_whatever_the_sizes(sizes, alpha)
     assert abs(RuLSIF(alpha, random_state=0).fit(X_nu, X_de).divergence()) < 0.05
 
 
+@pytest.mark.parametrize("estimator", [ULSIF(sigma="cv", reg="cv"), RuLSIF(sigma="cv", reg="cv")], ids=repr)
+def test_the_divergence_of_one_law_is_near_zero_where_all_is_chosen(estimator):
+    rng = np.random.default_rng(1)
+    X_nu, X_de = rng.normal(0, 1, (200, 1)), rng.normal(0, 1, (2000, 1))
+    assert abs(estimator.set_params(random_state=0).fit(X_nu, X_de).divergence()) < 0.05
+
+
+@pytest.mark.parametrize("pair", KNOWN_PAIRS.values(), ids=KNOWN_PAIRS)
+def test_what_is_chosen_is_near_the_true_ratio(pair):
+    errors, means = [], []
+    for seed in range(10):
+        X_nu, X_de = pair.samples(1000, 500, seed)
+        ratio = ULSIF(sigma="cv", reg="cv", random_state=seed).fit(X_nu, X_de).predict(X_de)
+        errors.append(relative_error(ratio, pair.ratio(X_de)))
+        means.append(abs(ratio.mean() - 1))
+    assert np.median(errors) < 0.5
+    assert np.median(means) < 0.02
+
+
 def test_the_divergence_of_two_laws_is_that_of_the_densities():
     alpha = 0.5
     truth = [gaussian_relative_ratio(X, *NU, *DE, alpha) for X in draw(100_000, 100_000, seed=1)]
@@ -184,10 +231,12 @@ def test_values_beyond_the_arithmetic_are_refused_and_leave_the_earlier_fit(samp
     ("parameter", "value"),
     [
         *[("alpha", value) for value in (1, -0.1, 1.5, math.nan, "0.5", None)],
-        *[("reg", value) for value in (0, -1.0, math.inf, "cv")],
+        *[("reg", value) for value in (0, -1.0, math.inf, "median", None)],
         *[("sigma", value) for value in ("x", 0, -2.0, None)],
         *[("centres", value) for value in ("all", 0, 2.5)],
         *[("clip", value) for value in ("y", None)],
+        *[("cv", value) for value in ("x", 1, 2.5)],
+        ("standardise", 1.5),
         *[("random_state", value) for value in ("x", -1, 1.5)],
     ],
 )
@@ -196,10 +245,19 @@ def test_a_parameter_out_of_range_is_named(samples, parameter, value):
         RuLSIF(**{parameter: value}).fit(*samples)
 
 
+@pytest.mark.parametrize("parameter", ["sigma", "reg"])
+@pytest.mark.parametrize("value", [[], [0.1, 0.0], [1.0, -2.0], [math.nan], [[1.0, 2.0]], ["a"]], ids=str)
+def test_candidates_that_are_none_are_named(samples, parameter, value):
+    with pytest.raises(ParameterError, match=f"{parameter} is .* Pass such a sequence"):
+        RuLSIF(**{parameter: value}).fit(*samples)
+
+
 def test_a_regulariser_lost_in_rounding_is_named():
     alike = np.repeat(np.random.default_rng(0).normal(size=(12, 2)), 5, axis=0)
     with pytest.raises(ParameterError, match="reg is 1e-16"):
         RuLSIF(reg=1e-16).fit(alike, alike + 1)
+    with pytest.raises(ParameterError, match="reg is 1e-16"):
+        RuLSIF(reg=[1.0, 1e-16]).fit(alike, alike + 1)
     assert RuLSIF(reg=1e-12).fit(alike, alike + 1).predict(alike).max() < 2.1  # the ratio is bounded by 1 / alpha
 
 

@@ -21,12 +21,29 @@ def gaussian_kernel(
     sigma : float or Tensor of shape (...)
         Width.
     """
-    sigma = torch.as_tensor(sigma, dtype=x.dtype, device=x.device)[..., None, None]
+    return torch.exp(-squared_distances(x, centres, sigma))
+
+
+def squared_distances(
+    x: Float[Tensor, "... n d"], centres: Float[Tensor, "... m d"], unit: float | Tensor
+) -> Float[Tensor, "... n m"]:
+    """Squared distances |x - c|^2 / unit^2 from each instance to each centre.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., n, d)
+        Instances.
+    centres : Tensor of shape (..., m, d)
+        Kernel centres.
+    unit : float or Tensor of shape (...)
+        Length to measure in. About the size of the distances, it keeps their squares within the range of the dtype.
+    """
+    unit = torch.as_tensor(unit, dtype=x.dtype, device=x.device)[..., None, None]
     # Distances do not change when everything moves, but |x|^2 + |c|^2 - 2xc loses its digits far from the origin.
     origin = centres.mean(-2, keepdim=True)
-    x, centres = (x - origin) / sigma, (centres - origin) / sigma
+    x, centres = (x - origin) / unit, (centres - origin) / unit
     square = x.square().sum(-1).unsqueeze(-1) + centres.square().sum(-1).unsqueeze(-2) - 2 * x @ centres.mT
-    return torch.exp(-square.clamp_min(0))
+    return square.clamp_min(0)
 
 
 def median_distance(pair: Pair) -> Float[Tensor, "..."]:
@@ -39,10 +56,10 @@ def median_distance(pair: Pair) -> Float[Tensor, "..."]:
     first, second = torch.triu_indices(n, n, offset=1, device=rows.device)
     distance = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")[..., first, second]
     real = pair.shares.sum(-2) > 0
-    # Distances to padding become NaN, which sorts last.
-    distance = torch.where(real[..., first] & real[..., second], distance, torch.nan).sort(-1).values
-    count = distance.isfinite().sum(-1, keepdim=True)
-    middle = torch.cat([(count - 1) // 2, count // 2], dim=-1)
-    median, mean = distance.gather(-1, middle).mean(-1), distance.nanmean(-1)
+    # Distances to padding become NaN, which the medians pass over.
+    distance = torch.where(real[..., first] & real[..., second], distance, torch.nan)
+    # torch's median is the lower of two middle values; the other one is the lower from above.
+    lower, upper = distance.nanmedian(-1).values, -(-distance).nanmedian(-1).values
+    median, mean = (lower + upper) / 2, distance.nanmean(-1)
     width = torch.where(median > 0, median, mean)
     return torch.where(width > 0, width, torch.ones_like(width))

@@ -1,5 +1,6 @@
 """The ridge solve of Eq. 4-5, the only one in the package."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -51,9 +52,7 @@ def ridge_weights(
     # Roots of alpha and of the shares apart: a learned alpha must not meet the infinite slope at a padded row's zero.
     # No row has both shares, so the sum is the root of alpha * share_nu + (1 - alpha) * share_de.
     p = rows * (_sqrt(alpha) * root_nu + _sqrt(1 - alpha) * root_de).unsqueeze(-1)
-    # Where the features are so large that reg is lost in the rounding of a singular Gram matrix, that rounding takes
-    # its place; in any other case it is lost beside reg.
-    reg = reg + 10 * torch.finfo(p.dtype).eps * p.detach().square().sum((-2, -1), keepdim=True)
+    reg = _above_rounding(reg, p.detach().square().sum((-2, -1), keepdim=True))
     n, n_features = p.shape[-2:]
     form = form or ("dual" if n < n_features else "primal")
     if form not in ("primal", "dual"):
@@ -69,6 +68,61 @@ def ridge_weights(
     # At alpha = 0 k is no combination of P's rows: Woodbury. It loses digits as reg falls; float64 has enough.
     w = (k - p.mT @ _solve(p @ p.mT, reg, p @ k)) / reg
     return w.squeeze(-1).to(phi.dtype)
+
+
+def ridge_weights_of_moments(
+    K: Float[Tensor, "... t t"], k: Float[Tensor, "... t"], reg: float
+) -> Float[Tensor, "... t"]:
+    """Solve Eq. 5 from its two moments: ``w = (K + reg I)^-1 k``, what `ridge_weights` gives for the rows behind them.
+
+    Parameters
+    ----------
+    K : Tensor of shape (..., t, t)
+        Second moment of the features, float64 (`Moments.K`).
+    k : Tensor of shape (..., t)
+        The numerator's mean of the features (`Moments.k`).
+    reg : float
+        The regulariser lambda, positive.
+    """
+    return _solve(K, _above_rounding(reg, _trace(K)), k.unsqueeze(-1)).squeeze(-1)
+
+
+@dataclass(frozen=True)
+class RidgePath:
+    """``(K + reg I)^-1 = V diag(1 / (s + reg)) V'`` for a whole path of regularisers, from one decomposition of K.
+
+    Attributes
+    ----------
+    vectors : Tensor of shape (t, t)
+        The eigenvectors V of K, one a column.
+    inverse : Tensor of shape (t, n_regs)
+        ``1 / (s + reg)``: what each eigenvalue of K is divided by, a column a regulariser.
+    """
+
+    vectors: Float[Tensor, "t t"]
+    inverse: Float[Tensor, "t n_regs"]
+
+    @classmethod
+    def of(cls, K: Float[Tensor, "t t"], regs: Float[Tensor, " n_regs"]) -> "RidgePath":
+        """Decompose K."""
+        values, vectors = torch.linalg.eigh(K)
+        # A Gram matrix has no negative eigenvalues but for rounding.
+        return cls(vectors, 1 / (values.clamp_min(0).unsqueeze(-1) + _above_rounding(regs, _trace(K)[0])))
+
+    def solve(self, b: Float[Tensor, " t"]) -> Float[Tensor, "n_regs t"]:
+        """Give ``(K + reg I)^-1 b`` for each regulariser."""
+        return (self.vectors @ (self.inverse * (b @ self.vectors).unsqueeze(-1))).mT
+
+
+def _above_rounding(reg: float | Tensor, trace: Tensor) -> Tensor:
+    # Where the features are so large that reg is lost in the rounding of a singular Gram matrix, that rounding takes
+    # its place; in any other case it is lost beside reg.
+    return reg + 10 * torch.finfo(trace.dtype).eps * trace
+
+
+def _trace(matrix: Tensor) -> Tensor:
+    """Trace, of shape (..., 1, 1)."""
+    return matrix.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
 
 
 def _sqrt(value: float | Tensor) -> float | Tensor:

@@ -1,5 +1,6 @@
 """Least-squares importance fitting with a Gaussian kernel: RuLSIF and uLSIF."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,16 +11,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor
 
 from fewratio.core.divergence import relative_pearson_divergence
-from fewratio.core.kernels import gaussian_kernel, median_distance
-from fewratio.core.pair import Pair
-from fewratio.core.ridge import ridge_weights
+from fewratio.core.moments import Moments
+from fewratio.core.pair import equal_shares
+from fewratio.core.ridge import ridge_weights_of_moments
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.gaussian_basis import GaussianBasis, choose_centres
+from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
+from fewratio.estimators.scaling import column_scaling
+from fewratio.nn import Standardiser
 from fewratio.nn.ratio_model import CLIPS
-
-# More centres cost much and gain little; so do more rows for a median.
-MAX_CENTRES = 300
-MEDIAN_ROWS = 1000
 
 
 class RuLSIF(RatioEstimator):
@@ -27,26 +28,44 @@ class RuLSIF(RatioEstimator):
 
     The ratio is a sum of Gaussian kernels exp(-|x - c|^2 / sigma^2) whose weights solve Eq. 5.
 
+    Width and regulariser can be chosen by how well the ratio fits instances that were left out (J of Eq. 8; the
+    centres stay). By default that is exact leave-one-out: of pairs of one instance a side, as many as the smaller
+    sample has (at most 2000, drawn). It costs one eigendecomposition a width. A sample of a single instance has
+    nothing to leave out: then the candidates nearest to the median distance and to reg = 0.1 are taken.
+
     Parameters
     ----------
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
-    sigma : "median" or float, default="median"
-        Kernel width; "median" is the median distance between the instances of both samples together.
-    reg : float, default=0.1
-        The regulariser lambda.
+    sigma : "median", float, "cv" or sequence of float, default="median"
+        Kernel width. "median" is the median distance between the instances of both samples together, "cv" the best
+        of multiples of that (1/8 to 4), a sequence the best of these.
+    reg : float, "cv" or sequence of float, default=0.1
+        The regulariser lambda; "cv" is the best of 0.001 to 10, a sequence the best of these.
     centres : {"both", "numerator"} or int, default="both"
         Instances that carry a kernel: those of both samples, of the numerator's, or so many drawn from both. Of more
         than 300, 300 are drawn unless a number is given.
     clip : {"ratio", "weights"}, default="ratio"
         What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)`` (the paper's form).
+    cv : "loo" or int, default="loo"
+        What is left out where there is a choice: each pair, or one of so many parts of both samples (at most as many
+        as the smaller sample has instances).
+    standardise : bool, default=False
+        Whether to centre and scale the columns by the means and deviations of both samples together; a constant column
+        is only centred. Widths are then in units of these deviations.
     random_state : int, numpy Generator or None
-        Draws centres, and rows for the median, where there are many.
+        Draws centres, and rows for the median, where there are many, and what is left out together.
 
     Attributes
     ----------
     sigma_ : float
         The width that was used.
+    reg_ : float
+        The regulariser that was used.
+    cv_sigmas_, cv_regs_ : ndarray
+        The candidates that they were chosen from.
+    cv_scores_ : ndarray of shape (n_sigmas, n_regs) or None
+        J of each combination on what was left out, lower is better; None where there was no choice.
     centres_ : ndarray of shape (n_centres, n_features)
         The kernel centres.
     weights_ : ndarray of shape (n_centres,)
@@ -60,14 +79,18 @@ class RuLSIF(RatioEstimator):
     >>> estimator = RuLSIF().fit(rng.normal(0, 1, (10, 1)), rng.normal(1, 1, (12, 1)))
     >>> estimator.predict([[-1.0], [2.0]]).round(2)
     array([1.33, 0.26])
+    >>> estimator.set_params(sigma="cv", reg=[0.1, 1.0], random_state=0).fit([[0.0], [1.0]], [[1.0], [2.5]]).reg_
+    0.1
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, 1, closed="left")],
-        "sigma": [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")],
-        "reg": [Interval(Real, 0, None, closed="neither")],
+        "sigma": [StrOptions({"median", "cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
+        "reg": [StrOptions({"cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "centres": [StrOptions({"both", "numerator"}), Interval(Integral, 1, None, closed="left")],
         "clip": [StrOptions(set(CLIPS))],
+        "cv": [StrOptions({"loo"}), Interval(Integral, 2, None, closed="left")],
+        "standardise": ["boolean"],
         "random_state": SEEDS,
     }
 
@@ -75,10 +98,12 @@ class RuLSIF(RatioEstimator):
         self,
         alpha: float = 0.5,
         *,
-        sigma: str | float = "median",
-        reg: float = 0.1,
+        sigma: str | float | Sequence[float] = "median",
+        reg: str | float | Sequence[float] = DEFAULT_REG,
         centres: str | int = "both",
         clip: str = "ratio",
+        cv: str | int = "loo",
+        standardise: bool = False,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.alpha = alpha
@@ -86,6 +111,8 @@ class RuLSIF(RatioEstimator):
         self.reg = reg
         self.centres = centres
         self.clip = clip
+        self.cv = cv
+        self.standardise = standardise
         self.random_state = random_state
 
     def divergence(self) -> float:
@@ -95,43 +122,66 @@ class RuLSIF(RatioEstimator):
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         rng = np.random.default_rng(self.random_state)
-        pair = Pair(torch.from_numpy(X_nu), torch.from_numpy(X_de))
-        if not pair.rows.square().sum().isfinite():
+        nu, de = torch.from_numpy(X_nu), torch.from_numpy(X_de)
+        if not all(torch.linalg.vector_norm(rows).isfinite() for rows in (nu, de)):
             raise InputError(
                 "The samples hold values whose squares, and so whose distances, are beyond float64 (about 1e154). "
                 "Rescale the columns (to about unit size) before fitting."
             )
-        centres = self._choose_centres(pair, rng)
-        # The Gram matrix of kernels has eigenvalues up to the number of centres; beside them this much is rounding.
-        if self.reg <= len(centres) * np.finfo(np.float64).eps:
-            raise ParameterError(
-                f"reg is {self.reg}, which is lost in rounding with {len(centres)} centres. Use a larger one."
-            )
-        sigma = self._width(pair, rng)
-        phi = gaussian_kernel(pair.rows, centres, sigma)
-        weights = ridge_weights(phi, pair.shares, float(self.alpha), float(self.reg))
-        self.sigma_, self.centres_ = sigma, centres.numpy()
-        self.weights_ = (weights.relu() if self.clip == "weights" else weights).numpy()
-        ratio = self._combine(phi)
-        self._divergence = relative_pearson_divergence(ratio, pair.shares, float(self.alpha)).item()
+        scaler = None
+        if self.standardise:
+            mean, scale = column_scaling([X_nu, X_de])
+            scaler = Standardiser(torch.from_numpy(mean), torch.from_numpy(scale))
+        basis = GaussianBasis(choose_centres(nu, de, self.centres, rng), scaler)
+        alpha = float(self.alpha)
+        sigmas, regs = self._widths(basis, nu, de, rng), self._regularisers(len(basis.centres))
+        moments = basis.moments(nu, de, sigmas.tolist())
+        scores = self._scores(Selection(basis, sigmas.tolist(), regs.tolist(), alpha, self.clip), nu, de, moments, rng)
+        if scores is not None:
+            width, reg = divmod(int(scores.argmin()), len(regs))
+        else:
+            width = nearest(sigmas, basis.median_width(nu, de, rng)) if len(sigmas) > 1 else 0
+            reg = nearest(regs, DEFAULT_REG)
+        self.cv_sigmas_, self.cv_regs_, self.cv_scores_ = sigmas, regs, scores
+        self.sigma_, self.reg_ = float(sigmas[width]), float(regs[reg])
+        weights = ridge_weights_of_moments(moments[width].K(alpha), moments[width].k, self.reg_)
+        if self.clip == "weights":
+            weights = weights.relu()
+        self.centres_, self.weights_, self._scaler = basis.centres.numpy(), weights.numpy(), scaler
+        ratio = torch.cat([self._ratio_of(rows) for rows in (nu, de)])
+        self._divergence = relative_pearson_divergence(ratio, equal_shares(len(nu), len(de), nu), alpha).item()
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        phi = gaussian_kernel(torch.from_numpy(X), torch.from_numpy(self.centres_), self.sigma_)
-        return self._combine(phi).numpy()
+        return self._ratio_of(torch.from_numpy(X)).numpy()
 
-    def _combine(self, phi: Tensor) -> Tensor:
-        # With clipped weights nothing is negative already.
-        return (phi @ torch.from_numpy(self.weights_)).clamp_min(0)
+    def _ratio_of(self, rows: Tensor) -> Tensor:
+        basis = GaussianBasis(torch.from_numpy(self.centres_), self._scaler)
+        return basis.ratios(rows, [self.sigma_], torch.from_numpy(self.weights_)[None])[0]
 
-    def _choose_centres(self, pair: Pair, rng: np.random.Generator) -> Tensor:
-        candidates = pair.nu if self.centres == "numerator" else pair.rows
-        return _some_rows(candidates, MAX_CENTRES if isinstance(self.centres, str) else self.centres, rng)
-
-    def _width(self, pair: Pair, rng: np.random.Generator) -> float:
+    def _widths(self, basis: GaussianBasis, nu: Tensor, de: Tensor, rng: np.random.Generator) -> NDArray[np.float64]:
         if not isinstance(self.sigma, str):
-            return float(self.sigma)
-        rows = _some_rows(pair.rows, MEDIAN_ROWS, rng)
-        return median_distance(Pair(rows[:1], rows[1:])).item()
+            return candidates("sigma", self.sigma)
+        factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
+        return factors * basis.median_width(nu, de, rng)
+
+    def _regularisers(self, n_centres: int) -> NDArray[np.float64]:
+        regs = REGS.copy() if isinstance(self.reg, str) else candidates("reg", self.reg)
+        # The Gram matrix of kernels has eigenvalues up to the number of centres; beside them this much is rounding.
+        if regs.min() <= n_centres * np.finfo(np.float64).eps:
+            raise ParameterError(
+                f"reg is {regs.min()}, which is lost in rounding with {n_centres} centres. Use a larger one."
+            )
+        return regs
+
+    def _scores(
+        self, selection: Selection, nu: Tensor, de: Tensor, moments: list[Moments], rng: np.random.Generator
+    ) -> NDArray[np.float64] | None:
+        """Score the candidates, if there is a choice and if something can be left out."""
+        if len(selection.sigmas) * len(selection.regs) == 1 or min(len(nu), len(de)) == 1:
+            return None
+        if isinstance(self.cv, str):
+            return selection.leave_one_out(nu, de, moments, rng).numpy()
+        return selection.k_fold(nu, de, moments, self.cv, rng).numpy()
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
@@ -142,7 +192,7 @@ class ULSIF(RuLSIF):
 
     Parameters
     ----------
-    sigma, reg, centres, clip, random_state
+    sigma, reg, centres, clip, cv, standardise, random_state
         As in `RuLSIF`.
 
     Examples
@@ -155,16 +205,21 @@ class ULSIF(RuLSIF):
     def __init__(
         self,
         *,
-        sigma: str | float = "median",
-        reg: float = 0.1,
+        sigma: str | float | Sequence[float] = "median",
+        reg: str | float | Sequence[float] = DEFAULT_REG,
         centres: str | int = "both",
         clip: str = "ratio",
+        cv: str | int = "loo",
+        standardise: bool = False,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        super().__init__(0.0, sigma=sigma, reg=reg, centres=centres, clip=clip, random_state=random_state)
-
-
-def _some_rows(rows: Tensor, at_most: int, rng: np.random.Generator) -> Tensor:
-    if len(rows) <= at_most:
-        return rows
-    return rows[torch.from_numpy(np.sort(rng.choice(len(rows), at_most, replace=False)))]
+        super().__init__(
+            0.0,
+            sigma=sigma,
+            reg=reg,
+            centres=centres,
+            clip=clip,
+            cv=cv,
+            standardise=standardise,
+            random_state=random_state,
+        )

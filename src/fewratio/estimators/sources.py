@@ -12,6 +12,7 @@ from fewratio.data.columns import Layout, check_layout, listed
 from fewratio.data.pools import RowTable
 from fewratio.errors import CollectionError, InputError, ParameterError, TrainingError
 from fewratio.estimators.base import TableEstimator
+from fewratio.estimators.scaling import column_scaling
 from fewratio.nn import Standardiser
 from fewratio.optim import History
 
@@ -114,21 +115,13 @@ def feature_names(collection: Collection) -> tuple[str, ...] | None:
 
 
 def standardiser(collection: Collection) -> Standardiser:
-    """Means and deviations of the columns over all source rows; a constant column is only centred.
-
-    A deviation that cannot be told from rounding, as 0.1 repeated has, is none.
-    """
-    n_rows = collection.sizes.sum()
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = sum(dataset.X.sum(0, dtype=np.float64) for dataset in collection) / n_rows
-        variance = sum(((dataset.X - mean) ** 2).sum(0) for dataset in collection) / n_rows
-    scale = np.sqrt(variance)
+    """Standardise with the means and deviations of the columns over all source rows."""
+    mean, scale = column_scaling(dataset.X for dataset in collection)
     if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
         raise CollectionError(
             f"Collection {collection.name!r} has columns too large to be standardised: their sums of squares overflow. "
             "Rescale those columns."
         )
-    scale[scale <= np.maximum(1e-12 * np.abs(mean), np.finfo(np.float64).tiny)] = 1.0
     return Standardiser(torch.from_numpy(mean), torch.from_numpy(scale), torch.float32)
 
 

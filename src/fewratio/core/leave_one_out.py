@@ -1,0 +1,74 @@
+"""Ratios at instances that the fit has not seen: each pair of instances left out in turn, without solving again."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from fewratio.core.moments import Moments
+from fewratio.core.ridge import RidgePath
+from fewratio.core.shapes import Float
+
+
+class LeaveOneOut:
+    """The ratio at pairs (nu_i, de_i) by the weights of Eq. 5 without that pair, exactly, for a path of regularisers.
+
+    Without a pair, whose features are the columns of U = [u v], the means are over n_nu - 1 and n_de - 1 rows, and
+    Eq. 5 reads (A - U C U') w = b with
+
+    - A = alpha / (n_nu - 1) sum_nu(phi phi') + (1 - alpha) / (n_de - 1) sum_de(phi phi') + reg I,
+    - C = diag(alpha / (n_nu - 1), (1 - alpha) / (n_de - 1)),
+    - b = (sum_nu(phi) - u) / (n_nu - 1).
+
+    A is the same for all pairs, so that one eigendecomposition serves them and all regularisers. The ratios
+    r = U'w before clipping solve the two equations (I - G C) r = U'A^-1 b, G = U'A^-1 U, and the weights themselves
+    are w = A^-1 (b + U C r).
+
+    Parameters
+    ----------
+    moments : Moments
+        Of all rows, two of each sample at least.
+    alpha : float
+        Relative parameter, 0 <= alpha < 1.
+    regs : Tensor of shape (n_regs,)
+        Regularisers lambda.
+    clip : {"ratio", "weights"}
+        What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)``.
+    """
+
+    def __init__(self, moments: Moments, alpha: float, regs: Float[Tensor, " n_regs"], clip: str) -> None:
+        fewer = replace(moments, n_nu=moments.n_nu - 1, n_de=moments.n_de - 1)
+        self.clip = clip
+        self.path = RidgePath.of(fewer.K(alpha), regs)
+        self.k = fewer.k @ self.path.vectors
+        self.scaled_k = self.k.unsqueeze(-1) * self.path.inverse
+        self.share_nu, self.c_nu, self.c_de = 1 / fewer.n_nu, alpha / fewer.n_nu, (1 - alpha) / fewer.n_de
+
+    def ratios(self, phi_nu: Float[Tensor, "p t"], phi_de: Float[Tensor, "p t"]) -> Float[Tensor, "n_regs 2 p"]:
+        """Give the ratio at the numerator's and at the denominator's instance of each pair.
+
+        Parameters
+        ----------
+        phi_nu, phi_de : Tensor of shape (p, t)
+            Features of the pairs to be left out, rows that are summed in the moments.
+        """
+        inverse, c_nu, c_de = self.path.inverse, self.c_nu, self.c_de
+        u, v = phi_nu @ self.path.vectors, phi_de @ self.path.vectors
+        # Each of shape (p, n_regs): the entries of G, and of U'A^-1 b.
+        g_uv, g_uu, g_vv = (u * v) @ inverse, u.square() @ inverse, v.square() @ inverse
+        b_u = torch.addmm(g_uu, u, self.scaled_k, beta=-self.share_nu)
+        b_v = torch.addmm(g_uv, v, self.scaled_k, beta=-self.share_nu)
+        # Cramer's rule for (I - G C) r = U'A^-1 b.
+        one_u, one_v = 1 - c_nu * g_uu, 1 - c_de * g_vv
+        determinant = one_u * one_v - c_nu * c_de * g_uv.square()
+        r_u = (one_v * b_u + c_de * g_uv * b_v) / determinant
+        r_v = (one_u * b_v + c_nu * g_uv * b_u) / determinant
+        if self.clip == "ratio":
+            return torch.stack([r_u.mT, r_v.mT], 1).clamp_min(0)
+
+        ratios = []
+        for each in range(inverse.shape[-1]):
+            b_and_pair = self.k + (c_nu * r_u[:, each, None] - self.share_nu) * u + c_de * r_v[:, each, None] * v
+            w = ((b_and_pair * inverse[:, each]) @ self.path.vectors.mT).relu_()
+            ratios.append(torch.stack([(w * phi_nu).sum(-1), (w * phi_de).sum(-1)]))
+        return torch.stack(ratios)

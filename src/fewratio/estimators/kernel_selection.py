@@ -1,0 +1,131 @@
+"""The choice of a kernel width and a regulariser: candidates, and how well each does on rows it has not seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fewratio.core.leave_one_out import LeaveOneOut
+from fewratio.core.moments import Moments
+from fewratio.core.objectives import RelativeSquaredError
+from fewratio.core.pair import equal_shares
+from fewratio.core.ridge import RidgePath
+from fewratio.errors import ParameterError
+from fewratio.estimators.gaussian_basis import GaussianBasis
+
+# The candidates behind "cv": widths as multiples of the median distance, and regularisers. Both hold the default.
+# Smaller regularisers win now and then where the ratio has no bound, by chance: J pays for a peak at a numerator's
+# instance and does not see it where the denominator has none.
+WIDTH_FACTORS = 2.0 ** np.arange(-3, 2.5, 0.5)
+REGS = 10.0 ** np.arange(-3, 1.5, 0.5)
+DEFAULT_REG = 0.1
+
+# Pairs that are left out one by one. With more of them the score's own noise falls no further in a way that matters,
+# and the cost of a choice no longer grows with the samples.
+MAX_LEFT_OUT = 2000
+
+
+def candidates(name: str, value: Any) -> NDArray[np.float64]:
+    """Read a parameter that is a number or a sequence of numbers to choose from."""
+    try:
+        values = np.array(value, dtype=np.float64, ndmin=1)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
+        raise ParameterError(
+            f"{name} is {value!r}; of a sequence every candidate must be a positive, finite number, and there must be "
+            "one at least. Pass such a sequence, a single number or 'cv'."
+        )
+    return values
+
+
+def nearest(values: NDArray[np.float64], reference: float) -> int:
+    """Give the position of the candidate whose ratio to a reference value is closest to 1."""
+    return int(np.abs(np.log(values) - np.log(reference)).argmin())
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A grid of widths and regularisers, scored by J of Eq. 8 on instances that were left out; lower is better.
+
+    Parameters
+    ----------
+    basis : GaussianBasis
+        The kernels; their centres stay the same whatever is left out.
+    sigmas, regs : sequence of float
+        The grid.
+    alpha : float
+        Relative parameter.
+    clip : {"ratio", "weights"}
+        What keeps the ratio non-negative.
+    """
+
+    basis: GaussianBasis
+    sigmas: Sequence[float]
+    regs: Sequence[float]
+    alpha: float
+    clip: str
+
+    def leave_one_out(self, nu: Tensor, de: Tensor, moments: list[Moments], rng: np.random.Generator) -> Tensor:
+        """Score by leaving out pairs (nu_i, de_i), one at a time; gives a table of shape (n_sigmas, n_regs).
+
+        Parameters
+        ----------
+        nu, de : Tensor
+            The samples, of two rows at least.
+        moments : list of Moments
+            Of all rows, one a width.
+        rng : numpy Generator
+            Draws which rows make the pairs, `MAX_LEFT_OUT` of them at most.
+        """
+        n_pairs = min(len(nu), len(de), MAX_LEFT_OUT)
+        nu, de = (rows[_shuffled(rows, MAX_LEFT_OUT, rng)[:n_pairs]] for rows in (nu, de))
+        without = [LeaveOneOut(of_all, self.alpha, self._regs, self.clip) for of_all in moments]
+        blocks = [
+            torch.stack([each.ratios(*pair) for each, *pair in zip(without, *features, strict=True)])
+            for features in zip(self.basis.blocks(nu, self.sigmas), self.basis.blocks(de, self.sigmas), strict=True)
+        ]
+        return self._score(torch.cat(blocks, -1).flatten(-2), n_pairs)
+
+    def k_fold(self, nu: Tensor, de: Tensor, moments: list[Moments], n_folds: int, rng: np.random.Generator) -> Tensor:
+        """Score by leaving out one of k parts of both samples at a time; gives a table as `leave_one_out` does.
+
+        There are as many folds as the smaller sample has rows at most; ``rng`` draws who is in which.
+        """
+        n_folds = min(n_folds, len(nu), len(de))
+        folds = zip(*(np.array_split(_shuffled(rows, None, rng), n_folds) for rows in (nu, de)), strict=True)
+        scores = [self._score_fold(nu[rows_nu], de[rows_de], moments) for rows_nu, rows_de in folds]
+        return torch.stack(scores).mean(0)
+
+    def _score_fold(self, nu: Tensor, de: Tensor, moments: list[Moments]) -> Tensor:
+        parts = self.basis.moments(nu, de, self.sigmas)
+        rest = [of_all.without(part) for of_all, part in zip(moments, parts, strict=True)]
+        weights = torch.stack([RidgePath.of(each.K(self.alpha), self._regs).solve(each.k) for each in rest])
+        if self.clip == "weights":
+            weights = weights.relu()
+        return self._score(torch.cat([self.basis.ratios(rows, self.sigmas, weights) for rows in (nu, de)], -1), len(nu))
+
+    def _score(self, ratios: Tensor, n_nu: int) -> Tensor:
+        return RelativeSquaredError(self.alpha)(ratios, equal_shares(n_nu, ratios.shape[-1] - n_nu, ratios))
+
+    @property
+    def _regs(self) -> Tensor:
+        return torch.tensor(self.regs, dtype=torch.float64)
+
+
+def _shuffled(rows: Tensor, at_most: int | None, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Give the positions of the rows, or of so many drawn from them, in an order that chance alone decides.
+
+    The rows are sorted (by their bytes: any order will do) before they are shuffled, so that the order they came in
+    has no say in who is paired with whom.
+    """
+    n_rows = len(rows)
+    drawn = np.arange(n_rows) if at_most is None or n_rows <= at_most else rng.choice(n_rows, at_most, replace=False)
+    contents = np.ascontiguousarray(rows.numpy()[drawn])
+    keys = contents.view(f"V{contents.itemsize * contents.shape[1]}").ravel().tolist()
+    in_order = sorted(range(len(drawn)), key=keys.__getitem__)
+    return drawn[in_order][rng.permutation(len(drawn))]

@@ -1,0 +1,42 @@
+"""Means and deviations of columns, for estimators that standardise."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BLOCK_ROWS = 2**14
+
+
+def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and standard deviation of each column over the rows of all samples; a constant column is only centred.
+
+    A deviation that cannot be told from rounding, as 0.1 repeated has, is none. Where sums of squares overflow, the
+    result is not finite.
+
+    Parameters
+    ----------
+    samples : iterable of ndarray of shape (n, d)
+        Samples of the same columns.
+
+    Returns
+    -------
+    mean, scale : ndarray of shape (d,)
+        What to take off, and what to divide by after that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column_scaling([np.array([[1.0, 7.0]]), np.array([[3.0, 7.0], [5.0, 7.0]])])
+    (array([3., 7.]), array([1.63299316, 1. ]))
+    """
+    samples = list(samples)
+    n_rows = sum(len(X) for X in samples)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = sum(X.sum(0, dtype=np.float64) for X in samples) / n_rows
+        # In blocks of rows: what is left of a large sample when its mean is taken off is another large array.
+        parts = (X[start : start + _BLOCK_ROWS] for X in samples for start in range(0, len(X), _BLOCK_ROWS))
+        variance = sum(((part - mean) ** 2).sum(0) for part in parts) / n_rows
+    scale: NDArray[np.float64] = np.sqrt(variance)
+    scale[scale <= np.maximum(1e-12 * np.abs(mean), np.finfo(np.float64).tiny)] = 1.0
+    return mean, scale
