@@ -42,8 +42,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--splits", type=_positive, help="number of splits (default: 10, or 2 with --quick)")
     run.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     run.add_argument("--jobs", type=_positive, default=1, help="processes to train in, on a CPU (default: 1)")
+    run.add_argument("--data", nargs="+", default=(), help="only these data (default: all of the experiment)")
+    run.add_argument("--methods", nargs="+", default=(), help="only these methods (default: all)")
     run.add_argument("--no-progress", action="store_true", help="show no progress bar")
     run.set_defaults(action=_run)
+
+    pack = verbs.add_parser("pack", help="compress the records, and join those of several folders")
+    pack.add_argument("--results", type=Path, default=Path("results"), help="folder of records (default: results)")
+    pack.add_argument("--join", type=Path, nargs="+", default=(), help="other folders, whose records are added")
+    pack.set_defaults(action=_pack)
 
     table = verbs.add_parser("table", help="print a table made from the records")
     table.add_argument("--format", choices=["markdown", "latex", "csv"], default="markdown", help="(default: markdown)")
@@ -73,10 +80,29 @@ def _run(args: argparse.Namespace) -> int:
         device=args.device,
         progress=False if args.no_progress else None,
         n_jobs=args.jobs,
+        data=args.data,
+        methods=args.methods,
     )
     for file in files:
         sys.stdout.write(f"{len(file.read())} records in {file.path}\n")
     return 0
+
+
+def _pack(args: argparse.Namespace) -> int:
+    from fewratio_bench.records import RecordFile
+
+    for other in args.join:
+        for path in sorted({path.with_suffix("") if path.suffix == ".gz" else path for path in _record_paths(other)}):
+            RecordFile(args.results / path.relative_to(other)).append(RecordFile(path).read())
+    for path in _record_paths(args.results):
+        file = RecordFile(path.with_suffix("") if path.suffix == ".gz" else path)
+        file.pack()
+        sys.stdout.write(f"{len(file.read())} records in {file.packed}\n")
+    return 0
+
+
+def _record_paths(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/records.jsonl*"))
 
 
 def _table(args: argparse.Namespace) -> int:

@@ -4,15 +4,19 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
-from fewratio.errors import DataFileError, FewRatioError
+from fewratio.data.columns import listed
+from fewratio.errors import DataFileError, FewRatioError, ParameterError
 from fewratio.estimators.learning import resolve_device
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Method, Verdict
 from fewratio_bench.problems import ROLES, Cell, Problem
 from fewratio_bench.records import Record, RecordFile, circumstances
+
+Named = TypeVar("Named")
 
 # The paper's number of splits.
 PAPER_SPLITS = 10
@@ -33,6 +37,8 @@ def run(
     device: str = "auto",
     progress: bool | None = None,
     n_jobs: int = 1,
+    data: Sequence[str] = (),
+    methods: Sequence[str] = (),
 ) -> list[RecordFile]:
     """Measure what is not in the records yet.
 
@@ -52,12 +58,15 @@ def run(
         Progress bar or not; by default on a terminal.
     n_jobs : int
         Processes to train in, on a CPU.
+    data, methods : sequence of str
+        Names of the only data and methods to measure; by default all.
     """
     plan = EXPERIMENTS[experiment]
     place = resolve_device(device)
-    methods = [method.quick() if quick else method for method in plan.methods]
+    problems = _named(plan.problems, "data", data)
+    rows = [method.quick() if quick else method for method in _named(plan.methods, "name", methods)]
     files = []
-    for problem in plan.problems:
+    for problem in problems:
         file = record_file(folder, problem)
         file.path.parent.mkdir(parents=True, exist_ok=True)
         bench = Bench(str(place), file.path.parent, progress, n_jobs)
@@ -70,13 +79,22 @@ def run(
             continue
         sizes = sorted({min(problem.sizes), max(problem.sizes)}) if quick else problem.sizes
         cells = [Cell(problem, split, size, place) for split in splits for size in sizes]
-        for method in methods:
+        for method in rows:
             done = _measured(method, problem, file)
             missing = [cell for cell in cells if (cell.split.number, cell.n_support) not in done]
             if missing:
                 file.append(list(measure(method, missing, bench)))
         files.append(file)
     return files
+
+
+def _named(things: Sequence[Named], attribute: str, names: Sequence[str]) -> list[Named]:
+    """Give the things of these names, or all if there are none."""
+    known = [getattr(thing, attribute) for thing in things]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ParameterError(f"{listed(unknown)} is not in this experiment; it has {listed(known)}. Use one of these.")
+    return [thing for thing, name in zip(things, known, strict=True) if not names or name in names]
 
 
 def measure(method: Method, cells: Sequence[Cell], bench: Bench) -> Iterator[Record]:

@@ -25,6 +25,8 @@ from fewratio.optim import Ensemble, History, TrainingPlan, train
 # Validation episodes to aim for: few validation datasets are drawn from more often, of many some pairs are taken.
 VALIDATION_EPISODES = 300
 VALIDATION_PAIRS = 400
+# Tasks that are judged at a time: on a GPU the memory is there, and each batch costs the same few dozen launches.
+_TASKS_AT_ONCE = {"cpu": 512, "cuda": 4096}
 
 
 class Curriculum(Protocol):
@@ -134,6 +136,7 @@ def learn_together(
         sizes,
         n_draws=max(3, -(-VALIDATION_EPISODES // n_pairs)),
         n_query=curriculum.n_query,
+        tasks_per_batch=_TASKS_AT_ONCE["cuda" if device.type == "cuda" else "cpu"],
         max_pairs=VALIDATION_PAIRS,
     )
 

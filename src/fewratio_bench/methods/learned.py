@@ -24,6 +24,7 @@ from fewratio.estimators import MetaRatioEstimator
 from fewratio.estimators.learning import Lesson, learn_together
 from fewratio.estimators.pretraining import UNLABELLED_SUPPORT
 from fewratio.nn import (
+    AdaptedRatio,
     DescentHead,
     GaussianFeatures,
     MLPFeatures,
@@ -36,7 +37,7 @@ from fewratio.nn import (
 )
 from fewratio.optim import History
 from fewratio_bench.evaluate import judged_ratio
-from fewratio_bench.methods.base import REGS, STEPS, Bench, Parameters, Verdict
+from fewratio_bench.methods.base import REGS, Bench, Parameters, Verdict
 from fewratio_bench.problems import Cell, Problem
 
 # The paper's grid of the length K of dataset vectors.
@@ -94,7 +95,7 @@ class Learned:
     latent_dims: tuple[int, ...] = LATENT_DIMS
     sizes: tuple[int, int] | None = None
     regs: tuple[float, ...] = REGS
-    steps: tuple[int, ...] = (0, *STEPS)
+    steps: tuple[int, ...] = (0, 1, 5, 10, 20, 50, 100)
     training: dict[str, Any] = field(default_factory=lambda: PAPER_TRAINING)
     trained_as: str | None = None
 
@@ -148,13 +149,15 @@ class Learned:
     ) -> Iterator[Verdict]:
         for role, evaluation in cell.evaluations.items():
             episode = evaluation.episode
+            started = time.perf_counter()
+            ratio: AdaptedRatio | None = None
             for tuning in self._tuning_settings():
-                started = time.perf_counter()
-                ratio = self._tuned(model, tuning, source.get("bound")).adapt(episode.support)
+                ratio = self._tuned(model, tuning, source.get("bound"), ratio).adapt(episode.support)
                 judgement = judged_ratio(
                     ratio(episode.support.rows), ratio(episode.query.rows), episode, 0.0 if self.bounds else self.alpha
                 )
-                yield Verdict(cell, role, source | tuning, judgement, seconds + time.perf_counter() - started, seed)
+                took = seconds + time.perf_counter() - started
+                yield Verdict(cell, role, source | tuning, judgement, took, seed)
 
     # ------------------------------------------------------------ training
 
@@ -247,18 +250,21 @@ class Learned:
         shared = SharedHead(n_outputs)
         return shared if self.head == "shared" else DescentHead(shared.weights, RelativeSquaredError(self.alpha))
 
-    def _tuned(self, model: RatioModel, tuning: Parameters, bound: float | None) -> RatioModel:
-        """Give the model with the head that the target gets."""
+    def _tuned(
+        self, model: RatioModel, tuning: Parameters, bound: float | None, before: AdaptedRatio | None
+    ) -> RatioModel:
+        """Give the model with the head that the target gets; a descent goes on where the one before it ended."""
         if not tuning:
             return model
+        if tuning["target_head"] == "ridge":
+            head: nn.Module = RidgeHead(self.alpha, tuning["reg"], learn_reg=False)
+        else:
+            start = model.head.get_parameter("weights") if before is None else before.weights
+            taken = max((n_steps for n_steps in self.steps if n_steps < tuning["n_steps"]), default=0)
+            head = DescentHead(start, self._objective(bound), tuning["n_steps"] - taken)
         tuned = copy(model)
         tuned._modules = dict(model._modules)
-        if tuning["target_head"] == "ridge":
-            tuned.head = RidgeHead(self.alpha, tuning["reg"], learn_reg=False).to(next(model.parameters()).device)
-        else:
-            start = model.head.get_parameter("weights")
-            tuned.head = DescentHead(start, self._objective(bound), tuning["n_steps"])
-            tuned.head.to(next(model.parameters()).device)
+        tuned.head = head.to(next(model.parameters()).device)
         return tuned
 
 
