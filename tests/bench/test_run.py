@@ -212,8 +212,11 @@ def test_runner_needs_nothing_but_torch_numpy_scipy_and_scikit_learn(tmp_path):
     """The full runs happen where little else is installed (narwhals comes with scikit-learn)."""
     blocked = ["rich", "typer", "safetensors", "jaxtyping", "pandas", "polars", "pyarrow", "matplotlib", "pooch"]
     program = (
-        f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\n"
-        "import importlib.util as u; find = u.find_spec\n"
+        "import sys; import importlib.util as u; find = u.find_spec\n"
+        "class Blocked:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name.partition('.')[0] in {blocked!r}: raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Blocked())\n"
         f"u.find_spec = lambda name, *a: None if name in {blocked!r} else find(name, *a)\n"
         "from fewratio_bench import run\n"
         "from fewratio_bench.experiments import Experiment, Panel\n"

@@ -1,0 +1,259 @@
+"""Methods: rows of parts that differ from Ours in what they should, and the same numbers by another road."""
+
+import dataclasses
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fewratio import D3RE, RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
+from fewratio.data.collection import Collection
+from fewratio.data.splits import Split
+from fewratio_bench import experiments
+from fewratio_bench.evaluate import Judgement, OutlierEvaluation
+from fewratio_bench.experiments import EXPERIMENTS
+from fewratio_bench.methods import Bench, Kernel, Learned, MeanDiscrepancy, OneClass, TargetTrained
+from fewratio_bench.methods.detectors import Detector, lof_scores
+from fewratio_bench.problems import Cell
+from tests.bench.conftest import OURS, SMALL, TRAINING, small_cells
+
+BENCH = Bench("cpu", progress=False)
+
+
+def differences(method, reference):
+    """Names of the fields, but for what a method is called, in which two rows differ."""
+    fields = [field.name for field in dataclasses.fields(method) if field.name not in ("name", "published")]
+    return {name for name in fields if getattr(method, name) != getattr(reference, name)}
+
+
+@pytest.mark.parametrize(
+    ("name", "reference", "expected"),
+    [
+        ("NO_LATENT", "OURS", {"encoder"}),
+        ("NO_SADAPT", "OURS", {"head"}),
+        ("NO_SADAPT_FT", "NO_SADAPT", {"target_head", "trained_as"}),
+        ("RULSIF_FT", "OURS", {"encoder", "head", "target_head"}),
+        ("D3RE_FT", "RULSIF_FT", {"target_head", "clip", "bounds"}),
+        ("META_RULSIF", "NO_LATENT", {"features", "head", "clip"}),
+        ("DEEP_OURS", "_VARIANT", {"depth"}),
+        ("LEARNED_ALPHA", "_VARIANT", {"learn_alpha"}),
+        ("PLAIN_OURS", "_VARIANT", {"alpha"}),
+        ("OURS_01", "_VARIANT", {"alpha"}),
+        ("OURS_09", "_VARIANT", {"alpha"}),
+        ("_VARIANT", "OURS", {"latent_dims"}),
+        ("OURS_BETTER", "OURS", {"clip", "latent_dims", "sizes", "training"}),
+        ("ULSIF", "RULSIF", {"alpha"}),
+        ("RULSIF_RATIO", "RULSIF", {"clip"}),
+        ("AE_S", "AE", {"train_on"}),
+        ("AE_FT", "AE", {"train_on"}),
+        ("SD", "AE", {"network"}),
+        ("SD_FT", "SD", {"train_on"}),
+    ],
+)
+def test_a_row_differs_from_its_reference_in_exactly_this(name, reference, expected):
+    assert differences(getattr(experiments, name), getattr(experiments, reference)) == expected
+
+
+def test_rows_are_the_papers():
+    """Every published method that the benchmark claims to rebuild has its number in the paper's tables."""
+    from fewratio_bench.tables import published_numbers
+
+    known = {(table, method) for table, _, _, method, _ in published_numbers()}
+    for experiment in EXPERIMENTS.values():
+        for method in experiment.methods:
+            assert method.published is None or (experiment.name, method.published) in known, (experiment.name, method)
+
+
+@pytest.mark.parametrize("clip", ["weights", "ratio"])
+def test_the_batched_kernel_method_is_the_estimator_pair_by_pair(clip):
+    (cell,) = small_cells(replace(SMALL, sizes=(10,)))
+    verdicts = list(Kernel("k", None, clip, regs=(0.1,)).judge([cell], BENCH))
+    (verdict,) = [verdict for verdict in verdicts if verdict.role == "target"]
+    evaluation = cell.evaluations["target"]
+    family = SMALL._family(0, "target")
+    errors, oracle, divergences = [], [], []
+    for task, (i, j) in enumerate(evaluation.tasks):
+        support, query = evaluation.episode
+        estimator = RuLSIF(reg=0.1, clip=clip).fit(support.nu[task].numpy(), support.de[task].numpy())
+        # The query of a dataset with itself is shorter, so it is padded.
+        real = query.shares.expand(len(evaluation.tasks), 2, -1)[task].numpy() > 0
+        rows = query.rows[task].numpy()
+        truth = (family.means[i], family.stds[i], family.means[j], family.stds[j])
+        errors.append(relative_squared_error(*(estimator.predict(rows[side]) for side in real)))
+        oracle.append(relative_squared_error(*(gaussian_relative_ratio(rows[side], *truth) for side in real)))
+        divergences.append(estimator.divergence())
+    metrics = evaluation.metrics(verdict.judgement)
+    # The batched road works in float32.
+    assert metrics["squared_error"] == pytest.approx(np.mean(errors), abs=2e-5)
+    assert metrics["regret"] == pytest.approx(np.mean(errors) - np.mean(oracle), abs=2e-5)
+    np.testing.assert_allclose(verdict.judgement.divergence.numpy(), divergences, atol=1e-4)
+
+
+def test_mean_discrepancies_are_those_of_each_pair():
+    (cell,) = small_cells(replace(SMALL, sizes=(3,)))
+    verdict = next(iter(MeanDiscrepancy().judge([cell], BENCH)))
+    support = cell.evaluations["validation"].episode.support
+    expected = [mmd2(nu.numpy(), de.numpy(), biased=True) for nu, de in zip(support.nu, support.de, strict=True)]
+    np.testing.assert_allclose(verdict.judgement.divergence.numpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"encoder": "none"},
+        {"head": "shared"},
+        {"head": "shared", "target_head": "ridge", "regs": (0.1, 1.0)},
+        {"encoder": "none", "head": "shared", "target_head": "descent", "bounds": (0.1, 1.0), "steps": (0, 3)},
+        {"encoder": "none", "features": "gaussian", "head": "descent", "clip": "ratio"},
+        {"sizes": (1, 4)},
+    ],
+    ids=str,
+)
+def test_learned_methods_judge_every_cell_role_and_setting_once(changes):
+    method, cells = replace(OURS, **changes), small_cells()
+    verdicts = list(method.judge(cells, BENCH))
+    found = [(v.cell.n_support, v.role, str(v.parameters)) for v in verdicts]
+    expected = [
+        (cell.n_support, role, str(setting))
+        for cell in cells
+        for role in ("validation", "target")
+        for setting in method.settings(SMALL)
+    ]
+    assert sorted(found) == sorted(expected)
+    assert all(v.judgement.query.isfinite().all() and v.judgement.divergence.isfinite().all() for v in verdicts)
+
+
+def test_fine_tuning_starts_from_the_trained_weights_and_goes_on():
+    """No step at all is the model as it came, and 3 steps after 2 are 5."""
+    cells = small_cells(replace(SMALL, sizes=(4,)))
+    shared = replace(OURS, encoder="none", head="shared", clip="ratio")
+    tuned = replace(shared, target_head="descent", trained_as=shared.name)
+    as_it_came = next(iter(shared.judge(cells, BENCH))).judgement.query
+    by_steps = {
+        v.parameters["n_steps"]: v
+        for v in replace(tuned, steps=(0, 2, 5)).judge(cells, BENCH)
+        if v.role == "validation"
+    }
+    at_once = {
+        v.parameters["n_steps"]: v for v in replace(tuned, steps=(5,)).judge(cells, BENCH) if v.role == "validation"
+    }
+    torch.testing.assert_close(by_steps[0].judgement.query, as_it_came)
+    torch.testing.assert_close(by_steps[5].judgement.query, at_once[5].judgement.query)
+    assert not torch.equal(by_steps[2].judgement.query, by_steps[5].judgement.query)
+
+
+def test_methods_of_one_training_share_it(monkeypatch):
+    trained = []
+    train = Learned._train
+    monkeypatch.setattr(Learned, "_train", lambda self, *a: trained.append(self.name) or train(self, *a))
+    shared = replace(OURS, name="NoSadapt", head="shared")
+    tuned = replace(shared, name="NoSadapt-FT", target_head="ridge", trained_as="NoSadapt")
+    bench, cells = Bench("cpu", progress=False), small_cells()
+    for method in (shared, tuned):
+        list(method.judge(cells, bench))
+    assert trained == ["NoSadapt"]
+
+
+# ---------------------------------------------------------------- trained on the target
+
+
+def test_many_small_trainings_are_the_estimators_own():
+    """D3RE of all tasks and bounds at once gives what each alone would from the same start."""
+    (cell,) = small_cells(replace(SMALL, sizes=(4,)))
+    method = TargetTrained("D3RE", "D3RE", bounds=(0.1, 1.0), steps=(2, 6))
+    verdicts = {
+        (v.parameters["bound"], v.parameters["n_steps"]): v.judgement
+        for v in method.judge([cell], BENCH)
+        if v.role == "target"
+    }
+    assert set(verdicts) == {(0.1, 2), (0.1, 6), (1.0, 2), (1.0, 6)}
+    again = {
+        v.parameters["n_steps"]: v.judgement
+        for v in replace(method, bounds=(0.1,)).judge([cell], BENCH)
+        if v.role == "target"
+    }
+    for n_steps in (2, 6):
+        torch.testing.assert_close(verdicts[0.1, n_steps].query, again[n_steps].query, atol=1e-5, rtol=1e-4)
+        assert not torch.allclose(verdicts[0.1, n_steps].query, verdicts[1.0, n_steps].query)
+    assert D3RE(0.1, n_steps=2).get_params()["bound"] == 0.1
+
+
+# ---------------------------------------------------------------- outliers
+
+
+class Outliers:
+    """Datasets around a centre of their own, with a few instances far away."""
+
+    name, data, sizes, episodes, validate_every, patience = "outliers", "Small", (2, 3), "inliers", 2, None
+
+    def split(self, number):
+        rng = np.random.default_rng(number)
+        X = rng.normal(size=(7, 30, 3))
+        X[:, :6] += 4
+        flags = np.arange(30) < 6
+        collection = Collection.from_arrays(list(X), outliers=[flags] * 7)
+        return Split(collection[:3], collection[3:5], collection[5:], number, n_normals=10)
+
+    def evaluation(self, split, role, n_support, device):
+        known = 10 if role == "validation" else n_support
+        return OutlierEvaluation(getattr(split, role), n_support, known, 0, device)
+
+
+@pytest.fixture
+def outlier_cells():
+    problem = Outliers()
+    return [Cell(problem, problem.split(0), size, torch.device("cpu")) for size in problem.sizes]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        OURS,
+        Kernel("RuLSIF", "RuLSIF", regs=(0.1,)),
+        TargetTrained("D3RE", "D3RE", bounds=(0.1,), steps=(3,)),
+        TargetTrained("nnPU", "nnPU", loss="pu", bounds=(0.0,), steps=(3, 30)),
+        OneClass("AE", "AE", "autoencoder", latent_dims=(2, 3), steps=(2, 5)),
+        OneClass("AE-S", "AE-S", "autoencoder", "sources", latent_dims=(2,), max_steps=4, validate_every=2),
+        OneClass("SD-FT", "SD-FT", "deep svdd", "sources then target", (2,), (1, 2), max_steps=4, validate_every=2),
+        Detector("LOF", "LOF", "n_neighbors", (5, 10), lof_scores),
+    ],
+    ids=lambda method: method.name,
+)
+def test_every_method_judges_outliers(method, outlier_cells):
+    verdicts = list(method.judge(outlier_cells, BENCH))
+    settings = method.settings(outlier_cells[0].problem)
+    assert len(verdicts) == len(outlier_cells) * 2 * len(settings)
+    assert all(verdict.parameters in settings for verdict in verdicts)
+    aucs = [v.cell.evaluations[v.role].metrics(v.judgement)["auc"] for v in verdicts]
+    assert all(0 <= auc <= 100 for auc in aucs)
+
+
+def test_higher_scores_are_more_normal(outlier_cells):
+    """The sign is right: by the distance from the truth's centre, all outliers are found."""
+    (evaluation, *_) = outlier_cells[0].evaluations.values()
+    oddness = evaluation.episode.query.rows.square().sum(-1)
+    assert evaluation.metrics(Judgement(-oddness))["auc"] > 95
+    assert evaluation.metrics(Judgement(oddness))["auc"] < 5
+    lof = next(iter(Detector("LOF", None, "n_neighbors", (10,), lof_scores).judge(outlier_cells, BENCH)))
+    ae = list(OneClass("AE", None, "autoencoder", latent_dims=(2,), steps=(50,)).judge(outlier_cells, BENCH))[-1]
+    assert ae.cell.evaluations[ae.role].metrics(ae.judgement)["auc"] > 80
+    assert lof.judgement.alpha is None
+
+
+def test_unlabelled_instances_are_support_and_query_and_normals_are_neither_twice(outlier_cells):
+    for role, evaluation in outlier_cells[0].evaluations.items():
+        support, query = evaluation.episode
+        assert torch.equal(support.de, query.de)
+        assert support.nu.shape[-2] == 2
+        assert support.de.shape[-2] == 30 - (10 if role == "validation" else 2)
+    assert "squared_error" in outlier_cells[0].evaluations["validation"].metrics(
+        Judgement(torch.ones(2, query.rows.shape[-2] + 6), alpha=0.5)
+    )
+
+
+def test_training_settings_are_recorded():
+    (setting, *_) = OURS.settings(SMALL)
+    assert setting["max_steps"] == TRAINING["max_steps"]
+    assert {"latent_dim", "alpha", "clip", "encoder", "head"} <= set(setting)
