@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio import ULSIF, RuLSIF, check_ratio_estimator
+from fewratio import KLIEP, KMM, ULSIF, ClassifierRatio, RuLSIF, UnconstrainedKL, check_ratio_estimator
 from fewratio.data.tables import as_table
+from fewratio.estimators import HeldOutSelection, Telescoping
 
 
 @pytest.mark.parametrize("random_state", [0, 1])
@@ -20,6 +21,15 @@ from fewratio.data.tables import as_table
         RuLSIF(clip="weights"),
         RuLSIF(0.9, sigma=2.0, reg=0.01, centres="numerator"),
         ULSIF(),
+        KLIEP(),
+        UnconstrainedKL(),
+        UnconstrainedKL(0.1, sigma=[1.0, 2.0], n_folds=2, centres=50),
+        KMM(),
+        ClassifierRatio(),
+        ClassifierRatio(alpha=0.0, calibrate="isotonic", n_folds=2),
+        Telescoping(n_bridges=2),
+        Telescoping(KLIEP(), n_bridges=2),
+        HeldOutSelection(RuLSIF(), {"reg": [0.01, 0.1]}, n_folds=2),
     ],
     ids=repr,
 )

@@ -7,7 +7,10 @@ import pytest
 import fewratio
 
 PUBLIC = [
+    "KLIEP",
+    "KMM",
     "ULSIF",
+    "ClassifierRatio",
     "Collection",
     "CollectionError",
     "DataFileError",
@@ -25,9 +28,11 @@ PUBLIC = [
     "ParameterError",
     "RuLSIF",
     "TrainingError",
+    "UnconstrainedKL",
     "check_ratio_estimator",
     "gaussian_relative_ratio",
     "load_collection",
+    "mmd2",
     "relative_pearson_divergence",
     "relative_squared_error",
 ]

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from fewratio.estimators.base import NotFittedError
+    from fewratio.estimators.classifier import ClassifierRatio
+    from fewratio.estimators.kullback_leibler import KLIEP, UnconstrainedKL
     from fewratio.estimators.least_squares import ULSIF, RuLSIF
     from fewratio.estimators.meta import MetaRatioEstimator
+    from fewratio.estimators.moment_matching import KMM
     from fewratio.estimators.quantities import (
         gaussian_relative_ratio,
+        mmd2,
         relative_pearson_divergence,
         relative_squared_error,
     )
@@ -38,7 +42,10 @@ __version__ = "0.1.0"
 _SUBMODULES = ("core", "data", "estimators", "nn", "optim")
 
 _HOME = {
+    "KLIEP": "fewratio.estimators.kullback_leibler",
+    "KMM": "fewratio.estimators.moment_matching",
     "ULSIF": "fewratio.estimators.least_squares",
+    "ClassifierRatio": "fewratio.estimators.classifier",
     "Collection": "fewratio.data.collection",
     "CollectionError": "fewratio.errors",
     "DataFileError": "fewratio.errors",
@@ -56,15 +63,20 @@ _HOME = {
     "ParameterError": "fewratio.errors",
     "RuLSIF": "fewratio.estimators.least_squares",
     "TrainingError": "fewratio.errors",
+    "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
     "check_ratio_estimator": "fewratio.checks",
     "gaussian_relative_ratio": "fewratio.estimators.quantities",
     "load_collection": "fewratio.data.registry",
+    "mmd2": "fewratio.estimators.quantities",
     "relative_pearson_divergence": "fewratio.estimators.quantities",
     "relative_squared_error": "fewratio.estimators.quantities",
 }
 
 __all__ = [
+    "KLIEP",
+    "KMM",
     "ULSIF",
+    "ClassifierRatio",
     "Collection",
     "CollectionError",
     "DataFileError",
@@ -82,9 +94,11 @@ __all__ = [
     "ParameterError",
     "RuLSIF",
     "TrainingError",
+    "UnconstrainedKL",
     "check_ratio_estimator",
     "gaussian_relative_ratio",
     "load_collection",
+    "mmd2",
     "relative_pearson_divergence",
     "relative_squared_error",
 ]
