@@ -31,7 +31,8 @@ class Telescoping(RatioEstimator):
     Parameters
     ----------
     estimator : RatioEstimator, optional
-        Estimates each bridge; it must give a plain ratio (alpha = 0). A calibrated logistic regression by default.
+        Estimates each bridge; it must give a plain ratio (alpha = 0). By default a logistic regression that is
+        not calibrated: neighbours are told apart so little that calibration, bridge by bridge, takes much of it away.
     n_bridges : int, default=4
         Number of ratios; 1 is the estimator itself.
     random_state : int, numpy Generator or None
@@ -75,7 +76,7 @@ class Telescoping(RatioEstimator):
         return self._divergence
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
-        estimator = ClassifierRatio(alpha=0.0) if self.estimator is None else self.estimator
+        estimator = ClassifierRatio(alpha=0.0, calibrate=False) if self.estimator is None else self.estimator
         alpha = getattr(estimator, "alpha", 0)
         if alpha != 0:
             raise ParameterError(
@@ -104,11 +105,8 @@ def _waymarks(
     n = max(len(X_nu), len(X_de))
     # The coefficients sum to more than 1, so without centring the waymarks would leave the way between the samples.
     centre = (X_nu.mean(0) + X_de.mean(0)) / 2
-    between = []
-    for a in np.arange(1, n_bridges) / n_bridges:
-        # New pairs for each waymark: of the same pairs, neighbours would hold near twins, with which a bridge that is
-        # calibrated on held-out rows would learn from the rows it holds out. Each row of the smaller sample stands in
-        # as many pairs as any other, give or take one.
-        x_nu, x_de = (X[rng.permutation(n) % len(X)] - centre for X in (X_nu, X_de))
-        between.append(centre + np.sqrt(1 - a**2) * x_nu + a * x_de)
+    # The same pairs for all waymarks: what is chance in one is then chance in its neighbour too, and cancels. Each row
+    # of the smaller sample stands in as many pairs as any other, give or take one.
+    x_nu, x_de = (X[rng.permutation(n) % len(X)] - centre for X in (X_nu, X_de))
+    between = [centre + np.sqrt(1 - a**2) * x_nu + a * x_de for a in np.arange(1, n_bridges) / n_bridges]
     return [X_nu, *between, X_de]
