@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio import ULSIF, RuLSIF, check_ratio_estimator
+from fewratio import D3RE, KLIEP, KMM, ULSIF, ClassifierRatio, RuLSIF, UnconstrainedKL, check_ratio_estimator
 from fewratio.data.tables import as_table
+from fewratio.estimators import HeldOutSelection, PURatio, Telescoping
 
 
 @pytest.mark.parametrize("random_state", [0, 1])
@@ -22,6 +23,17 @@ from fewratio.data.tables import as_table
         RuLSIF(sigma="cv", reg="cv"),
         ULSIF(),
         ULSIF(sigma=[0.5, 1.0, 2.0], reg="cv", clip="weights", cv=5, standardise=True),
+        KLIEP(),
+        UnconstrainedKL(),
+        UnconstrainedKL(0.1, sigma=[1.0, 2.0], n_folds=2, centres=50),
+        KMM(),
+        ClassifierRatio(),
+        ClassifierRatio(alpha=0.0, calibrate="isotonic", n_folds=2),
+        Telescoping(n_bridges=2),
+        Telescoping(KLIEP(), n_bridges=2),
+        HeldOutSelection(RuLSIF(), {"reg": [0.01, 0.1]}, n_folds=2),
+        D3RE(n_steps=5),
+        PURatio(n_steps=5),
     ],
     ids=repr,
 )

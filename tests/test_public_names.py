@@ -8,7 +8,10 @@ import fewratio
 
 PUBLIC = [
     "D3RE",
+    "KLIEP",
+    "KMM",
     "ULSIF",
+    "ClassifierRatio",
     "Collection",
     "CollectionError",
     "DataFileError",
@@ -26,9 +29,11 @@ PUBLIC = [
     "ParameterError",
     "RuLSIF",
     "TrainingError",
+    "UnconstrainedKL",
     "check_ratio_estimator",
     "gaussian_relative_ratio",
     "load_collection",
+    "mmd2",
     "relative_pearson_divergence",
     "relative_squared_error",
 ]

@@ -25,11 +25,15 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from fewratio.estimators.base import NotFittedError
+    from fewratio.estimators.classifier import ClassifierRatio
     from fewratio.estimators.deep import D3RE
+    from fewratio.estimators.kullback_leibler import KLIEP, UnconstrainedKL
     from fewratio.estimators.least_squares import ULSIF, RuLSIF
     from fewratio.estimators.meta import MetaRatioEstimator
+    from fewratio.estimators.moment_matching import KMM
     from fewratio.estimators.quantities import (
         gaussian_relative_ratio,
+        mmd2,
         relative_pearson_divergence,
         relative_squared_error,
     )
@@ -40,7 +44,10 @@ _SUBMODULES = ("core", "data", "estimators", "nn", "optim")
 
 _HOME = {
     "D3RE": "fewratio.estimators.deep",
+    "KLIEP": "fewratio.estimators.kullback_leibler",
+    "KMM": "fewratio.estimators.moment_matching",
     "ULSIF": "fewratio.estimators.least_squares",
+    "ClassifierRatio": "fewratio.estimators.classifier",
     "Collection": "fewratio.data.collection",
     "CollectionError": "fewratio.errors",
     "DataFileError": "fewratio.errors",
@@ -58,16 +65,21 @@ _HOME = {
     "ParameterError": "fewratio.errors",
     "RuLSIF": "fewratio.estimators.least_squares",
     "TrainingError": "fewratio.errors",
+    "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
     "check_ratio_estimator": "fewratio.checks",
     "gaussian_relative_ratio": "fewratio.estimators.quantities",
     "load_collection": "fewratio.data.registry",
+    "mmd2": "fewratio.estimators.quantities",
     "relative_pearson_divergence": "fewratio.estimators.quantities",
     "relative_squared_error": "fewratio.estimators.quantities",
 }
 
 __all__ = [
     "D3RE",
+    "KLIEP",
+    "KMM",
     "ULSIF",
+    "ClassifierRatio",
     "Collection",
     "CollectionError",
     "DataFileError",
@@ -85,9 +97,11 @@ __all__ = [
     "ParameterError",
     "RuLSIF",
     "TrainingError",
+    "UnconstrainedKL",
     "check_ratio_estimator",
     "gaussian_relative_ratio",
     "load_collection",
+    "mmd2",
     "relative_pearson_divergence",
     "relative_squared_error",
 ]

@@ -56,3 +56,12 @@ def test_not_fitted_is_an_error_of_both_libraries():
     with pytest.raises(NotFittedError, match=r"RuLSIF.*Call fit\(X_nu, X_de\) first") as caught:
         RuLSIF().predict([[1.0]])
     assert isinstance(caught.value, FewRatioError)
+
+
+def test_the_log_ratio_is_the_logarithm_of_the_ratio_and_minus_infinity_at_zero():
+    estimator = RuLSIF(sigma=1.0).fit([[0.0], [1.0]], [[1.0], [2.0]])
+    X = [[0.0], [1.0], [100.0]]
+    ratio, log_ratio = estimator.predict(X), estimator.log_ratio(X)
+    np.testing.assert_array_equal(log_ratio[:2], np.log(ratio[:2]))
+    assert ratio[2] == 0
+    assert log_ratio[2] == -np.inf

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 from scipy.stats import norm
 
-from fewratio import gaussian_relative_ratio, relative_pearson_divergence, relative_squared_error
+from fewratio import gaussian_relative_ratio, mmd2, relative_pearson_divergence, relative_squared_error
 from fewratio.errors import InputError, ParameterError
 
 
@@ -43,3 +44,46 @@ def test_a_bad_argument_is_named(bad):
         relative_squared_error(bad, [1.0])
     with pytest.raises(InputError, match="ratio_de has shape"):
         relative_pearson_divergence([1.0], bad)
+
+
+# ---------------------------------------------------------------- maximum mean discrepancy
+
+
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("sizes", [(5, 9), (9, 5), (2, 2)])
+def test_mmd2_is_a_loop_over_pairs(biased, sizes):
+    rng = np.random.default_rng(0)
+    X, Y = (rng.normal(size=(n, 3)) for n in sizes)
+
+    def mean(A, B, leave_out):
+        pairs = [(a, b) for i, a in enumerate(A) for j, b in enumerate(B) if not (leave_out and i == j)]
+        return np.mean([np.exp(-np.sum((a - b) ** 2) / 1.3**2) for a, b in pairs])
+
+    expected = mean(X, X, not biased) + mean(Y, Y, not biased) - 2 * mean(X, Y, leave_out=False)
+    assert mmd2(X, Y, sigma=1.3, biased=biased) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_unbiased_mmd2_of_one_law_has_mean_zero():
+    rng = np.random.default_rng(0)
+    values = [mmd2(rng.normal(size=(12, 2)), rng.normal(size=(7, 2)), sigma=1.0) for _ in range(400)]
+    assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(len(values))
+    assert min(values) < 0
+
+
+def test_the_width_of_mmd2_is_the_median_distance():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 2)), rng.normal(1, 1, (20, 2))
+    assert mmd2(X, Y) == mmd2(X, Y, sigma=np.median(pdist(np.concatenate([X, Y]))))
+    X, Y = rng.normal(size=(3000, 2)), rng.normal(1, 1, (2000, 2))
+    assert mmd2(X, Y) == pytest.approx(mmd2(X, Y, sigma=np.median(pdist(np.concatenate([X, Y])))), rel=0.03)
+
+
+def test_what_mmd2_cannot_use_is_named():
+    with pytest.raises(InputError, match=r"Y has one row.*biased=True"):
+        mmd2([[0.0], [1.0]], [[1.0]])
+    assert mmd2([[0.0], [1.0]], [[1.0]], biased=True) > 0
+    with pytest.raises(InputError, match="Y"):
+        mmd2([[0.0], [1.0]], [[1.0, 2.0], [1.0, 2.0]])
+    for sigma in (0, -1.0, "cv", np.inf):
+        with pytest.raises(ParameterError, match="sigma is"):
+            mmd2([[0.0], [1.0]], [[1.0], [2.0]], sigma=sigma)

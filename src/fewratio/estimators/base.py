@@ -130,6 +130,21 @@ class RatioEstimator(TableEstimator):
             )
         return result
 
+    def log_ratio(self, X: Any) -> NDArray[np.float64]:
+        """Give the logarithm of `predict`: finite where the ratio is positive, -inf where it is zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Where to evaluate the ratio.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict(X))
+
     @abstractmethod
     def divergence(self) -> float:
         """Divergence between the two samples that were fitted, from the ratio at their instances."""

@@ -1,4 +1,4 @@
-"""Gaussian kernels around some of the instances, evaluated block by block; the choice of centres and of a width."""
+"""Gaussian kernels around some of the instances, evaluated block by block."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,8 @@ from torch import Tensor
 from fewratio.core.kernels import median_distance, squared_distances
 from fewratio.core.moments import Moments
 from fewratio.core.pair import Pair
+from fewratio.estimators.centres import MEDIAN_ROWS, some_rows
 from fewratio.nn import Standardiser
-
-# More centres cost much and gain little; so do more rows for a median.
-MAX_CENTRES = 300
-MEDIAN_ROWS = 1000
 
 # Kernel values in a block of rows: half a megabyte, so that what is made of a block stays in the processor's cache.
 _BLOCK_VALUES = 2**16
@@ -73,18 +70,3 @@ class GaussianBasis:
 def _features(squares: Tensor, scales: Sequence[float]) -> Iterator[Tensor]:
     for scale in scales:
         yield torch.mul(squares, -(scale**2)).exp_()
-
-
-def choose_centres(nu: Tensor, de: Tensor, centres: str | int, rng: np.random.Generator) -> Tensor:
-    """Give the instances that carry a kernel: of the numerator, of both samples, or so many of both."""
-    at_most = MAX_CENTRES if isinstance(centres, str) else centres
-    return some_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
-
-
-def some_rows(nu: Tensor, de: Tensor, at_most: int, rng: np.random.Generator) -> Tensor:
-    """Give all rows of both samples, or so many drawn from them, in their order."""
-    n_rows = len(nu) + len(de)
-    if n_rows <= at_most:
-        return torch.cat([nu, de])
-    drawn = torch.from_numpy(np.sort(rng.choice(n_rows, at_most, replace=False)))
-    return torch.cat([nu[drawn[drawn < len(nu)]], de[drawn[drawn >= len(nu)] - len(nu)]])

@@ -14,9 +14,10 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.moments import Moments
 from fewratio.core.pair import equal_shares
 from fewratio.core.ridge import ridge_weights_of_moments
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import GaussianBasis, choose_centres
+from fewratio.estimators.centres import CENTRES, check_squares, choose_centres
+from fewratio.estimators.gaussian_basis import GaussianBasis
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
 from fewratio.estimators.scaling import column_scaling
 from fewratio.nn import Standardiser
@@ -87,7 +88,7 @@ class RuLSIF(RatioEstimator):
         "alpha": [Interval(Real, 0, 1, closed="left")],
         "sigma": [StrOptions({"median", "cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "reg": [StrOptions({"cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "centres": [StrOptions({"both", "numerator"}), Interval(Integral, 1, None, closed="left")],
+        "centres": CENTRES,
         "clip": [StrOptions(set(CLIPS))],
         "cv": [StrOptions({"loo"}), Interval(Integral, 2, None, closed="left")],
         "standardise": ["boolean"],
@@ -123,11 +124,7 @@ class RuLSIF(RatioEstimator):
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         rng = np.random.default_rng(self.random_state)
         nu, de = torch.from_numpy(X_nu), torch.from_numpy(X_de)
-        if not all(torch.linalg.vector_norm(rows).isfinite() for rows in (nu, de)):
-            raise InputError(
-                "The samples hold values whose squares, and so whose distances, are beyond float64 (about 1e154). "
-                "Rescale the columns (to about unit size) before fitting."
-            )
+        check_squares(nu, de)
         scaler = None
         if self.standardise:
             mean, scale = column_scaling([X_nu, X_de])

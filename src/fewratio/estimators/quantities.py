@@ -6,9 +6,11 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from fewratio.core import divergence, exact, objectives
-from fewratio.core.pair import equal_shares
-from fewratio.data.tables import as_table
+from fewratio.core.kernels import median_distance
+from fewratio.core.pair import Pair, equal_shares
+from fewratio.data.tables import as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
+from fewratio.estimators.centres import MEDIAN_ROWS, check_squares
 
 
 def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:
@@ -86,6 +88,53 @@ def gaussian_relative_ratio(
             raise ParameterError(f"{name} is {std.tolist()}; standard deviations are positive. Pass positive numbers.")
     ratio = exact.gaussian_relative_ratio(x, nu_mean, nu_std, de_mean, de_std, _checked(alpha))
     return ratio.numpy()
+
+
+def mmd2(X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool = False) -> float:
+    """Squared maximum mean discrepancy between two samples, with the kernel exp(-|x - y|^2 / sigma^2).
+
+    Rows are worked on in blocks, so memory stays bounded however many there are.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        One sample.
+    Y : array-like of shape (m, d)
+        The other.
+    sigma : "median" or float, default="median"
+        Kernel width; "median" is the median distance between the instances of both samples together, or between every
+        so many of them where there are more than 1000.
+    biased : bool, default=False
+        The unbiased estimate has mean zero for equal distributions, may be negative, and needs two rows a sample; the
+        biased one counts pairs of a row with itself and is never negative.
+
+    Examples
+    --------
+    >>> round(mmd2([[0.0], [1.0]], [[2.0], [3.0]], sigma=1.0), 3)
+    0.533
+    """
+    first, second = as_table(X, "X"), as_table(Y, "Y")
+    check_same_features(second, first.n_features, first.feature_names, reference="X")
+    for name, table in (("X", first), ("Y", second)):
+        table.check_finite()
+        if not biased and table.n_rows < 2:
+            raise InputError(
+                f"{name} has one row; the unbiased estimate needs two or more. Add rows, or set biased=True."
+            )
+    pair = Pair(*(torch.from_numpy(table.to_numpy()) for table in (first, second)))
+    check_squares(pair.nu, pair.de)
+    return divergence.mmd2(pair, _width(pair, sigma), biased).item()
+
+
+def _width(pair: Pair, sigma: str | float) -> float:
+    if isinstance(sigma, str) and sigma == "median":
+        # Every so many, not a draw: the same samples must give the same number.
+        step = -(-len(pair.rows) // MEDIAN_ROWS)
+        rows = pair.rows[::step]
+        return median_distance(Pair(rows[:1], rows[1:])).item()
+    if isinstance(sigma, str) or not 0 < sigma < np.inf:
+        raise ParameterError(f"sigma is {sigma!r}; a width is a positive number. Pass one, or 'median'.")
+    return float(sigma)
 
 
 def _checked(alpha: float) -> float:

@@ -1,0 +1,200 @@
+"""The ratio from a classifier that tells the two samples apart."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.exact import relative_ratio
+from fewratio.core.pair import equal_shares
+from fewratio.errors import ParameterError
+from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.randomness import own_order, seeded
+
+# Next to 1, float64 has no finer steps: a probability beyond this is a 0 or 1 in all but name, and its odds are noise.
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+
+class ClassifierRatio(RatioEstimator):
+    """Relative ratio from the odds of a classifier between the two samples.
+
+    If the classifier gives P(numerator | x) = p, then p / (1 - p) is the plain ratio times n_nu / n_de; that factor is
+    taken out, and the relative ratio is made from what remains.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, optional
+        Anything with `predict_proba` or `decision_function`; by default a logistic regression on standardised
+        columns. It is cloned, and its random state is set where it has one that is not set.
+    alpha : float, default=0.5
+        Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
+    calibrate : bool or {"sigmoid", "isotonic"}, default=True
+        How out-of-fold scores correct the classifier's probabilities, which are often too sure: Platt's sigmoid
+        (True, "sigmoid"), isotonic regression, or not at all. Where a sample has one instance no fold can be left
+        out, and nothing is corrected.
+    n_folds : int, default=5
+        Folds for the calibration; at most the size of the smaller sample.
+    random_state : int, numpy Generator or None
+        Deals the folds and seeds the classifier.
+
+    Attributes
+    ----------
+    classifier_ : scikit-learn classifier
+        The classifier, fitted to all instances; class 1 is the numerator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import ClassifierRatio
+    >>> rng = np.random.default_rng(0)
+    >>> estimator = ClassifierRatio(random_state=0).fit(rng.normal(0, 1, (10, 1)), rng.normal(1, 1, (12, 1)))
+    >>> bool(estimator.predict([[-1.0]]) > estimator.predict([[2.0]]))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "classifier": [None, HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])],
+        "alpha": [Interval(Real, 0, 1, closed="left")],
+        "calibrate": ["boolean", StrOptions({"sigmoid", "isotonic"})],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "random_state": SEEDS,
+    }
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        alpha: float = 0.5,
+        calibrate: bool | str = True,
+        n_folds: int = 5,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.alpha = alpha
+        self.calibrate = calibrate
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def divergence(self) -> float:
+        """Give the relative Pearson divergence (the plain one at alpha = 0) of the fitted samples."""
+        self._check_fitted()
+        return self._divergence
+
+    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        rng = np.random.default_rng(self.random_state)
+        n_nu, n_de = len(X_nu), len(X_de)
+        X = np.concatenate([own_order(X_nu), own_order(X_de)])
+        is_nu = np.repeat([1, 0], [n_nu, n_de])
+        fresh = make_pipeline(StandardScaler(), LogisticRegression()) if self.classifier is None else self.classifier
+        fresh = seeded(clone(fresh), rng)
+        self._calibration = self._calibrated(fresh, X, is_nu, rng)
+        self.classifier_ = clone(fresh).fit(X, is_nu)
+        self._log_prior = float(np.log(n_nu / n_de))
+        ratio = torch.from_numpy(self._ratio(X))
+        shares = equal_shares(n_nu, n_de, ratio)
+        self._divergence = relative_pearson_divergence(ratio, shares, float(self.alpha)).item()
+
+    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        log_odds = self._calibration.log_odds(_scores(self.classifier_, X))
+        log_plain = torch.from_numpy(_bounded(log_odds) - self._log_prior)
+        return relative_ratio(log_plain, torch.zeros_like(log_plain), float(self.alpha)).numpy()
+
+    def _calibrated(
+        self, fresh: Any, X: NDArray[np.float64], is_nu: NDArray[np.int64], rng: np.random.Generator
+    ) -> "_AsItIs":
+        n_folds = min(self.n_folds, *np.bincount(is_nu))
+        if self.calibrate is False or n_folds < 2:
+            if not hasattr(fresh, "predict_proba"):
+                raise ParameterError(
+                    f"{type(fresh).__name__} gives no probabilities, and without calibration its scores cannot become "
+                    "any. Set calibrate=True (with two instances a side or more), or use another classifier."
+                )
+            return _AsItIs()
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
+        scores = np.empty(len(X))
+        for kept, left_out in folds.split(X, is_nu):
+            scores[left_out] = _scores(clone(fresh).fit(X[kept], is_nu[kept]), X[left_out])
+        return (_Isotonic if self.calibrate == "isotonic" else _Sigmoid)(scores, is_nu)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")
+
+
+class _AsItIs:
+    """No calibration: the scores are log odds."""
+
+    def log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return scores
+
+
+class _Sigmoid(_AsItIs):
+    """Platt's: log odds = slope * score + offset, with his targets, which are a little inside 0 and 1."""
+
+    def __init__(self, scores: NDArray[np.float64], is_nu: NDArray[np.int64]) -> None:
+        n_de, n_nu = np.bincount(is_nu)
+        targets = np.where(is_nu == 1, (n_nu + 1) / (n_nu + 2), 1 / (n_de + 2))
+        self.scale = max(float(np.abs(scores).max()), 1.0)
+        scores = scores / self.scale
+
+        def loss(line: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            log_odds = line[0] * scores + line[1]
+            error = expit(log_odds) - targets
+            value = np.mean(np.logaddexp(0, log_odds) - targets * log_odds)
+            return float(value), np.array([np.mean(error * scores), np.mean(error)])
+
+        # A negative slope would turn the classifier round, which only chance in small folds can suggest.
+        found = minimize(
+            loss,
+            np.array([self.scale, 0.0]),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None), (None, None)],
+            options={"ftol": 1e-14, "gtol": 1e-9},
+        )
+        self.slope, self.offset = found.x[0] / self.scale, found.x[1]
+
+    def log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.slope * scores + self.offset
+
+
+class _Isotonic(_AsItIs):
+    """Isotonic regression of the labels on the scores."""
+
+    def __init__(self, scores: NDArray[np.float64], is_nu: NDArray[np.int64]) -> None:
+        steps = IsotonicRegression().fit_transform(scores, is_nu)
+        # A step of a few rows that are all of one sample would have a probability of 0 or 1. One row more in each, of
+        # both samples in proportion, bounds it by the step's size.
+        _, step, counts = np.unique(steps, return_inverse=True, return_counts=True)
+        inside = (steps * counts[step] + is_nu.mean()) / (counts[step] + 1)
+        self.steps = IsotonicRegression(out_of_bounds="clip").fit(scores, inside)
+
+    def log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        result: NDArray[np.float64] = logit(self.steps.predict(scores))
+        return result
+
+
+def _scores(classifier: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log odds from probabilities where there are any, and whatever the decision function gives elsewhere."""
+    if not hasattr(classifier, "predict_proba"):
+        return np.asarray(classifier.decision_function(X), dtype=np.float64)
+    probability = np.asarray(classifier.predict_proba(X), dtype=np.float64)
+    # Not 1 - p: the smaller of the two has digits that the larger has lost.
+    p_de, p_nu = probability.clip(LEAST_PROBABILITY).T
+    return np.log(p_nu) - np.log(p_de)
+
+
+def _bounded(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    limit = -np.log(LEAST_PROBABILITY)
+    return log_odds.clip(-limit, limit)

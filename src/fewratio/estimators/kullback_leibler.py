@@ -1,0 +1,246 @@
+"""Ratios that are nearest in the Kullback-Leibler sense: KLIEP, and its unconstrained relative form."""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.utils._param_validation import Interval, StrOptions
+from torch import Tensor
+
+from fewratio.core.divergence import kullback_leibler_divergence
+from fewratio.core.kernels import gaussian_kernel
+from fewratio.core.objectives import UnnormalisedKL
+from fewratio.core.pair import Pair
+from fewratio.errors import ParameterError, TrainingError
+from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.centres import CENTRES, SIGMA, WIDTHS, check_squares, choose_centres, median_width
+from fewratio.estimators.randomness import deal, own_order
+
+# A kernel that reaches no denominator row would get an infinite weight; this is taken for the least mean of a kernel,
+# so that the ratio stays below its inverse.
+LEAST_MEAN = 1e-8
+# A numerator row that no kernel reaches, up to this, says nothing of the weights.
+LEAST_KERNEL = 1e-150
+TOLERANCE = 1e-9
+MAX_STEPS = 200
+
+
+class UnconstrainedKL(RatioEstimator):
+    """Relative ratio that minimises the unnormalised Kullback-Leibler loss on Gaussian kernels.
+
+    The ratio is a sum of Gaussian kernels exp(-|x - c|^2 / sigma^2) with weights w >= 0 that minimise
+    `fewratio.core.objectives.UnnormalisedKL` plus reg/2 |w|^2: a convex problem, solved to its optimum.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
+    sigma : "median", "cv", float or sequence of float, default="median"
+        Kernel width; "median" is the median distance between the instances of both samples together. Of a sequence,
+        or for "cv" of multiples of the median, the one with the least loss on held-out folds is taken.
+    reg : float, default=0.001
+        The regulariser lambda.
+    centres : {"both", "numerator"} or int, default="both"
+        Instances that carry a kernel, as in `RuLSIF`.
+    n_folds : int, default=5
+        Folds for choosing the width. Where a sample has one instance nothing can be held out: the widest is taken.
+    random_state : int, numpy Generator or None
+        Draws folds, and centres and rows for the median where there are many.
+
+    Attributes
+    ----------
+    sigma_ : float
+        The width that was used.
+    centres_ : ndarray of shape (n_centres, n_features)
+        The kernel centres.
+    weights_ : ndarray of shape (n_centres,)
+        Their weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import UnconstrainedKL
+    >>> rng = np.random.default_rng(0)
+    >>> estimator = UnconstrainedKL().fit(rng.normal(0, 1, (10, 1)), rng.normal(1, 1, (12, 1)))
+    >>> estimator.predict([[-1.0], [2.0]]).round(2)
+    array([1.55, 0.23])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Interval(Real, 0, 1, closed="left")],
+        "sigma": [*SIGMA, StrOptions({"cv"}), list, tuple, np.ndarray],
+        "reg": [Interval(Real, 0, None, closed="left")],
+        "centres": CENTRES,
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "random_state": SEEDS,
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.5,
+        *,
+        sigma: str | float | Sequence[float] = "median",
+        reg: float = 0.001,
+        centres: str | int = "both",
+        n_folds: int = 5,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.sigma = sigma
+        self.reg = reg
+        self.centres = centres
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def divergence(self) -> float:
+        """Give the (relative) Kullback-Leibler divergence of the fitted samples, the numerator's mean log ratio."""
+        self._check_fitted()
+        return self._divergence
+
+    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        rng = np.random.default_rng(self.random_state)
+        pair = Pair(*(torch.from_numpy(own_order(X)) for X in (X_nu, X_de)))
+        check_squares(pair.nu, pair.de)
+        centres = choose_centres(pair.nu, pair.de, self.centres, rng)
+        widths = self._widths(pair, rng)
+        sigma = widths[0] if len(widths) == 1 else self._choose(widths, pair, centres, rng)
+        phi = gaussian_kernel(pair.rows, centres, sigma)
+        weights = self._weights(phi, pair.shares)
+        self.sigma_, self.centres_, self.weights_ = sigma, centres.numpy(), weights.numpy()
+        self._divergence = kullback_leibler_divergence(phi @ weights, pair.shares).item()
+
+    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        phi = gaussian_kernel(torch.from_numpy(X), torch.from_numpy(self.centres_), self.sigma_)
+        return (phi @ torch.from_numpy(self.weights_)).numpy()
+
+    def _widths(self, pair: Pair, rng: np.random.Generator) -> list[float]:
+        if self.sigma == "median":
+            return [median_width(pair.nu, pair.de, rng)]
+        if isinstance(self.sigma, str):
+            return [factor * median_width(pair.nu, pair.de, rng) for factor in WIDTHS]
+        widths = np.atleast_1d(np.asarray(self.sigma, dtype=np.float64))
+        if widths.ndim != 1 or not len(widths) or not (np.isfinite(widths).all() and widths.min() > 0):
+            raise ParameterError(f"sigma is {self.sigma!r}; widths are positive numbers. Pass one, or a list of them.")
+        return widths.tolist()
+
+    def _choose(self, widths: list[float], pair: Pair, centres: Tensor, rng: np.random.Generator) -> float:
+        n_de = len(pair.rows) - pair.n_nu
+        n_folds = min(self.n_folds, pair.n_nu, n_de)
+        if n_folds < 2:
+            return max(widths)
+        # Both samples are held out. Sugiyama et al. (2008) hold out the numerator's likelihood only, which rewards
+        # narrow kernels that stand between the rows of a small denominator: the ratio there is in the thousands.
+        fold = torch.from_numpy(np.concatenate([deal(n, n_folds, rng) for n in (pair.n_nu, n_de)]))
+        loss = UnnormalisedKL(float(self.alpha))
+        losses = np.zeros(len(widths))
+        for i, sigma in enumerate(widths):
+            phi = gaussian_kernel(pair.rows, centres, sigma)
+            for k in range(n_folds):
+                weights = self._weights(phi, _of_rows(pair.shares, fold != k))
+                losses[i] += loss(phi @ weights, _of_rows(pair.shares, fold == k)).item()
+        return widths[losses.argmin()]
+
+    def _weights(self, phi: Tensor, shares: Tensor) -> Tensor:
+        share_nu, share_de = shares
+        alpha = float(self.alpha)
+        linear = (alpha * share_nu + (1 - alpha) * share_de) @ phi
+        seen = share_nu > 0
+        return torch.from_numpy(minimise(phi[seen].numpy(), linear.numpy(), float(self.reg)))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+
+class KLIEP(UnconstrainedKL):
+    """Kullback-Leibler importance estimation procedure (Sugiyama et al. 2008), for the plain ratio.
+
+    It maximises the numerator's likelihood under ratios w'phi, w >= 0, whose mean over the denominator is 1. That is
+    `UnconstrainedKL` at alpha = 0 without a regulariser: scaling w shows that its minimum has that mean by itself.
+
+    Parameters
+    ----------
+    sigma, centres, n_folds, random_state
+        As in `UnconstrainedKL`; kernels sit on the numerator's instances by default.
+
+    Examples
+    --------
+    >>> from fewratio import KLIEP
+    >>> KLIEP(sigma="cv", random_state=0).fit([[0.0], [1.0]], [[1.0], [2.0], [3.0]]).predict([[0.0]]).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        *,
+        sigma: str | float | Sequence[float] = "median",
+        centres: str | int = "numerator",
+        n_folds: int = 5,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(0.0, sigma=sigma, reg=0.0, centres=centres, n_folds=n_folds, random_state=random_state)
+
+
+def minimise(phi: NDArray[np.float64], linear: NDArray[np.float64], reg: float) -> NDArray[np.float64]:
+    """Minimise ``linear'w - mean(log(phi w)) + reg/2 |w|^2`` over w >= 0.
+
+    A primal-dual interior-point method (Mehrotra's predictor); z are the multipliers of w >= 0. The Newton system is
+    scaled by D = sqrt(w / z), after which no eigenvalue is below 1 however alike the kernels are.
+
+    Parameters
+    ----------
+    phi : ndarray of shape (n_nu, t)
+        Features of the numerator's rows.
+    linear : ndarray of shape (t,)
+        Mean features under the (mixed) denominator.
+    reg : float
+        The regulariser.
+    """
+    phi = phi[phi.max(1) > LEAST_KERNEL]
+    n, t = phi.shape
+    if not n:
+        return np.zeros(t)
+    linear = linear.clip(LEAST_MEAN)
+    # Kernels of equal shares, as high as the loss likes best, and multipliers of equal complementarity.
+    w = 1 / (t * linear)
+    squares = reg * (w @ w)
+    w *= 2 / (1 + np.sqrt(1 + 4 * squares))
+    z = 1 / (t * w)
+    for _ in range(MAX_STEPS):
+        ratio = phi @ w
+        gradient = linear - (phi / ratio[:, None]).mean(0) + reg * w
+        # Complementarity and feasibility of the multipliers, each in the units of the loss.
+        if max((np.abs(gradient) * w).max(), (-gradient / linear).max()) < TOLERANCE:
+            return w
+        scale = np.sqrt(w / z)
+        scaled = phi * scale / (ratio[:, None] * np.sqrt(n))
+        hessian = scaled.T @ scaled + np.diag(1 + reg * scale**2)
+        # Of kernels that are alike the 1 is lost in rounding, which then takes its place; the step is as good.
+        hessian[np.diag_indices(t)] += 10 * np.finfo(np.float64).eps * hessian.trace()
+        newton = cho_factor(hessian, lower=True, check_finite=False)
+
+        def direction(mu: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            dw = scale * cho_solve(newton, scale * (mu / w - gradient), check_finite=False)  # noqa: B023
+            return dw, mu / w - z - z / w * dw  # noqa: B023
+
+        mean_gap = w @ z / t
+        dw, dz = direction(0.0)
+        aimed = (w + _longest(w, dw) * dw) @ (z + _longest(z, dz) * dz) / t
+        dw, dz = direction(mean_gap * (aimed / mean_gap) ** 3)
+        w, z = w + _longest(w, dw) * dw, z + _longest(z, dz) * dz
+    raise TrainingError(
+        f"The Kullback-Leibler weights did not converge in {MAX_STEPS} steps. Use a larger sigma, or fewer centres."
+    )
+
+
+def _longest(value: NDArray[np.float64], change: NDArray[np.float64]) -> float:
+    """Give the longest step, at most 1, after which everything is still positive."""
+    return min(1.0, 0.99 / max((-change / value).max(), 1e-300))
+
+
+def _of_rows(shares: Tensor, kept: Tensor) -> Tensor:
+    some = shares * kept
+    return some / some.sum(-1, keepdim=True)

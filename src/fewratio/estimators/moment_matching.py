@@ -1,0 +1,192 @@
+"""Kernel mean matching: weights of the denominator's instances that give both samples the same mean kernel."""
+
+from numbers import Real
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg.lapack import dpstrf
+from sklearn.utils._param_validation import Interval
+
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.kernels import gaussian_kernel
+from fewratio.core.pair import Pair
+from fewratio.errors import FewRatioError, TrainingError
+from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.centres import SIGMA, check_squares, median_width
+from fewratio.estimators.randomness import own_order
+
+# What is left of a kernel (its values are 1 at most) when its factor is complete: far below any `reg` of use.
+FACTOR_TOLERANCE = 1e-10
+TOLERANCE = 1e-10
+# Squared distances held at a time: about 30 MB as float64.
+BLOCK_VALUES = 2**22
+
+
+class KMM(RatioEstimator):
+    """Kernel mean matching (Huang et al. 2007), for the plain ratio.
+
+    The ratios b at the m denominator rows solve the quadratic programme ::
+
+        minimise 1/2 b'(K + reg I)b - kappa'b    where 0 <= b <= bound, |sum(b) - m| <= m tolerance
+
+    with K the Gaussian kernel of the denominator's rows and kappa_i = m mean_j k(de_i, nu_j). Elsewhere the ratio is
+    their mean, weighted by k(x, de_i) / |x - de_i|^2: it passes through b at the denominator's rows, is continuous,
+    and stays between the least and the largest b.
+
+    The solver is Clarabel (``pip install 'fewratio[kmm]'``).
+
+    Parameters
+    ----------
+    sigma : "median" or float, default="median"
+        Kernel width; "median" is the median distance between the instances of both samples together.
+    reg : float, default=0.1
+        Added to the diagonal of K; makes the solution unique, and smooth.
+    bound : float, default=1000
+        Largest ratio; at least 1.
+    tolerance : float, default=0.01
+        How far from 1 the mean ratio over the denominator may be.
+    random_state : int, numpy Generator or None
+        Draws rows for the median where there are many.
+
+    Attributes
+    ----------
+    sigma_ : float
+        The width that was used.
+    X_de_ : ndarray of shape (n_de, n_features)
+        The denominator's rows, in an order of their own.
+    weights_ : ndarray of shape (n_de,)
+        The ratios b at these rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import KMM
+    >>> rng = np.random.default_rng(0)
+    >>> estimator = KMM().fit(rng.normal(0, 1, (10, 1)), rng.normal(1, 1, (12, 1)))
+    >>> estimator.predict([[-1.0], [2.0]]).round(2)
+    array([1.99, 0.1 ])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "sigma": SIGMA,
+        "reg": [Interval(Real, 0, None, closed="neither")],
+        "bound": [Interval(Real, 1, None, closed="left")],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "random_state": SEEDS,
+    }
+
+    def __init__(
+        self,
+        *,
+        sigma: str | float = "median",
+        reg: float = 0.1,
+        bound: float = 1000.0,
+        tolerance: float = 0.01,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.sigma = sigma
+        self.reg = reg
+        self.bound = bound
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    def divergence(self) -> float:
+        """Give the Pearson divergence of the fitted samples."""
+        self._check_fitted()
+        return self._divergence
+
+    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        solver = _solver()
+        rng = np.random.default_rng(self.random_state)
+        pair = Pair(*(torch.from_numpy(own_order(X)) for X in (X_nu, X_de)))
+        check_squares(pair.nu, pair.de)
+        sigma = median_width(pair.nu, pair.de, rng) if isinstance(self.sigma, str) else float(self.sigma)
+        kernel = gaussian_kernel(pair.de, pair.rows, sigma)
+        m = len(pair.de)
+        target = m * (kernel @ pair.shares[0])
+        self.weights_ = _quadratic_programme(
+            solver,
+            kernel[:, pair.n_nu :].numpy(),
+            target.numpy(),
+            float(self.reg),
+            float(self.bound),
+            (m * (1 - self.tolerance), m * (1 + self.tolerance)),
+        )
+        self.sigma_, self.X_de_ = sigma, pair.de.numpy()
+        ratio = np.concatenate([self._ratio(pair.nu.numpy()), self.weights_])
+        self._divergence = relative_pearson_divergence(torch.from_numpy(ratio), pair.shares, 0.0).item()
+
+    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows, weights = torch.from_numpy(self.X_de_), torch.from_numpy(self.weights_)
+        ratios = []
+        for x in torch.from_numpy(X).split(max(1, BLOCK_VALUES // len(rows))):
+            # Not through |x|^2 + |c|^2 - 2xc: a denominator row must be at a distance of zero from itself.
+            square = (torch.cdist(x, rows, compute_mode="donot_use_mm_for_euclid_dist") / self.sigma_).square()
+            # Logarithms, so that far rows still have a nearest one; at a distance of zero that row alone counts.
+            share = torch.softmax(-square - square.clamp_min(1e-300).log(), dim=-1)
+            ratios.append(share @ weights)
+        return torch.cat(ratios).numpy()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+
+def _solver() -> ModuleType:
+    try:
+        import clarabel
+    except ImportError as error:
+        raise FewRatioError(
+            "KMM needs a solver of quadratic programmes, and Clarabel is not installed. "
+            "Install it: pip install 'fewratio[kmm]'."
+        ) from error
+    module: ModuleType = clarabel
+    return module
+
+
+def _quadratic_programme(
+    solver: ModuleType,
+    kernel: NDArray[np.float64],
+    target: NDArray[np.float64],
+    reg: float,
+    bound: float,
+    total: tuple[float, float],
+) -> NDArray[np.float64]:
+    """Minimise 1/2 b'(kernel + reg I)b - target'b where 0 <= b <= bound and total[0] <= sum(b) <= total[1].
+
+    With kernel = LL' and y = L'b beside b the quadratic form is diagonal. Kernel matrices are of low rank where the
+    data have few features, so L has few columns and a step of the solver costs little.
+    """
+    m = len(kernel)
+    factor = _factor(kernel)
+    rank = factor.shape[1]
+    quadratic = sparse.diags_array(np.repeat([reg, 1.0], [m, rank])).tocsc()
+    linear = np.concatenate([-target, np.zeros(rank)])
+    identity = sparse.eye_array(m)
+    ones = np.ones((1, m))
+    # Clarabel's form: A(b, y) + s = c, with s = 0 in the first rows and s >= 0 in the others.
+    on_b = sparse.vstack([sparse.csc_array(factor.T), -identity, identity, sparse.csc_array(np.vstack([-ones, ones]))])
+    on_y = sparse.vstack([-sparse.eye_array(rank), sparse.csc_array((2 * m + 2, rank))])
+    limits = np.concatenate([np.zeros(rank + m), np.full(m, bound), [-total[0], total[1]]])
+    cones = [solver.ZeroConeT(rank), solver.NonnegativeConeT(2 * m + 2)]
+    settings = solver.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    constraints = sparse.csc_matrix(sparse.hstack([on_b, on_y]))
+    solution = solver.DefaultSolver(sparse.csc_matrix(quadratic), linear, constraints, limits, cones, settings).solve()
+    if str(solution.status) not in ("Solved", "AlmostSolved"):
+        raise TrainingError(
+            f"The quadratic programme ended as {solution.status}. Use a larger reg, or a larger tolerance."
+        )
+    return np.clip(solution.x[:m], 0, bound)
+
+
+def _factor(kernel: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give L of few columns with kernel = LL', by a pivoted Cholesky factorisation that stops where nothing is left."""
+    lower, pivots, rank, _ = dpstrf(kernel, tol=FACTOR_TOLERANCE, lower=1)
+    factor = np.empty((len(kernel), rank))
+    factor[pivots - 1] = np.tril(lower)[:, :rank]
+    return factor

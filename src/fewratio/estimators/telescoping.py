@@ -1,0 +1,112 @@
+"""A chain of easier ratios between samples that are far apart."""
+
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval
+
+from fewratio.core.divergence import kullback_leibler_divergence
+from fewratio.core.pair import equal_shares
+from fewratio.errors import ParameterError
+from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.classifier import ClassifierRatio
+from fewratio.estimators.randomness import own_order, seeded
+
+# The square of a ratio must be finite too.
+_MAX_LOG_RATIO = 0.49 * float(np.log(np.finfo(np.float64).max))
+
+
+class Telescoping(RatioEstimator):
+    """Plain ratio as a product of ratios between neighbouring waymarks (Rhodes et al. 2020).
+
+    Waymark k mixes pairs of rows, ``sqrt(1 - a_k^2) x_nu + a_k x_de`` with ``a_k = k / n_bridges``, about the mean of
+    both samples; the ends are the samples themselves. Neighbours overlap where the samples do not, so that each ratio
+    can be estimated, and log r is the sum of their logarithms.
+
+    Parameters
+    ----------
+    estimator : RatioEstimator, optional
+        Estimates each bridge; it must give a plain ratio (alpha = 0). By default a logistic regression that is
+        not calibrated: neighbours are told apart so little that calibration, bridge by bridge, takes much of it away.
+    n_bridges : int, default=4
+        Number of ratios; 1 is the estimator itself.
+    random_state : int, numpy Generator or None
+        Pairs the rows, and seeds the bridges' estimators.
+
+    Attributes
+    ----------
+    bridges_ : list of RatioEstimator
+        The fitted estimators, from the numerator's end to the denominator's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio.estimators import Telescoping
+    >>> rng = np.random.default_rng(0)
+    >>> chain = Telescoping(random_state=0).fit(rng.normal(0, 1, (200, 1)), rng.normal(6, 1, (150, 1)))
+    >>> chain.log_ratio([[0.0], [3.0], [6.0]]).round()  # in truth 18, 0 and -18
+    array([ 16.,  -1., -19.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [None, HasMethods(["fit", "predict", "divergence"])],
+        "n_bridges": [Interval(Integral, 1, None, closed="left")],
+        "random_state": SEEDS,
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_bridges: int = 4,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_bridges = n_bridges
+        self.random_state = random_state
+
+    def divergence(self) -> float:
+        """Give the Kullback-Leibler divergence of the fitted samples, the numerator's mean log ratio."""
+        self._check_fitted()
+        return self._divergence
+
+    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        estimator = ClassifierRatio(alpha=0.0, calibrate=False) if self.estimator is None else self.estimator
+        alpha = getattr(estimator, "alpha", 0)
+        if alpha != 0:
+            raise ParameterError(
+                f"The estimator has alpha = {alpha}; only plain ratios multiply to a ratio. Set its alpha to 0."
+            )
+        rng = np.random.default_rng(self.random_state)
+        marks = _waymarks(own_order(X_nu), own_order(X_de), self.n_bridges, rng)
+        self.bridges_ = [seeded(clone(estimator), rng).fit(nearer, farther) for nearer, farther in pairwise(marks)]
+        ratio = torch.from_numpy(np.concatenate([self._ratio(X_nu), self._ratio(X_de)]))
+        shares = equal_shares(len(X_nu), len(X_de), ratio)
+        self._divergence = kullback_leibler_divergence(ratio, shares).item()
+
+    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        if len(self.bridges_) == 1:
+            return self.bridges_[0].predict(X)
+        log_ratio = np.sum([bridge.log_ratio(X) for bridge in self.bridges_], axis=0)
+        return np.exp(log_ratio.clip(max=_MAX_LOG_RATIO))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "bridges_")
+
+
+def _waymarks(
+    X_nu: NDArray[np.float64], X_de: NDArray[np.float64], n_bridges: int, rng: np.random.Generator
+) -> list[NDArray[np.float64]]:
+    n = max(len(X_nu), len(X_de))
+    # The coefficients sum to more than 1, so without centring the waymarks would leave the way between the samples.
+    centre = (X_nu.mean(0) + X_de.mean(0)) / 2
+    # The same pairs for all waymarks: what is chance in one is then chance in its neighbour too, and cancels. Each row
+    # of the smaller sample stands in as many pairs as any other, give or take one.
+    x_nu, x_de = (X[rng.permutation(n) % len(X)] - centre for X in (X_nu, X_de))
+    between = [centre + np.sqrt(1 - a**2) * x_nu + a * x_de for a in np.arange(1, n_bridges) / n_bridges]
+    return [X_nu, *between, X_de]
