@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, TargetTrained
-from fewratio_bench.methods.detectors import Detector, forest_scores, lof_scores
+from fewratio_bench.methods.base import REGS
+from fewratio_bench.methods.detectors import Detector, forest_scores, kl_scores, lof_scores
 from fewratio_bench.problems import IOT, ISOLET, LANDMINE, MNIST_R, SCHOOL, SYNTHETIC, Problem
 
 # ---------------------------------------------------------------- rows
@@ -61,6 +62,7 @@ SD_S = replace(SD, name="SD-S", published="SD-S", train_on="sources")
 SD_FT = replace(SD, name="SD-FT", published="SD-FT", train_on="sources then target")
 LOF = Detector("LOF", "LOF", "n_neighbors", (10, 20, 30, 40, 50), lof_scores)
 IF = Detector("IF", "IF", "n_estimators", (10, 50, 100, 200), forest_scores)
+KL = Detector("KL", "KL", "reg", REGS, kl_scores)
 
 
 # ---------------------------------------------------------------- tables
@@ -183,6 +185,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment("trainable-alpha", "A learned alpha", _ALL_THREE, (OURS, LEARNED_ALPHA)),
         Experiment("deeper-network", "A deeper network", _ALL_THREE, (OURS, DEEP_OURS, RULSIF)),
-        Experiment("additional-outlier", "More outlier detection", _each("auc", *_OUTLIERS), (OURS, NNPU)),
+        Experiment("additional-outlier", "More outlier detection", _each("auc", *_OUTLIERS), (OURS, KL, NNPU)),
     )
 }

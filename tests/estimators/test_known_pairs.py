@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
-from fewratio import KLIEP, KMM
-from tests.estimators.known_pairs import KNOWN_PAIRS, relative_l2_error
+from fewratio import KLIEP, KMM, ULSIF
+from tests.densities import KNOWN_PAIRS, relative_error
+
+ESTIMATORS = [ULSIF(sigma="cv", reg="cv", random_state=0), KLIEP(random_state=0), KMM(random_state=0)]
 
 
-@pytest.mark.parametrize("name", KNOWN_PAIRS)
-@pytest.mark.parametrize("estimator", [KLIEP(random_state=0), KMM(random_state=0)], ids=repr)
-def test_the_ratio_is_near_the_truth(estimator, name):
-    pair = KNOWN_PAIRS[name]
+@pytest.mark.parametrize("pair", KNOWN_PAIRS.values(), ids=KNOWN_PAIRS)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_the_ratio_is_near_the_truth(estimator, pair):
     errors, means = [], []
     for seed in range(10):
-        X_nu, X_de = pair.draw(1000, 500, seed)
+        X_nu, X_de = pair.samples(1000, 500, seed)
         ratio = estimator.fit(X_nu, X_de).predict(X_de)
-        errors.append(relative_l2_error(ratio, pair.ratio(X_de)))
+        errors.append(relative_error(ratio, pair.ratio(X_de)))
         means.append(abs(ratio.mean() - 1))
     assert np.median(errors) <= 0.5
     assert np.median(means) <= 0.02

@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import joblib
 import numpy as np
 import torch
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
+from torch import Tensor
 
+from fewratio.core.pair import Episode
+from fewratio.estimators import UnconstrainedKL
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.methods.base import Bench, Parameters, Verdict
-from fewratio_bench.problems import Cell, Problem
+from fewratio_bench.problems import ROLES, Cell, Problem
 
 # ``scores(normals, unlabelled, seed, value)``: higher for what is more normal.
 Scores = Callable[[np.ndarray, np.ndarray, int, Any], np.ndarray]
@@ -48,21 +52,25 @@ class Detector:
 
     def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
         """Score every dataset of every cell."""
-        for cell in cells:
-            seed = cell.seed(self.name)
-            for role, evaluation in cell.evaluations.items():
-                support = evaluation.episode.support
-                real = support.shares.sum(-2).expand(support.rows.shape[:-1])[:, support.n_nu :] > 0
-                for value in self.values:
-                    started = time.perf_counter()
-                    query = torch.zeros(evaluation.episode.query.rows.shape[:-1])
-                    for task in range(len(query)):
-                        unlabelled = support.de[task][real[task]].cpu().double().numpy()
-                        normals = support.nu[task].cpu().double().numpy()
-                        found = torch.from_numpy(self.scores(normals, unlabelled, seed, value))
-                        query[task, evaluation.episode.query.n_nu :][: len(found)] = found
-                    seconds = time.perf_counter() - started
-                    yield Verdict(cell, role, {self.parameter: value}, Judgement(query), seconds, seed)
+        jobs = [(cell, role, value) for cell in cells for role in ROLES for value in self.values]
+        found = joblib.Parallel(bench.n_jobs, return_as="generator")(
+            joblib.delayed(self._score)(cell.evaluations[role].episode, cell.seed(self.name), value)
+            for cell, role, value in jobs
+        )
+        for (cell, role, value), (query, seconds) in zip(jobs, found, strict=True):
+            yield Verdict(cell, role, {self.parameter: value}, Judgement(query), seconds, cell.seed(self.name))
+
+    def _score(self, episode: Episode, seed: int, value: Any) -> tuple[Tensor, float]:
+        started = time.perf_counter()
+        support, n_nu = episode.support, episode.query.n_nu
+        real = support.shares.sum(-2).expand(support.rows.shape[:-1])[:, support.n_nu :] > 0
+        query = torch.zeros(episode.query.rows.shape[:-1])
+        for task in range(len(query)):
+            unlabelled = support.de[task][real[task]].cpu().double().numpy()
+            normals = support.nu[task].cpu().double().numpy()
+            found = torch.from_numpy(self.scores(normals, unlabelled, seed, value))
+            query[task, n_nu : n_nu + len(found)] = found
+        return query, time.perf_counter() - started
 
 
 def lof_scores(normals: np.ndarray, unlabelled: np.ndarray, seed: int, n_neighbors: int) -> np.ndarray:
@@ -75,3 +83,8 @@ def forest_scores(normals: np.ndarray, unlabelled: np.ndarray, seed: int, n_esti
     """Isolation forest of the unlabelled, as in the paper."""
     forest = IsolationForest(n_estimators=n_estimators, random_state=seed % 2**32).fit(unlabelled)
     return np.asarray(forest.score_samples(unlabelled))
+
+
+def kl_scores(normals: np.ndarray, unlabelled: np.ndarray, seed: int, reg: float) -> np.ndarray:
+    """Ratio by the unnormalised Kullback-Leibler loss with kernels."""
+    return UnconstrainedKL(reg=reg, random_state=seed % 2**32).fit(normals, unlabelled).predict(unlabelled)
