@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fewratio.errors import FewRatioError
+from fewratio.errors import DataNotFoundError, FewRatioError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,6 +56,17 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("--format", choices=["markdown", "latex", "csv"], default="markdown", help="(default: markdown)")
     table.set_defaults(action=_table)
 
+    figure = verbs.add_parser("figure", help="draw a figure from the records")
+    figure.add_argument("figure", choices=["latent-dimension", "support-size", "training-curves"])
+    figure.add_argument("--output", type=Path, required=True, help="file to write: .svg, .png or .pdf")
+    figure.set_defaults(action=_figure)
+
+    report = verbs.add_parser("report", help="write one page of all tables and figures")
+    report.add_argument("--output", type=Path, default=Path("reproduction.html"), help="(default: reproduction.html)")
+    report.set_defaults(action=_report)
+
+    for verb in (figure, report):
+        verb.add_argument("--results", type=Path, default=Path("results"), help="folder of records (default: results)")
     for verb in (run, table):
         verb.add_argument("experiment", choices=experiment_names())
         verb.add_argument("--results", type=Path, help="folder of records (default: results, or results/quick)")
@@ -86,6 +97,29 @@ def _run(args: argparse.Namespace) -> int:
     for file in files:
         sys.stdout.write(f"{len(file.read())} records in {file.path}\n")
     return 0
+
+
+def _figure(args: argparse.Namespace) -> int:
+    from fewratio_bench.figures import FIGURES
+
+    _check_output(args.output)
+    FIGURES[args.figure](args.results).savefig(args.output, dpi=110)
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    from fewratio_bench.report import write_report
+
+    _check_output(args.output)
+    write_report(args.results, args.output)
+    return 0
+
+
+def _check_output(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise DataNotFoundError(
+            f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."
+        )
 
 
 def _pack(args: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """Tables as Markdown, LaTeX and CSV."""
 
 import csv
+import html
 import io
 import statistics
 from collections.abc import Callable, Sequence
@@ -48,6 +49,24 @@ def latex(experiment: Experiment, blocks: Sequence[Block], records: Sequence[Rec
             parts.append(_line([_escaped(cells[0]), _escaped(cells[1]), *cells[2:]]))
         parts += ["\\bottomrule", "\\end{tabular}", "\\end{table}"]
     return "\n".join([*parts, f"% {_caption(blocks, records)}"]) + "\n"
+
+
+def as_html(experiment: Experiment, blocks: Sequence[Block], records: Sequence[Record]) -> str:
+    """Write a table as HTML."""
+    parts = []
+    for block in blocks:
+        parts.append(f"<h3>{html.escape(_heading(block))}</h3>")
+        if not block.lines:
+            parts.append(f"<p>{html.escape(_absent(block))}</p>")
+            continue
+        parts.append("<table><tr>" + "".join(f"<th>{html.escape(text)}</th>" for text in _header(block)) + "</tr>")
+        for line in block.lines:
+            # Only the numbers are written in tags of our own.
+            name, rule, *cells = _cells(block, line, lambda text: f"<b>{text}</b>", "±")
+            cells = [html.escape(name), html.escape(rule), *cells]
+            parts.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        parts.append("</table>")
+    return "".join([*parts, f'<p class="caption">{html.escape(_caption(blocks, records))}</p>'])
 
 
 def as_csv(experiment: Experiment, blocks: Sequence[Block], records: Sequence[Record]) -> str:
