@@ -117,9 +117,7 @@ def _report(args: argparse.Namespace) -> int:
 
 def _check_output(path: Path) -> None:
     if not path.parent.is_dir():
-        raise DataNotFoundError(
-            f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."
-        )
+        raise DataNotFoundError(f"The folder {path.parent} does not exist, so {path.name} cannot be there. Create it.")
 
 
 def _pack(args: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio_bench.experiments import AE, AE_FT, D3RE, EXPERIMENTS, NNPU, OURS, RULSIF, SD, SD_FT
+from fewratio_bench.methods import Method
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
 from fewratio_bench.records import Record
 from fewratio_bench.run import record_file
@@ -23,6 +24,7 @@ _PANELS: tuple[tuple[Problem, str], ...] = (
     (LANDMINE, "auc"),
     (SCHOOL, "auc"),
 )
+_TRAINED_ON_TARGETS: tuple[Method, ...] = (D3RE, NNPU, AE, AE_FT, SD, SD_FT)
 
 
 def latent_dimension(folder: Path) -> "Figure":
@@ -64,13 +66,13 @@ def support_size(folder: Path) -> "Figure":
 
 
 def training_curves(folder: Path) -> "Figure":
-    """Draw what becomes of networks that train on a target alone, step by step (best value of their other parameter)."""
+    """Draw what becomes of networks as they train on a target, with the value of their other parameter best in it."""
     problems = (MNIST_R, ISOLET, LANDMINE, SCHOOL)
     panels = [(problem, "auc") for problem in problems]
     figure, axes = _panels(panels)
     for ax, (problem, metric) in zip(axes, panels, strict=True):
         records = _targets(folder, problem, metric)
-        for number, method in enumerate((D3RE, NNPU, AE, AE_FT, SD, SD_FT)):
+        for number, method in enumerate(_TRAINED_ON_TARGETS):
             mine = [record for record in records if record.method == method.name]
             other = "bound" if "bound" in (mine[0].parameters if mine else {}) else "latent_dim"
             candidates = sorted({record.parameters[other] for record in mine})
