@@ -243,14 +243,16 @@ def test_higher_scores_are_more_normal(outlier_cells):
 
 
 def test_unlabelled_instances_are_support_and_query_and_normals_are_neither_twice(outlier_cells):
-    for role, evaluation in outlier_cells[0].evaluations.items():
-        support, query = evaluation.episode
+    evaluations = outlier_cells[0].evaluations
+    for role, n_known in (("validation", 10), ("target", 2)):
+        support, query = evaluations[role].episode
         assert torch.equal(support.de, query.de)
         assert support.nu.shape[-2] == 2
-        assert support.de.shape[-2] == 30 - (10 if role == "validation" else 2)
-    assert "squared_error" in outlier_cells[0].evaluations["validation"].metrics(
-        Judgement(torch.ones(2, query.rows.shape[-2] + 6), alpha=0.5)
-    )
+        assert support.de.shape[-2] == 30 - n_known
+    # Known normals besides the support judge a ratio; a target has none.
+    for role, judges in (("validation", True), ("target", False)):
+        ones = torch.ones(evaluations[role].episode.query.rows.shape[:-1])
+        assert ("squared_error" in evaluations[role].metrics(Judgement(ones, alpha=0.5))) == judges
 
 
 def test_training_settings_are_recorded():

@@ -11,7 +11,7 @@ from fewratio.core.pair import equal_shares
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import kullback_leibler
 from fewratio.estimators.kullback_leibler import WIDTHS
-from tests.estimators.known_pairs import KNOWN_PAIRS
+from tests.densities import KNOWN_PAIRS
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +95,6 @@ def test_the_divergence_of_one_law_is_near_zero_whatever_the_sizes(estimator, si
 
 
 def test_the_divergence_of_two_gaussians_is_the_true_one():
-    X_nu, X_de = KNOWN_PAIRS["N(1, 1) / N(0, 2)"].draw(2000, 2000, seed=0)
+    X_nu, X_de = KNOWN_PAIRS["one Gaussian"].samples(2000, 2000, seed=0)
     truth = np.log(2) + (1 + 1) / (2 * 4) - 0.5
     assert KLIEP(random_state=0).fit(X_nu, X_de).divergence() == pytest.approx(truth, rel=0.1)

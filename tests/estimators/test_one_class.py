@@ -206,7 +206,7 @@ def test_every_model_needs_its_rows(make, target):
 def test_only_some_settings_may_differ_together(make, sources):
     pair = [make(train_on="sources"), make(train_on=THEN, n_steps=3, random_state=4)]
     pretrain_one_class(pair, [sources] * 2, [None] * 2)
-    with pytest.raises(ParameterError, match="only random_state and train_on and n_steps may differ"):
+    with pytest.raises(ParameterError, match="only 'random_state', 'train_on', 'n_steps' may differ"):
         pretrain_one_class([make(train_on=THEN), make(train_on=THEN, width=8)], [sources] * 2, [None] * 2)
     with pytest.raises(ParameterError, match="equal lengths"):
         pretrain_one_class(pair, [sources], [None])
