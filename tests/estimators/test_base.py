@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fewratio import RuLSIF
+from fewratio import D3RE, ULSIF, RuLSIF
 from fewratio.errors import FewRatioError, InputError
 from fewratio.estimators import NotFittedError
 
@@ -65,3 +65,50 @@ def test_the_log_ratio_is_the_logarithm_of_the_ratio_and_minus_infinity_at_zero(
     np.testing.assert_array_equal(log_ratio[:2], np.log(ratio[:2]))
     assert ratio[2] == 0
     assert log_ratio[2] == -np.inf
+
+
+# ---------------------------------------------------------------- many pairs at once
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RuLSIF(),
+        RuLSIF(clip="weights", sigma=0.7, reg=0.01),
+        ULSIF(reg=1e-9),
+        RuLSIF(reg="cv", random_state=0),
+        RuLSIF(centres=5, standardise=True, random_state=0),
+        D3RE(n_steps=3, random_state=0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize(("n_nu", "n_de"), [(4, 7), (1, 1)])
+def test_many_divergences_are_those_of_each_pair(estimator, n_nu, n_de):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    nu, de = rng.integers(30, size=(5, n_nu)), rng.integers(30, size=(5, n_de))
+    expected = [estimator.fit(X[i], X[j]).divergence() for i, j in zip(nu, de, strict=True)]
+    before = estimator.predict(X)
+    # The regulariser of the batched form has been through float32.
+    np.testing.assert_allclose(estimator.divergences(X, nu, de), expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_array_equal(estimator.predict(X), before)
+
+
+def test_no_pairs_have_no_divergences():
+    empty = np.empty((0, 2), dtype=int)
+    assert RuLSIF().divergences(np.zeros((3, 1)), empty, empty).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("nu", "de", "message"),
+    [
+        ([[0, 3]], [[1]], "nu names row 3, but the table has 3"),
+        ([[0]], [[-1]], "de names row -1"),
+        ([[0.0]], [[1]], "nu has shape .* whole numbers"),
+        ([0], [[1]], "nu has shape"),
+        ([[0], [1]], [[1]], "nu has 2 samples but de has 1"),
+    ],
+)
+def test_wrong_numbers_of_rows_are_named(nu, de, message):
+    with pytest.raises(InputError, match=message):
+        RuLSIF().divergences(np.zeros((3, 1)), nu, de)

@@ -401,3 +401,20 @@ def test_predicting_many_rows_needs_little_memory(make):
         tracemalloc.stop()
     # Of the 51 MB given (102 as float64), never more than a few blocks are held a second time.
     assert peak - ratio.nbytes < 16e6
+
+
+def test_many_divergences_are_those_of_each_pair(pretrained, pretrained_on_names):
+    rng = np.random.default_rng(0)
+    for estimator in (pretrained, pretrained_on_names):
+        X = rng.normal(size=(20, estimator.n_features_in_))
+        nu, de = rng.integers(20, size=(4, 3)), rng.integers(20, size=(4, 5))
+        expected = [estimator.fit(X[i], X[j]).divergence() for i, j in zip(nu, de, strict=True)]
+        # float32, in another order.
+        np.testing.assert_allclose(estimator.divergences(X, nu, de), expected, atol=1e-5)
+        with pytest.raises(InputError, match="features"):
+            estimator.divergences(np.zeros((3, estimator.n_features_in_ + 1)), nu[:, :1] * 0, de[:, :1] * 0)
+
+
+def test_divergences_need_a_learned_model(make):
+    with pytest.raises(NotFittedError, match="learned nothing"):
+        make().divergences([[0.0], [1.0]], [[0]], [[1]])

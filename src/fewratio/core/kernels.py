@@ -38,7 +38,9 @@ def squared_distances(
     unit : float or Tensor of shape (...)
         Length to measure in. About the size of the distances, it keeps their squares within the range of the dtype.
     """
-    unit = torch.as_tensor(unit, dtype=x.dtype, device=x.device)[..., None, None]
+    if isinstance(unit, Tensor):
+        # A plain number stays one: made a tensor, it would have to be copied to the device.
+        unit = unit.to(x.device, x.dtype)[..., None, None]
     # Distances do not change when everything moves, but |x|^2 + |c|^2 - 2xc loses its digits far from the origin.
     origin = centres.mean(-2, keepdim=True)
     x, centres = (x - origin) / unit, (centres - origin) / unit

@@ -2,12 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import sklearn.exceptions
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
 
@@ -145,6 +146,54 @@ class RatioEstimator(TableEstimator):
         with np.errstate(divide="ignore"):
             return np.log(self.predict(X))
 
+    def divergences(self, X: Any, nu: ArrayLike, de: ArrayLike) -> NDArray[np.float64]:
+        """Give the divergences of many pairs of samples from one table, as `fit` and `divergence` would for each.
+
+        What was fitted before stays as it is. Estimators that can solve many pairs at once do so.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            All rows.
+        nu : array-like of int, shape (n_pairs, n_nu)
+            Numbers of the rows that make each numerator's sample.
+        de : array-like of int, shape (n_pairs, n_de)
+            The same for the denominators.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+
+        Examples
+        --------
+        >>> from fewratio import RuLSIF
+        >>> RuLSIF().divergences([[0.0], [1.0], [5.0]], nu=[[0], [0]], de=[[1], [2]]).shape
+        (2,)
+        """
+        self._check_parameters()
+        table = self._open(X, "X")
+        table.check_finite()
+        rows = table.to_numpy()
+        numbers = [check_row_numbers(side, len(rows), name) for name, side in (("nu", nu), ("de", de))]
+        if len(numbers[0]) != len(numbers[1]):
+            raise InputError(
+                f"nu has {len(numbers[0])} samples but de has {len(numbers[1])}; each pair needs one of both. "
+                "Pass arrays with equally many rows."
+            )
+        return self._divergences(rows, *numbers)
+
+    def _divergences(
+        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Give the divergences of valid samples; one after the other unless a subclass knows better."""
+        # A shallow copy keeps what was learned, and takes what is fitted.
+        estimator = copy(self)
+        found = []
+        for numerator, denominator in zip(nu, de, strict=True):
+            estimator._fit(rows[numerator], rows[denominator])
+            found.append(estimator.divergence())
+        return np.array(found, dtype=np.float64)
+
     @abstractmethod
     def divergence(self) -> float:
         """Divergence between the two samples that were fitted, from the ratio at their instances."""
@@ -173,3 +222,19 @@ class RatioEstimator(TableEstimator):
     @abstractmethod
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` was called."""
+
+
+def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> NDArray[np.intp]:
+    """Give the numbers of rows as an array of shape (n_samples, n), or say what is wrong with them."""
+    array = np.asarray(numbers)
+    if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] == 0:
+        raise InputError(
+            f"{argument} has shape {array.shape} and type {array.dtype}; needed are whole numbers, one row a sample and "
+            "at least one instance each. Pass the numbers of the table's rows."
+        )
+    if array.size and (array.min() < 0 or array.max() >= n_rows):
+        raise InputError(
+            f"{argument} names row {array.min() if array.min() < 0 else array.max()}, but the table has {n_rows}. Rows "
+            "are numbered from 0; pass numbers below that."
+        )
+    return array.astype(np.intp)

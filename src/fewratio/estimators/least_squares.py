@@ -16,11 +16,13 @@ from fewratio.core.pair import equal_shares
 from fewratio.core.ridge import ridge_weights_of_moments
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.centres import CENTRES, check_squares, choose_centres
+from fewratio.estimators.centres import CENTRES, MAX_CENTRES, check_squares, choose_centres
 from fewratio.estimators.gaussian_basis import GaussianBasis
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
+from fewratio.estimators.many_pairs import adapted_divergences
 from fewratio.estimators.scaling import column_scaling
-from fewratio.nn import Standardiser
+from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead, Standardiser
+from fewratio.nn.heads import SMALLEST_REG
 from fewratio.nn.ratio_model import CLIPS
 
 
@@ -147,6 +149,28 @@ class RuLSIF(RatioEstimator):
         self.centres_, self.weights_, self._scaler = basis.centres.numpy(), weights.numpy(), scaler
         ratio = torch.cat([self._ratio_of(rows) for rows in (nu, de)])
         self._divergence = relative_pearson_divergence(ratio, equal_shares(len(nu), len(de), nu), alpha).item()
+
+    def _divergences(
+        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        n_rows = nu.shape[1] + de.shape[1]
+        sigma, reg = (float(value) if isinstance(value, Real) else None for value in (self.sigma, self.reg))
+        given = sigma is not None or self.sigma == "median"
+        if (
+            not given
+            or reg is None
+            or reg < SMALLEST_REG
+            or self.centres != "both"
+            or self.standardise
+            or n_rows > MAX_CENTRES
+        ):
+            return super()._divergences(rows, nu, de)
+        # All that `_fit` does with nothing to choose, from the parts, for many pairs at once.
+        self._regularisers(n_rows)
+        check_squares(torch.from_numpy(rows), torch.from_numpy(rows[:0]))
+        head = RidgeHead(float(self.alpha), reg, learn_reg=False)
+        model = RatioModel(NoEncoder(), GaussianFeatures(sigma), head, self.clip).double()
+        return adapted_divergences(model, self.alpha, rows, nu, de)
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._ratio_of(torch.from_numpy(X)).numpy()

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor
 
@@ -19,6 +19,7 @@ from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
 from fewratio.estimators.learning import row_dtype
+from fewratio.estimators.many_pairs import adapted_divergences
 from fewratio.estimators.pretraining import pretrain_together
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder, Standardiser
 from fewratio.nn.ratio_model import CLIPS
@@ -245,12 +246,7 @@ class MetaRatioEstimator(RatioEstimator):
         self
         """
         self._check_parameters()
-        if not hasattr(self, "model_"):
-            raise NotFittedError(
-                "This MetaRatioEstimator has learned nothing yet. Call pretrain(collection) with related datasets, or "
-                "load a model with MetaRatioEstimator.load(path)."
-            )
-        self._check_unchanged(_SHAPING, self._learned_with)
+        self._check_learned()
         nu, de = self._read_pair(X_nu, X_de)
         check_same_features(nu, self.n_features_in_, self._source_names, reference="the source collection")
         self._fit(nu.to_numpy(), de.to_numpy())
@@ -313,6 +309,14 @@ class MetaRatioEstimator(RatioEstimator):
                 "learn_alpha=False."
             )
 
+    def _check_learned(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError(
+                "This MetaRatioEstimator has learned nothing yet. Call pretrain(collection) with related datasets, or "
+                "load a model with MetaRatioEstimator.load(path)."
+            )
+        self._check_unchanged(_SHAPING, self._learned_with)
+
     def _open(self, X: Any, argument: str) -> Table:
         return as_table(X, argument) if self.encoding_ is None else self.encoding_.open(X, argument)
 
@@ -327,6 +331,31 @@ class MetaRatioEstimator(RatioEstimator):
                 "Pretrain with standardise=True, or rescale the columns of sources and samples alike."
             )
         self.ratio_, self._divergence = ratio, divergence
+
+    def divergences(self, X: Any, nu: ArrayLike, de: ArrayLike) -> NDArray[np.float64]:
+        """Give the divergences of many pairs of samples from one table, as `fit` and `divergence` would for each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            All rows.
+        nu, de : array-like of int, shapes (n_pairs, n_nu) and (n_pairs, n_de)
+            Numbers of the rows that make the two samples of each pair.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
+        self._check_learned()
+        # Checked here, for the base class knows no features before `fit`.
+        check_same_features(self._open(X, "X"), self.n_features_in_, self._source_names, "the source collection")
+        return super().divergences(X, nu, de)
+
+    def _divergences(
+        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        place, dtype = next(self.model_.parameters()).device, row_dtype(self._learned_with["standardise"])
+        return adapted_divergences(self.model_, self.alpha, rows, nu, de, dtype, place)
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
         with torch.no_grad():
