@@ -155,15 +155,8 @@ class RuLSIF(RatioEstimator):
     ) -> NDArray[np.float64]:
         n_rows = nu.shape[1] + de.shape[1]
         sigma, reg = (float(value) if isinstance(value, Real) else None for value in (self.sigma, self.reg))
-        given = sigma is not None or self.sigma == "median"
-        if (
-            not given
-            or reg is None
-            or reg < SMALLEST_REG
-            or self.centres != "both"
-            or self.standardise
-            or n_rows > MAX_CENTRES
-        ):
+        plain = self.centres == "both" and not self.standardise and n_rows <= MAX_CENTRES
+        if not plain or reg is None or reg < SMALLEST_REG or not (sigma is not None or self.sigma == "median"):
             return super()._divergences(rows, nu, de)
         # All that `_fit` does with nothing to choose, from the parts, for many pairs at once.
         self._regularisers(n_rows)
