@@ -18,6 +18,9 @@ from fewratio.data.episodes import EvaluationEpisodes, SupportSize
 from fewratio.data.pools import RowTable, pair_pools
 from fewratio.data.sources.gaussian import GaussianFamily
 
+# Of a divergence; what is beyond them in float32 is rounding.
+_DIGITS = 5
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -121,7 +124,9 @@ class PairEvaluation:
                 numbers["regret"] = numbers["squared_error"] - self._squared_error(truth, judgement.alpha)
         if judgement.divergence is not None:
             different = self.tasks[:, 0] != self.tasks[:, 1]
-            numbers["auc"] = 100 * roc_auc_score(different, judgement.divergence.cpu().numpy())
+            # With one instance a side the median width makes all pairs alike to a kernel; rounding must not rank them.
+            divergence = judgement.divergence.double().cpu().numpy().round(_DIGITS)
+            numbers["auc"] = 100 * roc_auc_score(different, divergence)
         return numbers
 
     def _squared_error(self, ratio: Tensor, alpha: float) -> float:

@@ -1,7 +1,7 @@
 """Figures made from records alone."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ def latent_dimension(folder: Path) -> "Figure":
             best = (min if METRICS[metric][2] else max)(statistics.mean(values) for values in by_reg.values())
             ax.axhline(best, color="C1", linestyle="--", label="RuLSIF, best on test")
         ax.set_xscale("log", base=2)
-        _label(ax, problem, metric, "length K of the dataset vectors")
+        _label(ax, problem, metric, "length K of the dataset vectors", by_dim)
     axes[0].legend()
     return figure
 
@@ -53,14 +53,16 @@ def support_size(folder: Path) -> "Figure":
         experiment = EXPERIMENTS[name]
         blocks = make_blocks(experiment, {problem.data: record_file(folder, problem).read()})
         (block,) = [block for block in blocks if block.panel.data == problem.data]
-        for number, method in enumerate(experiment.methods):
+        for method in experiment.methods:
             lines = [line for line in block.lines if line.method == method.name]
             if lines:
                 # Where there are two rules, the first is the paper's.
                 by_size = {int(size): values for size, values in lines[0].values.items() if size.isdecimal()}
+                # A method has one look in all panels: ten colours, then the same ones dashed.
+                number = list(handles).index(method.name) if method.name in handles else len(handles)
                 style = {"linestyle": "-" if number < 10 else "--", "marker": "o" if method is OURS else None}
-                handles.setdefault(method.name, _curve(ax, by_size, method.name, f"C{number % 10}", **style))
-        _label(ax, problem, metric, "support instances N_S")
+                handles[method.name] = _curve(ax, by_size, method.name, f"C{number % 10}", **style)
+        _label(ax, problem, metric, "support instances N_S", block.lines)
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize="small")
     return figure
 
@@ -83,9 +85,9 @@ def training_curves(folder: Path) -> "Figure":
             if curves:
                 best = max(curves, key=lambda curve: max(statistics.mean(values) for values in curve.values()))
                 _curve(ax, best, method.name, f"C{number}")
+                ax.legend(fontsize="small")
         ax.set_xscale("log")
-        _label(ax, problem, metric, "gradient steps on the target")
-        ax.legend(fontsize="small")
+        _label(ax, problem, metric, "gradient steps on the target", ax.get_legend_handles_labels()[0])
     return figure
 
 
@@ -99,11 +101,10 @@ FIGURES: dict[str, Callable[[Path], "Figure"]] = {
 def _panels(panels: Sequence[tuple[Problem, str]]) -> "tuple[Figure, list[Axes]]":
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 3.4 * -(-len(panels) // 3)), layout="constrained")
-    axes = figure.subplots(-(-len(panels) // 3), 3, squeeze=False).flatten().tolist()
-    for ax in axes[len(panels) :]:
-        ax.set_axis_off()
-    return figure, axes[: len(panels)]
+    n_columns = 2 if len(panels) == 4 else 3
+    n_rows = -(-len(panels) // n_columns)
+    figure = Figure(figsize=(4 * n_columns, 3.4 * n_rows), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False).flatten().tolist()
 
 
 def _targets(folder: Path, problem: Problem, metric: str) -> list[Record]:
@@ -128,9 +129,11 @@ def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, colour: str, 
     return ax.errorbar(list(values), means, yerr=errors, color=colour, label=label, capsize=2, **style)
 
 
-def _label(ax: "Axes", problem: Problem, metric: str, x: str) -> None:
+def _label(ax: "Axes", problem: Problem, metric: str, x: str, drawn: Collection[object]) -> None:
     name, _, less = METRICS[metric]
     ax.set_title(problem.data)
     ax.set_xlabel(x)
     ax.set_ylabel(f"{name} ({'lower' if less else 'higher'} is better)")
     ax.grid(alpha=0.3)
+    if not drawn:
+        ax.text(0.5, 0.5, "no records", transform=ax.transAxes, ha="center", color="0.5")

@@ -259,3 +259,10 @@ def test_training_settings_are_recorded():
     (setting, *_) = OURS.settings(SMALL)
     assert setting["max_steps"] == TRAINING["max_steps"]
     assert {"latent_dim", "alpha", "clip", "encoder", "head"} <= set(setting)
+
+
+def test_pairs_that_a_kernel_cannot_tell_apart_tie():
+    """One instance a side: the median width is the distance itself, so every pair looks the same."""
+    (cell,) = small_cells(replace(SMALL, sizes=(1,)))
+    for verdict in Kernel("RuLSIF", None, "ratio", regs=(0.1,)).judge([cell], BENCH):
+        assert cell.evaluations[verdict.role].metrics(verdict.judgement)["auc"] == 50
