@@ -121,20 +121,15 @@ def _check_output(path: Path) -> None:
 
 
 def _pack(args: argparse.Namespace) -> int:
-    from fewratio_bench.records import RecordFile
+    from fewratio_bench.records import RecordFile, record_files
 
     for other in args.join:
-        for path in sorted({path.with_suffix("") if path.suffix == ".gz" else path for path in _record_paths(other)}):
-            RecordFile(args.results / path.relative_to(other)).append(RecordFile(path).read())
-    for path in _record_paths(args.results):
-        file = RecordFile(path.with_suffix("") if path.suffix == ".gz" else path)
+        for path, file in record_files(other).items():
+            RecordFile(args.results / path).add_new(file.read())
+    for file in record_files(args.results).values():
         file.pack()
         sys.stdout.write(f"{len(file.read())} records in {file.packed}\n")
     return 0
-
-
-def _record_paths(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*/records.jsonl*"))
 
 
 def _table(args: argparse.Namespace) -> int:

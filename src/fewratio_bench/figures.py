@@ -45,7 +45,10 @@ def latent_dimension(folder: Path) -> "Figure":
 
 
 def support_size(folder: Path) -> "Figure":
-    """Draw how the methods of the three main tables depend on the number of support instances."""
+    """Draw how the methods of the three main tables depend on the number of support instances.
+
+    Settings are selected by the rule that the paper uses for the method; for ours, on validation.
+    """
     figure, axes = _panels(_PANELS)
     names = ("relative-dre", "relative-dre", "dataset-comparison", "dataset-comparison", *["outlier-detection"] * 2)
     handles: dict[str, Any] = {}
@@ -55,8 +58,10 @@ def support_size(folder: Path) -> "Figure":
         (block,) = [block for block in blocks if block.panel.data == problem.data]
         for method in experiment.methods:
             lines = [line for line in block.lines if line.method == method.name]
+            # By the paper's own rule; for methods that are not the paper's, by validation.
+            rules = (method.rule if method.published else "validation", "none")
+            lines = [line for line in lines if line.selection in rules]
             if lines:
-                # Where there are two rules, the first is the paper's.
                 by_size = {int(size): values for size, values in lines[0].values.items() if size.isdecimal()}
                 # A method has one look in all panels: ten colours, then the same ones dashed.
                 number = list(handles).index(method.name) if method.name in handles else len(handles)

@@ -97,6 +97,11 @@ class RecordFile:
         except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
             raise DataFileError(f"{self.packed} cannot be unpacked ({error}). Use another copy of it.") from error
 
+    def add_new(self, records: list[Record]) -> None:
+        """Add those of some records that are not here yet."""
+        known = {json.dumps(asdict(record)) for record in self.read()}
+        self.append([record for record in records if json.dumps(asdict(record)) not in known])
+
     def append(self, records: list[Record]) -> None:
         """Add records, all or none of them: what a run that is cut off has not added, it measures again."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +110,12 @@ class RecordFile:
 
     def _text(self) -> str:
         return self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+
+
+def record_files(folder: Path) -> dict[Path, RecordFile]:
+    """Find the files of records in a folder, by their path in it."""
+    found = {path.with_name(path.name.removesuffix(".gz")) for path in folder.glob("*/records.jsonl*")}
+    return {path.relative_to(folder): RecordFile(path) for path in sorted(found)}
 
 
 def _parse(text: str, path: Path) -> list[Record]:

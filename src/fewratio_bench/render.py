@@ -77,6 +77,8 @@ def as_csv(experiment: Experiment, blocks: Sequence[Block], records: Sequence[Re
     for block in blocks:
         for line in block.lines:
             for column, values in line.values.items():
+                if not values:
+                    continue
                 mean, published = statistics.mean(values), line.published.get(column)
                 error = None if len(values) < 2 else f"{_error(values):.5f}"
                 difference = None if published is None else f"{mean - published:.5f}"
@@ -112,7 +114,10 @@ def _cells(block: Block, line: Line, bold: Callable[[str], str], plus_minus: str
     digits = METRICS[block.panel.metric][1]
     cells = [line.method, line.selection]
     for column in block.columns:
-        values = line.values[column]
+        values = line.values.get(column)
+        if not values:
+            cells.append("-")
+            continue
         text = f"{statistics.mean(values):.{digits}f}"
         if len(values) > 1:
             text += f" {plus_minus} {_error(values):.{digits}f}"
@@ -124,7 +129,8 @@ def _cells(block: Block, line: Line, bold: Callable[[str], str], plus_minus: str
         # The last column is what the whole line comes to: the average, or the only size.
         last = block.columns[-1]
         published = line.published.get(last)
-        difference = None if published is None else statistics.mean(line.values[last]) - published
+        values = line.values.get(last)
+        difference = None if published is None or not values else statistics.mean(values) - published
         cells += ["-" if published is None else f"{published:.{digits}f}"]
         cells += ["-" if difference is None else f"{difference:+.{digits}f}"]
     return cells
@@ -155,7 +161,7 @@ def _caption(blocks: Sequence[Block], records: Sequence[Record]) -> str:
     return (
         f"Mean and standard error over {' or '.join(map(str, counts))} splits. Bold: the best of a column and those "
         "that are not significantly worse (paired t-test, p = 0.05). In brackets, and under 'published': the paper's "
-        "number. "
+        "number, beside the rule of selection that the paper uses for the method. "
         f"Selected by: {'; '.join(f'{name}, {rule}' for name, rule in sorted(rules.items()))}. "
         f"Commit {', '.join(commits)}; device {', '.join(devices)}."
     )

@@ -9,7 +9,7 @@ from typing import TypeVar
 import torch
 
 from fewratio.data.columns import listed
-from fewratio.errors import DataFileError, FewRatioError, ParameterError
+from fewratio.errors import FewRatioError, ParameterError
 from fewratio.estimators.learning import resolve_device
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Method, Verdict
@@ -124,18 +124,13 @@ def _record(method: Method, verdict: Verdict, metric: str, value: float, facts: 
 
 
 def _measured(method: Method, problem: Problem, file: RecordFile) -> set[tuple[int, int]]:
-    """Give the splits and sizes that a method has all records of."""
-    mine = [record for record in file.read() if record.method == method.name]
+    """Give the splits and sizes that a method has all records of, at its present settings."""
     # A record's parameters have been through JSON, which turns tuples into lists.
     settings = {json.dumps(setting, sort_keys=True) for setting in method.settings(problem)}
-    if any(json.dumps(record.parameters, sort_keys=True) not in settings for record in mine):
-        raise DataFileError(
-            f"{file.path} holds records of {method.name!r} made with other settings than it has now. "
-            "Move the file away, or give another folder with --results."
-        )
     found: dict[tuple[int, int], set[tuple[str, str]]] = {}
-    for record in mine:
+    for record in file.read():
         setting = json.dumps(record.parameters, sort_keys=True)
-        found.setdefault((record.split, record.n_support), set()).add((setting, record.role))
+        if record.method == method.name and setting in settings:
+            found.setdefault((record.split, record.n_support), set()).add((setting, record.role))
     complete = len(settings) * len(ROLES)
     return {cell for cell, measured in found.items() if len(measured) == complete}

@@ -11,12 +11,17 @@ from importlib.resources import files
 from scipy.stats import ttest_rel
 
 from fewratio_bench.experiments import Experiment, Panel
+from fewratio_bench.methods import Method
+from fewratio_bench.problems import Problem
 from fewratio_bench.records import Record
 
 AVERAGE = "avg"
 SELECTIONS = {
-    "best_on_test": "the setting with the best mean on the targets themselves (the paper's rule for most baselines)",
-    "validation": "for every split the setting that is best on its validation datasets",
+    "best_on_test": "the setting with the best mean on the targets themselves",
+    "validation": (
+        "for every split the setting that is best on its validation datasets (the length of dataset vectors by squared "
+        "error, as in the paper; all else by what the table shows)"
+    ),
     "none": "there is nothing to select",
 }
 # What a metric is called, with how many digits, and whether less is better.
@@ -34,7 +39,8 @@ class Line:
     values : dict
         By column (a number of support instances, or the average), the values of all splits.
     published : dict
-        By column, the paper's number, where there is one to compare with.
+        By column, the paper's number, where there is one to compare with; only with the rule by which the paper selects
+        this method's setting.
     """
 
     method: str
@@ -53,7 +59,7 @@ class Block:
 
     def is_best(self, line: Line, column: str) -> bool:
         """Tell whether no line is significantly better in a column (paired t-test over the splits, p = 0.05)."""
-        others = [other for other in self.lines if column in other.values]
+        others = [other for other in self.lines if other.values.get(column)]
         best = min(others, key=lambda other: self._loss(statistics.mean(other.values[column])))
         mine, theirs = line.values[column], best.values[column]
         if line is best or len(mine) != len(theirs) or len(mine) < 2:
@@ -80,16 +86,19 @@ def make_blocks(experiment: Experiment, records: Mapping[str, Sequence[Record]])
     for panel in experiment.panels:
         lines = []
         for method in experiment.methods:
-            tables = [_values(records.get(problem.data, ()), method.name) for problem in panel.problems]
+            tables = [_values(records.get(problem.data, ()), method, problem) for problem in panel.problems]
             if not all(tables):
                 continue
             n_settings = max(len(table) for table in tables)
             for selection in ("best_on_test", "validation") if n_settings > 1 else ("none",):
-                values = _columns([_select(table, panel.metric, selection) for table in tables])
-                published = _published(experiment.name, panel, method.published) if panel.complete else {}
+                criterion = _criterion(method, panel.metric, selection)
+                values = _columns([_select(table, panel.metric, selection, criterion) for table in tables])
+                comparable = panel.complete and selection in (method.rule, "none")
+                published = _published(experiment.name, panel, method.published) if comparable else {}
                 lines.append(Line(method.name, selection, values, published))
-        columns = dict.fromkeys(column for line in lines for column in line.values)
-        blocks.append(Block(panel, tuple(columns), lines))
+        columns = {column for line in lines for column in line.values}
+        ordered = sorted(columns - {AVERAGE}, key=int) + [AVERAGE] * (AVERAGE in columns)
+        blocks.append(Block(panel, tuple(ordered), lines))
     return blocks
 
 
@@ -97,33 +106,41 @@ def make_blocks(experiment: Experiment, records: Mapping[str, Sequence[Record]])
 _Values = dict[str, dict[tuple[str, str], dict[int, dict[int, float]]]]
 
 
-def _values(records: Iterable[Record], method: str) -> _Values:
+def _values(records: Iterable[Record], method: Method, problem: Problem) -> _Values:
+    """Give the values of a method's present settings; records of others are left alone."""
     values: _Values = {}
+    known = {json.dumps(setting, sort_keys=True) for setting in method.settings(problem)}
     for record in records:
-        if record.method == method:
-            setting = values.setdefault(json.dumps(record.parameters, sort_keys=True), {})
-            sizes = setting.setdefault((record.role, record.metric), {})
+        key = json.dumps(record.parameters, sort_keys=True)
+        if record.method == method.name and key in known:
+            sizes = values.setdefault(key, {}).setdefault((record.role, record.metric), {})
             sizes.setdefault(record.n_support, {})[record.split] = record.value
     return values
 
 
-def _select(values: _Values, metric: str, selection: str) -> dict[int, dict[int, float]]:
-    """Give the values on the targets, by size and split, of the settings that a rule selects."""
+def _criterion(method: Method, metric: str, selection: str) -> str:
+    """Give what a rule of selection looks at."""
     # The regret to the truth is nothing that a selection could know.
-    criterion = "squared_error" if metric == "regret" else metric
+    if metric == "regret":
+        return "squared_error"
+    return method.criterion or metric if selection == "validation" else metric
+
+
+def _select(values: _Values, metric: str, selection: str, criterion: str) -> dict[int, dict[int, float]]:
+    """Give the values on the targets, by size and split, of the settings that a rule selects."""
+    any_setting = next(iter(values.values()))
+    role = "validation" if selection == "validation" else "target"
     sign = 1 if METRICS[criterion][2] else -1
 
-    def judged(setting: str, size: int, split: int | None) -> float:
-        if split is None:
-            return sign * statistics.mean(values[setting]["target", criterion][size].values())
-        return sign * values[setting]["validation", criterion][size][split]
+    def loss(setting: str, size: int, split: int) -> float:
+        found = values[setting][role, criterion][size]
+        return sign * (found[split] if selection == "validation" else statistics.mean(found.values()))
 
-    any_setting = next(iter(values.values()))["target", metric]
     selected: dict[int, dict[int, float]] = {}
-    for size, splits in sorted(any_setting.items()):
+    for size, splits in sorted(any_setting["target", metric].items()):
         for split in sorted(splits):
-            look = split if selection == "validation" else None
-            best = min(values, key=lambda setting: judged(setting, size, look))
+            losses = {setting: loss(setting, size, split) for setting in values}
+            best = min(losses, key=losses.__getitem__)
             selected.setdefault(size, {})[split] = values[best]["target", metric][size][split]
     return selected
 
@@ -133,13 +150,11 @@ def _columns(selected: Sequence[dict[int, dict[int, float]]]) -> dict[str, list[
     columns = {}
     if len(selected) == 1:
         columns = {str(size): list(splits.values()) for size, splits in selected[0].items()}
-    by_split: dict[int, list[float]] = {}
-    for sizes in selected:
-        for splits in sizes.values():
-            for split, value in splits.items():
-                by_split.setdefault(split, []).append(value)
     if len(columns) != 1:
-        columns[AVERAGE] = [statistics.mean(values) for values in by_split.values()]
+        everything = [splits for sizes in selected for splits in sizes.values()]
+        # An average is over all of them or it is none.
+        complete = sorted(set.intersection(*(set(splits) for splits in everything)))
+        columns[AVERAGE] = [statistics.mean(splits[split] for splits in everything) for split in complete]
     return columns
 
 

@@ -15,7 +15,9 @@ from fewratio.data.episodes import EpisodeSampler
 from fewratio.errors import DataFileError, DataNotFoundError
 from fewratio_bench import cli, run
 from fewratio_bench.experiments import Experiment, Panel
+from fewratio_bench.methods import Learned
 from fewratio_bench.records import RecordFile
+from fewratio_bench.tables import make_blocks
 from tests.bench.conftest import KERNEL, OURS, SMALL, TRAINING, a_record
 
 
@@ -101,7 +103,7 @@ import sys, pathlib
 from dataclasses import replace
 from fewratio_bench import run
 from tests.bench.conftest import KERNEL, OURS, small
-methods = KERNEL, replace(OURS, training=OURS.training | {{"max_steps": {steps}}})
+methods = KERNEL, replace(OURS, training=OURS.training | {{"max_steps": {steps}, "validate_every": {steps}}})
 run.EXPERIMENTS["synthetic"] = small(*methods)
 run.run("synthetic", pathlib.Path({folder!r}), n_splits=1, device="cpu", progress=False)
 """
@@ -111,7 +113,7 @@ def test_a_killed_run_goes_on_and_gets_the_same_records(tmp_path):
     """Killed in the middle of the second method's training, without a chance to tidy up."""
 
     def start(folder):
-        return subprocess.Popen([sys.executable, "-c", PROGRAM.format(steps=400, folder=str(folder))])
+        return subprocess.Popen([sys.executable, "-c", PROGRAM.format(steps=300, folder=str(folder))])
 
     cut, whole = RecordFile(tmp_path / "cut/gaussian-1d/records.jsonl"), tmp_path / "whole/gaussian-1d/records.jsonl"
     process = start(tmp_path / "cut")
@@ -128,11 +130,45 @@ def test_a_killed_run_goes_on_and_gets_the_same_records(tmp_path):
     assert [record.value for record in after] == [record.value for record in RecordFile(whole).read()]
 
 
-def test_records_of_other_settings_are_not_mixed_with_new_ones(measure, experiment, tmp_path):
-    measure(tmp_path, 1)
-    experiment(dataclasses.replace(OURS, depth=2), KERNEL)
-    with pytest.raises(DataFileError, match="'Ours' made with other settings"):
-        measure(tmp_path, 2)
+def test_records_of_other_settings_are_kept_apart(measure, experiment, tmp_path, capsys):
+    """A method that has changed is measured again; tables show only what it is now."""
+    before = measure(tmp_path, 1).read()
+    changed = dataclasses.replace(OURS, depth=2)
+    experiment(changed, KERNEL)
+    after = measure(tmp_path, 1).read()
+    assert after[: len(before)] == before
+    new = after[len(before) :]
+    assert {record.method for record in new} == {"Ours"}
+    assert {record.parameters["depth"] for record in new} == {2}
+    (block, _) = make_blocks(run.EXPERIMENTS["synthetic"], {SMALL.data: after})
+    present = [*new, *(record for record in before if record.method != "Ours")]
+    (alone, _) = make_blocks(run.EXPERIMENTS["synthetic"], {SMALL.data: present})
+    assert block.lines == alone.lines
+
+
+def test_a_checkpoint_of_another_loss_is_not_taken(measure, experiment, tmp_path, monkeypatch):
+    """Bounds are trained one after the other; a run cut off in the second does not go on from it in the first."""
+    shared = {"encoder": "none", "head": "shared", "clip": "ratio", "bounds": (0.1, 10.0), "latent_dims": (3,)}
+    method = dataclasses.replace(OURS, **shared, training=TRAINING | {"max_steps": 4})
+    experiment(method)
+    whole = [record.value for record in measure(tmp_path / "whole", 1).read()]
+    started = []
+    train = Learned._train
+
+    def kill_in_the_second(self, jobs, bound, *rest):
+        started.append(bound)
+        if len(started) == 2:
+            monkeypatch.setattr("fewratio_bench.methods.learned.Path.unlink", lambda *a, **k: None)
+            train(self, jobs, bound, *rest)
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        return train(self, jobs, bound, *rest)
+
+    monkeypatch.setattr(Learned, "_train", kill_in_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        measure(tmp_path / "cut", 1)
+    experiment(method)
+    assert [record.value for record in measure(tmp_path / "cut", 1).read()] == whole
 
 
 # ---------------------------------------------------------------- records
@@ -162,6 +198,17 @@ def test_packed_records_come_first_and_packing_is_repeatable(tmp_path):
     again.append([a_record(split=0)])
     again.pack()
     assert again.packed.read_bytes() == once
+
+
+def test_joining_twice_adds_nothing(tmp_path, capsys):
+    other = RecordFile(tmp_path / "other" / "a" / "records.jsonl")
+    other.append([a_record(split=0), a_record(split=1)])
+    arguments = ["pack", "--results", str(tmp_path / "mine"), "--join", str(tmp_path / "other")]
+    for _ in range(2):
+        assert cli.main(arguments) == 0
+        assert capsys.readouterr().out.count("2 records") == 1
+    mine = RecordFile(tmp_path / "mine" / "a" / "records.jsonl")
+    assert mine.read() == other.read()
 
 
 def test_a_damaged_packed_file_is_named(tmp_path):

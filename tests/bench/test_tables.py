@@ -16,6 +16,11 @@ from tests.bench.conftest import KERNEL, OURS, SMALL, a_record, replace, small
 RESULTS = Path(__file__).parents[2] / "results"
 
 
+KERNEL_ALONE = replace(KERNEL, regs=(0.1,))
+OURS_ALONE = replace(OURS, latent_dims=(3,))
+SETTINGS = {method.name: method.settings(SMALL)[0] for method in (KERNEL_ALONE, OURS_ALONE)}
+
+
 def records_of(method, values, metric="squared_error", n_support=10, **changes):
     """One record a split, at one setting."""
     return [
@@ -114,6 +119,27 @@ def test_published_numbers_are_looked_up():
     assert numbers["relative-dre", "Mnist-r", "2", "Ours", "squared_error"] == -0.748
 
 
+def test_columns_are_in_order_and_what_is_missing_is_a_dash():
+    problem = replace(SMALL, sizes=(1, 2, 5))
+    records = [
+        record
+        for method, sizes in (("RuLSIF", (1, 5)), ("Ours", (5, 2, 1)))
+        for size in sizes
+        for metric in ("squared_error", "regret")
+        for record in records_of(method, [0.0, 2.0], metric, size, parameters=SETTINGS[method])
+    ]
+    experiment = small(OURS_ALONE, KERNEL_ALONE, problem=problem)
+    blocks = make_blocks(experiment, {SMALL.data: records})
+    assert blocks[0].columns == ("1", "2", "5", "avg")
+    assert "| RuLSIF | none | **1.000 ± 1.000** | - |" in markdown(experiment, blocks, records)
+
+
+def test_an_average_over_problems_is_of_the_splits_that_all_of_them_have():
+    from fewratio_bench.tables import _columns
+
+    assert _columns([{1: {0: 0.0, 1: 0.0, 2: 0.0}}, {1: {0: 10.0}}]) == {"avg": [5.0]}
+
+
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("tables/*.*")), ids=lambda path: path.name)
 def test_a_committed_table_is_what_the_committed_records_give(path):
     experiment = EXPERIMENTS[path.stem]
@@ -121,3 +147,7 @@ def test_a_committed_table_is_what_the_committed_records_give(path):
     everything = [record for each in records.values() for record in each]
     write = FORMATS[{".md": "markdown", ".tex": "latex", ".csv": "csv"}[path.suffix]]
     assert write(experiment, make_blocks(experiment, records), everything) == path.read_text(encoding="utf-8")
+
+
+def test_there_are_committed_tables():
+    assert {path.suffix for path in RESULTS.glob("tables/*.*")} >= {".md", ".csv"}

@@ -79,6 +79,14 @@ class Method(Protocol):
     def published(self) -> str | None:
         """Name in the paper's tables, if it is the paper's."""
 
+    @property
+    def rule(self) -> str:
+        """How the paper selects its setting: "validation" or "best_on_test"."""
+
+    @property
+    def criterion(self) -> str | None:
+        """What a selection on validation looks at, if not at what the table shows."""
+
     def quick(self) -> "Method":
         """Give the same method with a small grid and a short training."""
 

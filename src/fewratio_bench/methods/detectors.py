@@ -42,6 +42,16 @@ class Detector:
     values: tuple[Any, ...]
     scores: Scores
 
+    @property
+    def rule(self) -> str:
+        """How the paper selects its setting."""
+        return "best_on_test"
+
+    @property
+    def criterion(self) -> None:
+        """Select on validation by what the table shows."""
+        return None
+
     def quick(self) -> "Detector":
         """Give the same: it is quick."""
         return self

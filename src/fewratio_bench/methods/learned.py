@@ -1,5 +1,6 @@
 """Methods that learn from the sources: Ours, its ablations, and what is fine-tuned on the target."""
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -99,6 +100,16 @@ class Learned:
     training: dict[str, Any] = field(default_factory=lambda: PAPER_TRAINING)
     trained_as: str | None = None
 
+    @property
+    def rule(self) -> str:
+        """How the paper selects its setting: the length of the vectors on validation, what is tuned on the test."""
+        return "validation" if self.target_head == "same" else "best_on_test"
+
+    @property
+    def criterion(self) -> str | None:
+        """Select the length of the vectors by squared error, as the paper does; what is tuned, by what is shown."""
+        return "squared_error" if self.target_head == "same" else None
+
     def quick(self) -> "Learned":
         """Give the same with one length of vectors, one bound and a training of a tenth."""
         training = self.training | {"max_steps": self.training["max_steps"] // 10, "validate_every": 100}
@@ -149,9 +160,9 @@ class Learned:
     ) -> Iterator[Verdict]:
         for role, evaluation in cell.evaluations.items():
             episode = evaluation.episode
-            started = time.perf_counter()
             ratio: AdaptedRatio | None = None
             for tuning in self._tuning_settings():
+                started = time.perf_counter()
                 ratio = self._tuned(model, tuning, source.get("bound"), ratio).adapt(episode.support)
                 judgement = judged_ratio(
                     ratio(episode.support.rows), ratio(episode.query.rows), episode, 0.0 if self.bounds else self.alpha
@@ -167,12 +178,12 @@ class Learned:
         cells = tuple((group[0].split.number, group[0].n_support) for group, _ in jobs)
         key = (self.trained_as or self.name, problem.data, bound, self.latent_dims, cells)
         if key not in bench.trained:
-            bench.trained[key] = self._train(jobs, self._objective(bound), problem, bench)
+            bench.trained[key] = self._train(jobs, bound, problem, bench)
         learned: list[tuple[RatioModel, History, int]] = bench.trained[key]
         return learned
 
     def _train(
-        self, jobs: Sequence[tuple[list[Cell], Parameters]], objective: Objective, problem: Problem, bench: Bench
+        self, jobs: Sequence[tuple[list[Cell], Parameters]], bound: float | None, problem: Problem, bench: Bench
     ) -> list[tuple[RatioModel, History, int]]:
         curriculum = self._curriculum(problem, bench, n_inliers=jobs[0][0][0].split.n_normals)
         seeds = [group[0].seed(self.trained_as or self.name, source.get("latent_dim", 0)) for group, source in jobs]
@@ -188,10 +199,14 @@ class Learned:
         ]
         n_jobs = 1 if torch.device(curriculum.device).type == "cuda" else min(bench.n_jobs, len(lessons))
         parts = [lessons[part::n_jobs] for part in range(n_jobs)]
-        checkpoints = [self._checkpoint(bench, seeds[part::n_jobs]) for part in range(n_jobs)]
+        # Loss and parts are in the settings, so no training goes on from another's checkpoint.
+        identities = [json.dumps([source for _, source in jobs[part::n_jobs]]) for part in range(n_jobs)]
+        checkpoints = [
+            self._checkpoint(bench, identity, seeds[part::n_jobs]) for part, identity in enumerate(identities)
+        ]
         trained = joblib.Parallel(n_jobs)(
-            joblib.delayed(_learn)(part, curriculum, objective, checkpoint, n_jobs)
-            for part, checkpoint in zip(parts, checkpoints, strict=True)
+            joblib.delayed(_learn)(part, curriculum, self._objective(bound), checkpoint, identity, n_jobs)
+            for part, checkpoint, identity in zip(parts, checkpoints, identities, strict=True)
         )
         learned = [trained[number % n_jobs][number // n_jobs] for number in range(len(lessons))]
         if any(history.stopped == "interrupted" for _, history in learned):
@@ -215,11 +230,11 @@ class Learned:
             return nu, nu
         return nu, SupportSize(UNLABELLED_SUPPORT, UNLABELLED_SUPPORT)
 
-    def _checkpoint(self, bench: Bench, seeds: Sequence[int]) -> Path | None:
+    def _checkpoint(self, bench: Bench, identity: str, seeds: Sequence[int]) -> Path | None:
         # A run that is cut off goes on from here. Needs safetensors, which a bare machine may lack.
         if bench.folder is None or not find_spec("safetensors"):
             return None
-        return bench.folder / f".{seed_for(self.name, *seeds):x}.checkpoint"
+        return bench.folder / f".{seed_for(self.name, identity, *seeds):x}.checkpoint"
 
     def _objective(self, bound: float | None) -> Objective:
         return RelativeSquaredError(self.alpha) if bound is None else NonNegativeLSIF(bound)
@@ -285,12 +300,14 @@ def _learn(
     curriculum: MetaRatioEstimator,
     objective: Objective,
     checkpoint: Path | None,
+    identity: str,
     n_jobs: int,
 ) -> list[tuple[RatioModel, History]]:
     if n_jobs > 1:
         # One thread a process: more than there are cores are much slower than one.
         torch.set_num_threads(1)
-    return learn_together(lessons, curriculum, objective, checkpoint=checkpoint, identity=curriculum.get_params())
+    settings = [identity, curriculum.get_params()]
+    return learn_together(lessons, curriculum, objective, checkpoint=checkpoint, identity=settings)
 
 
 def _by_split(cells: Sequence[Cell]) -> list[list[Cell]]:

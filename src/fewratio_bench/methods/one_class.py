@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from fewratio.data.seeds import seed_for
 from fewratio.estimators import OneClassEstimator, errors_by_stage, pretrain_one_class
 from fewratio.nn import OneClassNetwork
 from fewratio_bench.evaluate import Judgement
@@ -44,6 +45,16 @@ class OneClass:
     max_steps: int = 10_000
     validate_every: int = 100
     patience: int = 10
+
+    @property
+    def rule(self) -> str:
+        """How the paper selects its setting: the output's length on validation, steps of fine-tuning on the test."""
+        return "best_on_test" if self.train_on == "sources then target" else "validation"
+
+    @property
+    def criterion(self) -> None:
+        """Select on validation by what the table shows."""
+        return None
 
     def quick(self) -> "OneClass":
         """Give the same with two lengths, three numbers of steps and a short training."""
@@ -110,16 +121,28 @@ class OneClass:
         sizes = torch.tensor([len(rows) for rows in normals], device=support.device)
         real = torch.arange(support.shape[1], device=support.device) < sizes[:, None]
         ends = np.cumsum([len(episode.rows) for episode in episodes])
-        for n_steps, errors in errors_by_stage(models, support, query, self._stages, real=real):
-            took = seconds + (time.perf_counter() - started) / len(cells)
+        stages = errors_by_stage(models, support, query, self._stages, real=real)
+        spent = 0.0
+        while True:
+            judged = next(stages, None)
+            if judged is None:
+                return
+            n_steps, errors = judged
+            spent += time.perf_counter() - started
+            took = seconds + spent / len(cells)
             setting = self._setting(latent_dim, n_steps)
             for cell, episode, end in zip(cells, episodes, ends, strict=True):
                 mine = errors[end - len(episode.rows) : end, : episode.query.rows.shape[-2]]
                 # An error is large where an instance is odd; a score is large where it is normal.
                 yield Verdict(cell, role, setting, Judgement(-mine), took, self._seed(cell, latent_dim))
+            started = time.perf_counter()
 
     def _seed(self, cell: Cell, latent_dim: int) -> int:
-        return cell.seed(self.name, latent_dim)
+        problem, number = cell.problem, cell.split.number
+        if self.train_on == "target":
+            return cell.seed(self.name, latent_dim)
+        # One network a split, whatever sizes it is judged with.
+        return seed_for(problem.name, problem.data, number, self.name, latent_dim)
 
     def _new(self, latent_dim: int, seed: int, normals: Tensor) -> OneClassNetwork:
         model = self._estimator(latent_dim, str(normals.device), seed).new_model(normals.cpu().numpy())

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 import torch
@@ -43,6 +42,16 @@ class TargetTrained:
     bounds: tuple[float, ...] = (0.1, 0.5, 1.0, 10.0)
     steps: tuple[int, ...] = STEPS
 
+    @property
+    def rule(self) -> str:
+        """How the paper selects its setting."""
+        return "best_on_test"
+
+    @property
+    def criterion(self) -> None:
+        """Select on validation by what the table shows."""
+        return None
+
     def quick(self) -> "TargetTrained":
         """Give the same with two bounds and three numbers of steps."""
         return replace(self, bounds=self.bounds[:2], steps=(10, 50, 200))
@@ -62,27 +71,40 @@ class TargetTrained:
 
     def _judge_tasks(self, cell: Cell, role: str, episode: Episode) -> Iterator[Verdict]:
         n_tasks, n_values = episode.rows.shape[0], len(self.bounds)
-        seed = seed_for(cell.problem.name, self.name)
-        models = _networks(n_tasks * n_values, episode.rows.shape[-1], self.loss, seed)
-        ensemble = Ensemble(models, cell.device)
+        seed = cell.seed(self.name, role)
         started = time.perf_counter()
-        # Axes (member, task): every member has one task, and every task one member for each value.
+        # Axes (member, task): every member has one task, and every task one member for each value, from one start.
+        ensemble = Ensemble(self._networks(n_tasks, episode.rows.shape[-1], seed) * n_values, cell.device)
         support = _repeated(episode.support, n_values)
         training = Episode(support, support)
         # The support is judged too: the divergence is read off it.
         everything = Pair.joined(episode.rows, _padding(episode), episode.support.n_nu)
         judged = Episode(support, _repeated(everything, n_values))
-        objective = self._objective(cell, n_tasks)
         plan = TrainingPlan(max_steps=max(self.steps))
         n_support = episode.support.rows.shape[-2]
-        for n_steps in train_in_stages(ensemble, lambda _: training, objective, self.steps, plan):
+        seconds = time.perf_counter() - started
+        stages = train_in_stages(ensemble, lambda _: training, self._objective(cell, n_tasks), self.steps, plan)
+        while True:
+            started = time.perf_counter()
+            n_steps = next(stages, None)
+            if n_steps is None:
+                return
             with torch.no_grad():
                 value = ensemble.judge(judged)[:, 0].unflatten(0, (n_values, n_tasks))
-            seconds = (time.perf_counter() - started) / n_values
+            seconds += time.perf_counter() - started
             for number, bound in enumerate(self.bounds):
                 at_support, at_query = value[number].split([n_support, value.shape[-1] - n_support], dim=-1)
                 judgement = self._judgement(at_support, at_query, episode)
-                yield Verdict(cell, role, self._setting(bound, n_steps), judgement, seconds, seed)
+                yield Verdict(cell, role, self._setting(bound, n_steps), judgement, seconds / n_values, seed)
+
+    def _networks(self, n_tasks: int, n_features: int, seed: int) -> list[RatioModel]:
+        models = []
+        for task in range(n_tasks):
+            generator = torch.Generator().manual_seed(seed_for(seed, task))
+            features = MLPFeatures(n_features, generator=generator)
+            clip = "ratio" if self.loss == "lsif" else "none"
+            models.append(RatioModel(NoEncoder(), features, SharedHead(features.n_outputs), clip))
+        return models
 
     def _objective(self, cell: Cell, n_tasks: int) -> Objective:
         if self.loss == "pu":
@@ -94,18 +116,6 @@ class TargetTrained:
         if self.loss == "pu":
             return Judgement(at_query)
         return judged_ratio(at_support, at_query, episode, alpha=0.0)
-
-
-@cache
-def _networks(n_models: int, n_features: int, loss: str, seed: int) -> list[RatioModel]:
-    """Make untrained networks; an ensemble copies their weights, so they can be used again."""
-    models = []
-    for number in range(n_models):
-        generator = torch.Generator().manual_seed(seed_for(seed, number))
-        features = MLPFeatures(n_features, generator=generator)
-        clip = "ratio" if loss == "lsif" else "none"
-        models.append(RatioModel(NoEncoder(), features, SharedHead(features.n_outputs), clip))
-    return models
 
 
 def _repeated(pair: Pair, n_times: int) -> Pair:
