@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fewratio.errors import DataNotFoundError, FewRatioError
+from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,14 +95,15 @@ def _run(args: argparse.Namespace) -> int:
         methods=args.methods,
     )
     for file in files:
-        sys.stdout.write(f"{len(file.read())} records in {file.path}\n")
+        sys.stdout.write(f"{len(file.read())} records in {file.path.parent}\n")
     return 0
 
 
 def _figure(args: argparse.Namespace) -> int:
     from fewratio_bench.figures import FIGURES
 
-    _check_output(args.output)
+    _check_output(args.output, (".svg", ".png", ".pdf"))
+    _check_records(args.results)
     FIGURES[args.figure](args.results).savefig(args.output, dpi=110)
     return 0
 
@@ -110,19 +111,35 @@ def _figure(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from fewratio_bench.report import write_report
 
-    _check_output(args.output)
+    _check_output(args.output, (".html",))
+    _check_records(args.results)
     write_report(args.results, args.output)
     return 0
 
 
-def _check_output(path: Path) -> None:
+def _check_output(path: Path, suffixes: Sequence[str]) -> None:
+    """Fail before the work, not after it."""
+    if path.suffix not in suffixes:
+        raise ParameterError(f"{path.name} should end in {' or '.join(suffixes)}. Give such a name.")
     if not path.parent.is_dir():
         raise DataNotFoundError(f"The folder {path.parent} does not exist, so {path.name} cannot be there. Create it.")
+
+
+def _check_records(folder: Path) -> None:
+    from fewratio_bench.records import record_files
+
+    if not record_files(folder):
+        raise DataNotFoundError(
+            f"There are no records in {folder}. Run 'fewratio-bench run EXPERIMENT' first, or name another folder "
+            "with --results."
+        )
 
 
 def _pack(args: argparse.Namespace) -> int:
     from fewratio_bench.records import RecordFile, record_files
 
+    for other in args.join or [args.results]:
+        _check_records(other)
     for other in args.join:
         for path, file in record_files(other).items():
             RecordFile(args.results / path).add_new(file.read())

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -9,7 +10,7 @@ from typing import TypeVar
 import torch
 
 from fewratio.data.columns import listed
-from fewratio.errors import FewRatioError, ParameterError
+from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 from fewratio.estimators.learning import resolve_device
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Method, Verdict
@@ -18,6 +19,8 @@ from fewratio_bench.records import Record, RecordFile, circumstances
 
 Named = TypeVar("Named")
 
+# What a run that is killed may lose.
+_SECONDS_UNWRITTEN = 20
 # The paper's number of splits.
 PAPER_SPLITS = 10
 QUICK_SPLITS = 2
@@ -68,7 +71,7 @@ def run(
     files = []
     for problem in problems:
         file = record_file(folder, problem)
-        file.path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(file.path.parent)
         bench = Bench(str(place), file.path.parent, progress, n_jobs)
         numbers = range(n_splits or (QUICK_SPLITS if quick else PAPER_SPLITS))
         try:
@@ -83,26 +86,62 @@ def run(
             done = _measured(method, problem, file)
             missing = [cell for cell in cells if (cell.split.number, cell.n_support) not in done]
             if missing:
-                file.append(list(measure(method, missing, bench)))
+                _measure_into(file, method, missing, bench)
         files.append(file)
+    if not files:
+        raise DataNotFoundError(
+            f"None of {listed([problem.data for problem in problems])} is here, so nothing was run."
+        )
     return files
+
+
+def _measure_into(file: RecordFile, method: Method, cells: Sequence[Cell], bench: Bench) -> None:
+    """Measure, and write what is complete now and then, so that a run that is cut off keeps it."""
+    n_verdicts = len(method.settings(cells[0].problem)) * len(ROLES)
+    begun: dict[tuple[int, int], list[list[Record]]] = {}
+    complete: list[Record] = []
+    written = time.monotonic()
+    try:
+        for cell, records in measure(method, cells, bench):
+            key = cell.split.number, cell.n_support
+            begun.setdefault(key, []).append(records)
+            if len(begun[key]) == n_verdicts:
+                complete += [record for each in begun.pop(key) for record in each]
+            if complete and time.monotonic() - written > _SECONDS_UNWRITTEN:
+                file.append(complete)
+                complete, written = [], time.monotonic()
+    finally:
+        if complete:
+            file.append(complete)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataNotFoundError(
+            f"The folder {folder} cannot be made ({error.strerror}). Give another one with --results."
+        ) from error
 
 
 def _named(things: Sequence[Named], attribute: str, names: Sequence[str]) -> list[Named]:
     """Give the things of these names, or all if there are none."""
-    known = [getattr(thing, attribute) for thing in things]
-    unknown = [name for name in names if name not in known]
+    known = {getattr(thing, attribute).lower(): getattr(thing, attribute) for thing in things}
+    unknown = [name for name in names if name.lower() not in known]
     if unknown:
-        raise ParameterError(f"{listed(unknown)} is not in this experiment; it has {listed(known)}. Use one of these.")
-    return [thing for thing, name in zip(things, known, strict=True) if not names or name in names]
+        raise ParameterError(
+            f"{listed(unknown)} is not in this experiment; it has {listed(list(known.values()))}. Use one of these."
+        )
+    wanted = {name.lower() for name in names} or known.keys()
+    return [thing for thing in things if getattr(thing, attribute).lower() in wanted]
 
 
-def measure(method: Method, cells: Sequence[Cell], bench: Bench) -> Iterator[Record]:
-    """Measure a method on some cells of one problem."""
+def measure(method: Method, cells: Sequence[Cell], bench: Bench) -> Iterator[tuple[Cell, list[Record]]]:
+    """Measure a method on some cells of one problem; give the records of one verdict after the other."""
     facts = circumstances(torch.device(bench.device))
     for verdict in method.judge(cells, bench):
-        for metric, value in verdict.cell.evaluations[verdict.role].metrics(verdict.judgement).items():
-            yield _record(method, verdict, metric, value, facts)
+        numbers = verdict.cell.evaluations[verdict.role].metrics(verdict.judgement)
+        yield verdict.cell, [_record(method, verdict, metric, value, facts) for metric, value in numbers.items()]
 
 
 def _record(method: Method, verdict: Verdict, metric: str, value: float, facts: dict[str, str]) -> Record:

@@ -94,7 +94,7 @@ def make_blocks(experiment: Experiment, records: Mapping[str, Sequence[Record]])
                 criterion = _criterion(method, panel.metric, selection)
                 values = _columns([_select(table, panel.metric, selection, criterion) for table in tables])
                 comparable = panel.complete and selection in (method.rule, "none")
-                published = _published(experiment.name, panel, method.published) if comparable else {}
+                published = _published(experiment.name, panel, method.published, values) if comparable else {}
                 lines.append(Line(method.name, selection, values, published))
         columns = {column for line in lines for column in line.values}
         ordered = sorted(columns - {AVERAGE}, key=int) + [AVERAGE] * (AVERAGE in columns)
@@ -158,12 +158,19 @@ def _columns(selected: Sequence[dict[int, dict[int, float]]]) -> dict[str, list[
     return columns
 
 
-def _published(experiment: str, panel: Panel, method: str | None) -> dict[str, float]:
-    return {
+def _published(experiment: str, panel: Panel, method: str | None, values: Mapping[str, object]) -> dict[str, float]:
+    """Give the paper's numbers for the columns that we have; its average only if ours is over the same sizes."""
+    found = {
         size: value
         for (table, data, size, name, metric), value in published_numbers().items()
         if (table, data, name, metric) == (experiment, panel.data, method, panel.metric)
     }
+    sizes = [size for size in values if size != AVERAGE]
+    if len(panel.problems) == 1 and set(sizes) != {str(size) for size in panel.problems[0].sizes}:
+        found.pop(AVERAGE, None)
+        if sizes and all(size in found for size in sizes):
+            found[AVERAGE] = statistics.mean(found[size] for size in sizes)
+    return found
 
 
 @cache
