@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
 
 from fewratio.applications.change_points import ChangePoints
 from fewratio.applications.own_estimator import own_estimator
@@ -13,9 +12,6 @@ from fewratio.applications.windows import check_threshold, check_whole, open_ser
 from fewratio.data.tables import Table
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.least_squares import RuLSIF
-
-# Rows that the median distance is taken of, evenly spaced over the series.
-_MEDIAN_ROWS = 1000
 
 
 def detect_changes(
@@ -48,8 +44,8 @@ def detect_changes(
     window : int, default=20
         Rows of a window; changes less than that apart are not told apart.
     estimator : RatioEstimator, optional
-        Gives the divergences. By default RuLSIF whose width is the median distance between rows of the whole series,
-        which is the same for all shuffled ones. Columns are taken as they are: scale them to a common unit before.
+        Gives the divergences. By default ``RuLSIF()``, whose width is the median distance between the rows of both
+        windows. Columns are taken as they are: scale them to a common unit before.
     n_permutations : int, default=199
         How many times to shuffle.
     level : float, default=0.01
@@ -87,8 +83,6 @@ def detect_changes(
             f"series has {table.n_rows} rows; two windows of {window} need {2 * window}. Pass a longer series or a "
             "smaller window."
         )
-    if estimator is None:
-        model.set_params(sigma=_median_distance(table))
     order = np.arange(table.n_rows)
     positions = np.arange(window, table.n_rows - window + 1)
     scores = np.full(table.n_rows, np.nan)
@@ -133,20 +127,13 @@ def _peaks(scores: NDArray[np.float64], positions: NDArray[np.intp], window: int
     return found
 
 
-def _median_distance(table: Table) -> float:
-    rows = table.to_numpy()[:: -(-table.n_rows // _MEDIAN_ROWS)]
-    distances = pdist(rows)
-    # A series of a few values over and over has a median of zero, which is no width.
-    return float(np.median(distances[distances > 0])) if distances.any() else 1.0
-
-
 def _rank(level: Any, n_permutations: int) -> int:
-    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
+    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
         raise ParameterError(f"level is {level!r}; needed is a chance. Pass a number between 0 and 1.")
     # 0.01 * 200 must not fall below 2 by rounding.
-    rank = int(np.floor(level * (n_permutations + 1) * (1 + 1e-12)))
+    rank = int(np.floor(float(level) * (n_permutations + 1) * (1 + 1e-12)))
     if rank < 1:
-        needed = int(np.ceil(1 / level * (1 - 1e-12))) - 1
+        needed = int(np.ceil(1 / float(level) * (1 - 1e-12))) - 1
         raise ParameterError(
             f"n_permutations is {n_permutations}; a level of {level} needs at least {needed}. Pass more, or raise the "
             "level."

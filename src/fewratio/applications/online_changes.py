@@ -25,8 +25,7 @@ class ChangeDetector:
         What a score must exceed, such as that of `detect_changes` for earlier rows. That one is exceeded by chance, at
         its ``level``, once in as many rows as it was made from.
     estimator : RatioEstimator, optional
-        Gives the divergences, such as the one in the result of `detect_changes`; by default ``RuLSIF()``, which takes
-        its width from each pair of windows.
+        Gives the divergences, such as the one in the result of `detect_changes`; by default ``RuLSIF()``, as there.
 
     Attributes
     ----------

@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import false_discovery_control
 from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
+from fewratio.applications.conformal import conformal_p_values, discovery_threshold
 from fewratio.applications.explanation import RowExplanation, explain_row
 from fewratio.applications.own_estimator import open_table, own_estimator
 from fewratio.applications.pyod_style import PyODStyle
@@ -17,14 +17,19 @@ from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
 from fewratio.estimators.least_squares import RuLSIF
 
-_CONTAMINATION, _DISCOVERIES, _HALF_MEDIAN = "contamination", "false discovery rate", "half the median"
+_CONTAMINATION, _DISCOVERIES, _PART_OF_MEDIAN = (
+    "contamination",
+    "false discovery rate",
+    "quarter of the median",
+)
 
 
 class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """Find the odd rows of a batch, given rows that are known to be normal (Hido et al. 2011).
 
     The score of a row is the density ratio of the normals to the batch: the higher, the more normal. So it depends on
-    the whole batch: the same row has another score in other company. Give all rows that are to be judged in one call.
+    the whole batch: the same row has another score in other company. Give all rows that are to be judged in one call;
+    of a handful of rows each makes a large part of the denominator and looks odd for that.
 
     A row is flagged if its score is below a threshold that is set for each batch:
 
@@ -33,7 +38,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
       normal: conformal p-values (`p_values`) and the rule of Benjamini and Hochberg. With a calibration part of n
       normals the smallest p-value is 1 / (n + 1). Normals suffice where that is at most the square of the rate, so
       that a batch can be flagged of which a share as large as the rate is odd: 198 normals at a rate of 0.1;
-    * else at half of the median score of the normals and the batch together, which promises nothing.
+    * else at a quarter of the median score of the normals and the batch together, which promises nothing.
 
     Parameters
     ----------
@@ -50,7 +55,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     Attributes
     ----------
-    threshold_rule_ : {"contamination", "false discovery rate", "half the median"}
+    threshold_rule_ : {"contamination", "false discovery rate", "quarter of the median"}
         Which of the rules above holds.
     calibration_ : ndarray of int
         Numbers of the normals, half of them, that p-values are calibrated with.
@@ -62,7 +67,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     >>> import numpy as np
     >>> from fewratio import InlierOutlierDetector
     >>> rng = np.random.default_rng(0)
-    >>> detector = InlierOutlierDetector().fit(rng.normal(0, 1, (20, 2)))
+    >>> detector = InlierOutlierDetector().fit(rng.normal(0, 1, (50, 2)))
     >>> batch = np.vstack([rng.normal(0, 1, (30, 2)), [[6.0, 6.0]]])
     >>> int(detector.score_samples(batch).argmin()), int(detector.predict(batch)[30])
     (30, -1)
@@ -114,99 +119,46 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._set_features(table.n_features, table.feature_names)
         self.calibration_ = np.sort(rng.permutation(table.n_rows)[: table.n_rows // 2])
         enough = 1 / (len(self.calibration_) + 1) <= self.false_discovery_rate**2
-        self.threshold_rule_ = _DISCOVERIES if enough else _HALF_MEDIAN
+        self.threshold_rule_ = _DISCOVERIES if enough else _PART_OF_MEDIAN
         if self.contamination is not None:
             self.threshold_rule_ = _CONTAMINATION
         return self
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Give the ratio of the normals' density to the batch's at each row of the batch; higher is more normal.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            The batch.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Give the ratio of the normals' density to the batch's at each row of the batch X; higher is more normal."""
         rows = self._read(X)
         return self.estimator_.fit(self._normals, rows).predict(rows)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Give the score less the batch's threshold: negative where `predict` gives -1.
+        """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
 
         Where the false discovery rate is held, the score is not that of `score_samples` but that behind `p_values`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            The batch.
-
-        Returns
-        -------
-        ndarray of shape (n,)
         """
         scores, threshold = self._judge(X)
         return scores - threshold
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Flag the odd rows of a batch.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            The batch.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            -1 for odd rows, 1 for the others.
-        """
+        """Flag the odd rows of the batch X: -1 for those, 1 for the others."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def fit_predict(self, X: Any, y: None = None, **kwargs: Any) -> NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: None = None) -> NDArray[np.int64]:
         """Flag the odd rows of a table that is its own reference: ``fit(X).predict(X)``.
 
         The ratio of a sample to itself is 1 but for smoothing, which lowers it where rows are few: an order by
         density, with nothing promised. Give a ``contamination``, or better known normals with `fit`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            All rows.
-        y : None
-            Ignored.
-        **kwargs : dict
-            None are known.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            -1 for odd rows, 1 for the others.
         """
-        return self.fit(X, y, **kwargs).predict(X)
+        return self.fit(X).predict(X)
 
     def p_values(self, X: Any) -> NDArray[np.float64]:
-        """Give conformal p-values of the rows of a batch; a small one speaks against the row being normal.
+        """Give conformal p-values of the rows of the batch X; a small one speaks against the row being normal.
 
         The normals are split: one half makes the numerator, the other (the calibration part) is put into the
         denominator with the batch. As the ratio knows no difference between calibration rows and batch, a normal row
         of the batch has any rank among the calibration rows with equal chance: (1 + k) / (1 + n) where k of the n have
         a score no higher than the row's. The rule of Benjamini and Hochberg then holds the false discovery rate
         (Marandon et al. 2024, AdaDetect), if the batch's normal rows are drawn as the known ones were.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            The batch.
-
-        Returns
-        -------
-        ndarray of shape (n,)
         """
-        return _conformal(*self._split_scores(self._read(X)))
+        return conformal_p_values(*self._split_scores(self._read(X)))
 
     def explain(self, x: Any, n_neighbours: int = 5) -> RowExplanation:
         """Show a row beside its nearest normals.
@@ -256,17 +208,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         rows = self._read(X)
         if self.threshold_rule_ == _DISCOVERIES:
             scores, calibration = self._split_scores(rows)
-            p_values = _conformal(scores, calibration)
-            flagged = false_discovery_control(p_values) <= self.false_discovery_rate
-            # Rows at or above the smallest calibration score that is above all flagged ones are not flagged.
-            above = (
-                calibration[calibration > scores[flagged].max()] if flagged.any() else np.append(calibration, scores)
-            )
-            return scores, float(above.min())
+            return scores, discovery_threshold(scores, calibration, self.false_discovery_rate)
         scores = self.estimator_.fit(self._normals, rows).predict(rows)
-        if self.threshold_rule_ == _CONTAMINATION:
+        if self.contamination is not None:
             return scores, float(np.percentile(scores, 100 * self.contamination))
-        return scores, float(np.median(np.append(scores, self.estimator_.predict(self._normals))) / 2)
+        return scores, float(np.median(np.append(scores, self.estimator_.predict(self._normals))) / 4)
 
     def _split_scores(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Score a batch and the calibration part of the normals by one ratio that cannot tell them apart."""
@@ -293,8 +239,3 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_normals")
-
-
-def _conformal(scores: NDArray[np.float64], calibration: NDArray[np.float64]) -> NDArray[np.float64]:
-    no_higher = np.searchsorted(np.sort(calibration), scores, side="right")
-    return (1 + no_higher) / (1 + len(calibration))

@@ -40,7 +40,7 @@ def open_series(model: Any, series: Any, argument: str) -> Table:
 
 def check_threshold(threshold: Any) -> float:
     """Give a threshold as a number, or say what is wrong with it."""
-    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not np.isfinite(threshold):
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not np.isfinite(float(threshold)):
         raise ParameterError(f"threshold is {threshold!r}; needed is a score to exceed. Pass a number.")
     return float(threshold)
 
