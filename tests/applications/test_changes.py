@@ -44,14 +44,14 @@ def test_scores_are_the_divergences_of_both_directions():
     assert found.p_values is None
 
 
-def test_chance_reports_a_change_no_more_often_than_the_level():
+@pytest.mark.parametrize("law", [lambda rng: rng.standard_t(2, 40), lambda rng: rng.integers(0, 2, 40)])
+def test_chance_reports_a_change_no_more_often_than_the_level(law):
     level, reported = 0.1, 0
-    for seed in range(80):
-        rng = np.random.default_rng(seed)
-        series = rng.standard_t(2, 40)
+    for seed in range(60):
+        series = law(np.random.default_rng(seed))
         found = detect_changes(series, window=8, n_permutations=19, level=level, step=4, random_state=seed)
         reported += len(found.points) > 0
-    assert reported <= binom.ppf(0.999, 80, level)
+    assert reported <= binom.ppf(0.999, 60, level)
 
 
 def test_blocks_stay_together_when_rows_depend_on_each_other():
@@ -164,3 +164,11 @@ def test_rows_with_other_columns_are_refused():
     with pytest.raises(InputError, match="row has shape"):
         detector.update([[0.0, 1.0], [0.0, 1.0]])
     assert detector.n_rows_ == 1
+
+
+def test_an_estimator_must_know_divergences():
+    class Theirs:
+        fit = predict = None
+
+    with pytest.raises(ParameterError, match="methods divergences"):
+        detect_changes(np.zeros(10), window=5, estimator=Theirs())

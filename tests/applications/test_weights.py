@@ -110,3 +110,23 @@ def test_one_row_a_side_and_data_frames_will_do():
 def test_errors_name_the_argument(arguments, options, error, message):
     with pytest.raises(error, match=message):
         importance_weights(*arguments, **options)
+
+
+def test_an_estimator_from_elsewhere_needs_fit_and_predict_only():
+    class Theirs:
+        def get_params(self):
+            return {}
+
+        def set_params(self):
+            return self
+
+        def fit(self, X_nu, X_de):
+            self.shift = np.mean(X_nu) - np.mean(X_de)
+            return self
+
+        def predict(self, X):
+            return np.exp(self.shift * np.asarray(X)[:, 0])
+
+    X, X_target = shifted(0)
+    expected = np.exp((X_target.mean() - X.mean()) * X[:, 0])
+    assert np.allclose(importance_weights(X, X_target, Theirs(), normalise=False), expected)

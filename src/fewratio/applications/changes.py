@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from fewratio.applications.change_points import ChangePoints
 from fewratio.applications.own_estimator import own_estimator
 from fewratio.applications.windows import check_threshold, check_whole, open_series, window_scores
-from fewratio.data.tables import Table
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.least_squares import RuLSIF
+
+# Series of a few values have equal scores, which rounding must not put in an order; float32 models are that precise.
+_ROUNDING = 1e-6
 
 
 def detect_changes(
@@ -75,24 +77,24 @@ def detect_changes(
     step = max(1, window // 5) if step is None and isinstance(window, Integral) else step
     for name, value in (("window", window), ("n_permutations", n_permutations), ("step", step), ("block", block)):
         check_whole(name, value)
+    rank = _rank(level, n_permutations) if threshold is None else 0
     rng = np.random.default_rng(random_state)
-    model = own_estimator(estimator, RuLSIF(), rng)
+    model = own_estimator(estimator, RuLSIF(), rng, ("divergences",))
     table = open_series(model, series, "series")
     if table.n_rows < 2 * window:
         raise InputError(
             f"series has {table.n_rows} rows; two windows of {window} need {2 * window}. Pass a longer series or a "
             "smaller window."
         )
-    order = np.arange(table.n_rows)
+    rows, order = table.to_numpy(), np.arange(table.n_rows)
     positions = np.arange(window, table.n_rows - window + 1)
     scores = np.full(table.n_rows, np.nan)
-    scores[positions] = _scores(model, table, order, positions, window)
+    scores[positions] = _scores(model, rows, order, positions, window)
     tested = positions[::step]
     if threshold is None:
-        rank = _rank(level, n_permutations)
-        shuffled = (_shuffle(order, block, rng) for _ in range(n_permutations))
-        highest = np.sort([_scores(model, table, rows, tested, window).max() for rows in shuffled])
-        limit = float(highest[-rank])
+        orders = (_shuffle(order, block, rng) for _ in range(n_permutations))
+        highest = np.sort([_scores(model, rows, shuffled, tested, window).max() for shuffled in orders])
+        limit = float(highest[-rank]) + _ROUNDING
     else:
         limit, highest = check_threshold(threshold), None
     points, p_values = [], []
@@ -100,16 +102,18 @@ def detect_changes(
         best = scores[tested[np.abs(tested - peak) < step]].max()
         if best > limit:
             points.append(peak)
-            p_values.append(1.0 if highest is None else (1 + (highest >= best).sum()) / (1 + n_permutations))
+            p_values.append(
+                1.0 if highest is None else (1 + (highest + _ROUNDING >= best).sum()) / (1 + n_permutations)
+            )
     found = np.array(points, dtype=np.intp)
     return ChangePoints(found, scores, limit, None if highest is None else np.array(p_values), window, model)
 
 
 def _scores(
-    model: Any, table: Table, order: NDArray[np.intp], positions: NDArray[np.intp], window: int
+    model: Any, rows: NDArray[np.float64], order: NDArray[np.intp], positions: NDArray[np.intp], window: int
 ) -> NDArray[np.float64]:
     steps = np.arange(window)
-    return window_scores(model, table, order[positions[:, None] - window + steps], order[positions[:, None] + steps])
+    return window_scores(model, rows, order[positions[:, None] - window + steps], order[positions[:, None] + steps])
 
 
 def _shuffle(order: NDArray[np.intp], block: int, rng: np.random.Generator) -> NDArray[np.intp]:

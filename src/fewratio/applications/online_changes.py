@@ -54,7 +54,7 @@ class ChangeDetector:
         self.window = window
         self.threshold = check_threshold(threshold)
         # A seed once and for all: the same windows must have the same score at any time.
-        self.estimator = own_estimator(estimator, RuLSIF(), np.random.default_rng(0))
+        self.estimator = own_estimator(estimator, RuLSIF(), np.random.default_rng(0), ("divergences",))
         self.n_rows_ = 0
         self.score_ = float("nan")
         self.changes_: list[int] = []

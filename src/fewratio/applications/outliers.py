@@ -112,9 +112,6 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         rng = np.random.default_rng(self.random_state)
         estimator = own_estimator(self.estimator, RuLSIF(), rng)
         table = open_table(estimator, X_inlier, "X_inlier")
-        if hasattr(estimator, "pretrain"):
-            # Learned or not, and from which columns: better said here than at the first batch.
-            estimator.divergences(table, [[0]], [[0]])
         self.estimator_, self._normals = estimator, table.to_numpy()
         self._set_features(table.n_features, table.feature_names)
         self.calibration_ = np.sort(rng.permutation(table.n_rows)[: table.n_rows // 2])

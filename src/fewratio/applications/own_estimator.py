@@ -1,5 +1,6 @@
 """The estimator that an application works with: a copy of the user's, so that theirs stays as it is."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -11,7 +12,9 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.randomness import seeded
 
 
-def own_estimator(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> Any:
+def own_estimator(
+    estimator: Any, default: RatioEstimator, rng: np.random.Generator, methods: Sequence[str] = ("fit", "predict")
+) -> Any:
     """Copy the user's estimator, or the default where there is none, and seed what in it has no seed yet.
 
     A copy, not scikit-learn's clone, which would forget what was learned from related datasets.
@@ -24,19 +27,23 @@ def own_estimator(estimator: Any, default: RatioEstimator, rng: np.random.Genera
         What to take instead of None.
     rng : numpy Generator
         Where seeds are drawn from.
+    methods : sequence of str
+        What it must be able to do.
     """
-    missing = [name for name in ("fit", "predict", "divergences") if not callable(getattr(estimator, name, None))]
+    missing = [name for name in methods if not callable(getattr(estimator, name, None))]
     if estimator is not None and (missing or isinstance(estimator, type)):
         found = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
         raise ParameterError(
-            f"estimator is {found}; needed is a ratio estimator with the methods fit(X_nu, X_de), predict and "
-            "divergences. Pass an instance of one, such as RuLSIF(), or None for the default."
+            f"estimator is {found}; needed is a ratio estimator with the methods {', '.join(methods)}. Pass an "
+            "instance of one, such as RuLSIF(), or None for the default."
         )
     return seeded(deepcopy(default if estimator is None else estimator), rng)
 
 
 def open_table(estimator: Any, X: Any, argument: str) -> Table:
-    """Validate a table, encoded as the estimator's sources were; the estimator takes the result as it is.
+    """Validate a table: its values, and its columns where the estimator has learned from sources.
+
+    It is encoded as those were, so that the estimator takes its numbers as they are.
 
     Parameters
     ----------
@@ -50,4 +57,7 @@ def open_table(estimator: Any, X: Any, argument: str) -> Table:
     encoding = getattr(estimator, "encoding_", None)
     table = as_table(X, argument) if encoding is None else encoding.open(X, argument)
     table.check_finite()
+    if hasattr(estimator, "pretrain") and hasattr(estimator, "divergences"):
+        # A pair of one row says whether the estimator is ready, and for these columns; numbers alone have no names.
+        estimator.divergences(table, [[0]], [[0]])
     return table

@@ -54,7 +54,6 @@ class ImportanceWeights:
         }
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        # Without `copy` among the arguments, NumPy 1 would not know it; it copies where the types differ.
         return self.weights.astype(self.weights.dtype if dtype is None else dtype, copy=bool(copy))
 
     def __len__(self) -> int:
@@ -122,7 +121,8 @@ def importance_weights(
     model = own_estimator(estimator, default, rng)
     train, target = open_table(model, X_train, "X_train"), open_table(model, X_target, "X_target")
     check_same_features(target, train.n_features, train.feature_names, reference="X_train")
-    ratio = model.fit(target, train).predict(train)
+    rows = train.to_numpy()
+    ratio = model.fit(target.to_numpy(), rows).predict(rows)
     limit = np.inf if clip is None else float(clip)
     weights = np.minimum(ratio, limit)
     if not weights.any():
