@@ -97,16 +97,13 @@ def detect_changes(
         limit = float(highest[-rank]) + _ROUNDING
     else:
         limit, highest = check_threshold(threshold), None
-    points, p_values = [], []
-    for peak in _peaks(scores, positions, window):
-        best = scores[tested[np.abs(tested - peak) < step]].max()
-        if best > limit:
-            points.append(peak)
-            p_values.append(
-                1.0 if highest is None else (1 + (highest + _ROUNDING >= best).sum()) / (1 + n_permutations)
-            )
-    found = np.array(points, dtype=np.intp)
-    return ChangePoints(found, scores, limit, None if highest is None else np.array(p_values), window, model)
+    peaks = _peaks(scores, positions, window)
+    bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
+    points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], None
+    if highest is not None:
+        no_lower = highest + _ROUNDING >= bests[bests > limit, None]
+        p_values = (1 + no_lower.sum(1)) / (1 + n_permutations)
+    return ChangePoints(points, scores, limit, p_values, window, model)
 
 
 def _scores(
