@@ -7,6 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fewratio.applications.changes import detect_changes
+    from fewratio.applications.outliers import InlierOutlierDetector
+    from fewratio.applications.weights import importance_weights
     from fewratio.checks import check_ratio_estimator
     from fewratio.core.pair import Episode, Pair
     from fewratio.data.collection import Collection
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_SUBMODULES = ("core", "data", "estimators", "nn", "optim")
+_SUBMODULES = ("applications", "core", "data", "estimators", "nn", "optim")
 
 _HOME = {
     "D3RE": "fewratio.estimators.deep",
@@ -55,6 +58,7 @@ _HOME = {
     "Dataset": "fewratio.data.dataset",
     "Episode": "fewratio.core.pair",
     "FewRatioError": "fewratio.errors",
+    "InlierOutlierDetector": "fewratio.applications.outliers",
     "InputError": "fewratio.errors",
     "MetaRatioEstimator": "fewratio.estimators.meta",
     "MissingColumnError": "fewratio.errors",
@@ -67,7 +71,9 @@ _HOME = {
     "TrainingError": "fewratio.errors",
     "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
     "check_ratio_estimator": "fewratio.checks",
+    "detect_changes": "fewratio.applications.changes",
     "gaussian_relative_ratio": "fewratio.estimators.quantities",
+    "importance_weights": "fewratio.applications.weights",
     "load_collection": "fewratio.data.registry",
     "mmd2": "fewratio.estimators.quantities",
     "relative_pearson_divergence": "fewratio.estimators.quantities",
@@ -87,6 +93,7 @@ __all__ = [
     "Dataset",
     "Episode",
     "FewRatioError",
+    "InlierOutlierDetector",
     "InputError",
     "MetaRatioEstimator",
     "MissingColumnError",
@@ -99,7 +106,9 @@ __all__ = [
     "TrainingError",
     "UnconstrainedKL",
     "check_ratio_estimator",
+    "detect_changes",
     "gaussian_relative_ratio",
+    "importance_weights",
     "load_collection",
     "mmd2",
     "relative_pearson_divergence",

@@ -1,0 +1,78 @@
+"""Why a row is odd: its nearest normals, and the columns in which it differs from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.estimators.scaling import column_scaling
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowExplanation:
+    """A row beside its nearest normals.
+
+    Attributes
+    ----------
+    neighbours : ndarray of int
+        Numbers of the nearest normals, the nearest first.
+    distances : ndarray
+        Their Euclidean distances, each column in units of the normals' standard deviation.
+    columns : tuple of str or int
+        All columns by name (by number where there are no names), those first in which the row differs most.
+    differences : ndarray
+        The row less the mean of these neighbours in each of these columns, in the same units.
+    """
+
+    neighbours: NDArray[np.intp]
+    distances: NDArray[np.float64]
+    columns: tuple[str | int, ...]
+    differences: NDArray[np.float64]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all of it as plain lists."""
+        return {
+            "neighbours": self.neighbours.tolist(),
+            "distances": self.distances.tolist(),
+            "columns": list(self.columns),
+            "differences": self.differences.tolist(),
+        }
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(map(str, self.neighbours[:_SHOWN]))
+        first, *others = [
+            f"column {column} ({difference:+.3g}"
+            for column, difference in zip(self.columns[:_SHOWN], self.differences, strict=False)
+        ]
+        parts = ", ".join([f"{first} deviations)", *(f"{other})" for other in others)])
+        return f"RowExplanation: nearest normals {numbers}; differs most in {parts}"
+
+
+def explain_row(
+    row: NDArray[np.float64], normals: NDArray[np.float64], n_neighbours: int, names: Sequence[str] | None
+) -> RowExplanation:
+    """Compare a row with its nearest normals.
+
+    Parameters
+    ----------
+    row : ndarray of shape (d,)
+        The row.
+    normals : ndarray of shape (n, d)
+        The normals.
+    n_neighbours : int
+        How many of them to compare with.
+    names : sequence of str or None
+        Of the columns.
+    """
+    scale = column_scaling([normals])[1]
+    differences = (row - normals) / scale
+    distances = np.sqrt((differences**2).sum(1))
+    nearest = np.argsort(distances, kind="stable")[:n_neighbours]
+    mean = differences[nearest].mean(0)
+    order = np.argsort(-np.abs(mean), kind="stable")
+    columns = tuple(int(column) if names is None else names[column] for column in order)
+    return RowExplanation(nearest, distances[nearest], columns, mean[order])

@@ -1,0 +1,238 @@
+"""Odd rows of a batch, by the ratio of known normal rows to the batch."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin
+from sklearn.utils._param_validation import Interval
+
+from fewratio.applications.conformal import conformal_p_values, discovery_threshold
+from fewratio.applications.explanation import RowExplanation, explain_row
+from fewratio.applications.own_estimator import open_table, own_estimator
+from fewratio.applications.pyod_style import PyODStyle
+from fewratio.data.tables import check_same_features
+from fewratio.errors import InputError
+from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
+from fewratio.estimators.least_squares import RuLSIF
+
+_CONTAMINATION, _DISCOVERIES, _PART_OF_MEDIAN = (
+    "contamination",
+    "false discovery rate",
+    "quarter of the median",
+)
+
+
+class InlierOutlierDetector(OutlierMixin, TableEstimator):
+    """Find the odd rows of a batch, given rows that are known to be normal (Hido et al. 2011).
+
+    The score of a row is the density ratio of the normals to the batch: the higher, the more normal. So it depends on
+    the whole batch: the same row has another score in other company. Give all rows that are to be judged in one call;
+    of a handful of rows each makes a large part of the denominator and looks odd for that.
+
+    A row is flagged if its score is below a threshold that is set for each batch:
+
+    * with a ``contamination``, so that this share of the batch is flagged;
+    * else, if normals suffice, so that in expectation at most a share ``false_discovery_rate`` of the flagged rows is
+      normal: conformal p-values (`p_values`) and the rule of Benjamini and Hochberg. With a calibration part of n
+      normals the smallest p-value is 1 / (n + 1). Normals suffice where that is at most the square of the rate, so
+      that a batch can be flagged of which a share as large as the rate is odd: 198 normals at a rate of 0.1;
+    * else at a quarter of the median score of the normals and the batch together, which promises nothing.
+
+    Parameters
+    ----------
+    estimator : RatioEstimator, optional
+        Gives the ratio; ``RuLSIF()`` by default. One that was pretrained, such as a `MetaRatioEstimator` with
+        ``episodes="inliers"``, is used with what it has learned; note that scikit-learn's ``clone`` of the detector
+        forgets that.
+    contamination : float, optional
+        Share of a batch to flag, above 0 and at most 0.5.
+    false_discovery_rate : float, default=0.1
+        The rate to hold where there is no ``contamination``.
+    random_state : int, numpy Generator or None
+        Draws the calibration part of the normals, and seeds an estimator that has no seed.
+
+    Attributes
+    ----------
+    threshold_rule_ : {"contamination", "false discovery rate", "quarter of the median"}
+        Which of the rules above holds.
+    calibration_ : ndarray of int
+        Numbers of the normals, half of them, that p-values are calibrated with.
+    estimator_ : RatioEstimator
+        The copy of ``estimator`` that is fitted to each batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import InlierOutlierDetector
+    >>> rng = np.random.default_rng(0)
+    >>> detector = InlierOutlierDetector().fit(rng.normal(0, 1, (50, 2)))
+    >>> batch = np.vstack([rng.normal(0, 1, (30, 2)), [[6.0, 6.0]]])
+    >>> int(detector.score_samples(batch).argmin()), int(detector.predict(batch)[30])
+    (30, -1)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        # What `own_estimator` says of a wrong one is clearer.
+        "estimator": "no_validation",
+        "contamination": [None, Interval(Real, 0, 0.5, closed="right")],
+        "false_discovery_rate": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": SEEDS,
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        contamination: float | None = None,
+        *,
+        false_discovery_rate: float = 0.1,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.contamination = contamination
+        self.false_discovery_rate = false_discovery_rate
+        self.random_state = random_state
+
+    def fit(self, X_inlier: Any, y: None = None) -> Self:
+        """Take rows that are known to be normal.
+
+        Parameters
+        ----------
+        X_inlier : array-like of shape (n_inliers, n_features)
+            Normal rows, one or more.
+        y : None
+            Ignored; scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        rng = np.random.default_rng(self.random_state)
+        estimator = own_estimator(self.estimator, RuLSIF(), rng)
+        table = open_table(estimator, X_inlier, "X_inlier")
+        self.estimator_, self._normals = estimator, table.to_numpy()
+        self._set_features(table.n_features, table.feature_names)
+        self.calibration_ = np.sort(rng.permutation(table.n_rows)[: table.n_rows // 2])
+        enough = 1 / (len(self.calibration_) + 1) <= self.false_discovery_rate**2
+        self.threshold_rule_ = _DISCOVERIES if enough else _PART_OF_MEDIAN
+        if self.contamination is not None:
+            self.threshold_rule_ = _CONTAMINATION
+        return self
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Give the ratio of the normals' density to the batch's at each row of the batch X; higher is more normal."""
+        rows = self._read(X)
+        return self.estimator_.fit(self._normals, rows).predict(rows)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
+
+        Where the false discovery rate is held, the score is not that of `score_samples` but that behind `p_values`.
+        """
+        scores, threshold = self._judge(X)
+        return scores - threshold
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Flag the odd rows of the batch X: -1 for those, 1 for the others."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def fit_predict(self, X: Any, y: None = None) -> NDArray[np.int64]:
+        """Flag the odd rows of a table that is its own reference: ``fit(X).predict(X)``.
+
+        The ratio of a sample to itself is 1 but for smoothing, which lowers it where rows are few: an order by
+        density, with nothing promised. Give a ``contamination``, or better known normals with `fit`.
+        """
+        return self.fit(X).predict(X)
+
+    def p_values(self, X: Any) -> NDArray[np.float64]:
+        """Give conformal p-values of the rows of the batch X; a small one speaks against the row being normal.
+
+        The normals are split: one half makes the numerator, the other (the calibration part) is put into the
+        denominator with the batch. As the ratio knows no difference between calibration rows and batch, a normal row
+        of the batch has any rank among the calibration rows with equal chance: (1 + k) / (1 + n) where k of the n have
+        a score no higher than the row's. The rule of Benjamini and Hochberg then holds the false discovery rate
+        (Marandon et al. 2024, AdaDetect), if the batch's normal rows are drawn as the known ones were.
+        """
+        return conformal_p_values(*self._split_scores(self._read(X)))
+
+    def explain(self, x: Any, n_neighbours: int = 5) -> RowExplanation:
+        """Show a row beside its nearest normals.
+
+        Distances are between columns in units of the normals' standard deviations (of 1 where a column is constant).
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The row.
+        n_neighbours : int, default=5
+            How many normals to show; fewer if there are fewer.
+
+        Returns
+        -------
+        RowExplanation
+            The nearest normals with their distances, and the columns, those first that differ most from them.
+
+        Examples
+        --------
+        >>> detector = InlierOutlierDetector().fit([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> detector.explain([1.0, 9.0], n_neighbours=2)
+        RowExplanation: nearest normals 2, 0; differs most in column 1 (+17 deviations), column 0 (+1.06)
+        """
+        self._check_fitted()
+        if not isinstance(n_neighbours, Integral) or n_neighbours < 1:
+            raise InputError(f"n_neighbours is {n_neighbours!r}; at least one is needed. Pass a whole number from 1.")
+        rows = self._read(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, "x")
+        if len(rows) != 1:
+            raise InputError(f"x has {len(rows)} rows; needed is the one to explain. Pass a single row.")
+        return explain_row(rows[0], self._normals, int(n_neighbours), self._feature_names())
+
+    def as_pyod(self) -> PyODStyle:
+        """Give the fitted detector with PyOD's attributes and its sense: larger scores are odder, labels are 0 and 1.
+
+        Examples
+        --------
+        >>> detector = InlierOutlierDetector().fit([[0.0], [0.1], [0.2]]).as_pyod()
+        >>> detector.fit([[0.1], [0.0], [5.0]]).labels_
+        array([0, 0, 1])
+        """
+        self._check_fitted()
+        return PyODStyle(self)
+
+    def _judge(self, X: Any) -> tuple[NDArray[np.float64], float]:
+        """Give the scores of a batch and the threshold below which a row is flagged."""
+        rows = self._read(X)
+        if self.threshold_rule_ == _DISCOVERIES:
+            scores, calibration = self._split_scores(rows)
+            return scores, discovery_threshold(scores, calibration, self.false_discovery_rate)
+        scores = self.estimator_.fit(self._normals, rows).predict(rows)
+        if self.contamination is not None:
+            return scores, float(np.percentile(scores, 100 * self.contamination))
+        return scores, float(np.median(np.append(scores, self.estimator_.predict(self._normals))) / 4)
+
+    def _split_scores(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Score a batch and the calibration part of the normals by one ratio that cannot tell them apart."""
+        if len(self.calibration_) == 0:
+            raise InputError(
+                "X_inlier had one row; p-values need one to compare with and one to calibrate by. Fit to two normals "
+                "or more (198 at a false discovery rate of 0.1)."
+            )
+        calibration = self._normals[self.calibration_]
+        together = np.concatenate([rows, calibration])
+        reference = np.delete(self._normals, self.calibration_, axis=0)
+        scores = self.estimator_.fit(reference, together).predict(together)
+        return scores[: len(rows)], scores[len(rows) :]
+
+    def _read(self, X: Any, argument: str = "X") -> NDArray[np.float64]:
+        self._check_fitted()
+        table = open_table(self.estimator_, X, argument)
+        check_same_features(table, self.n_features_in_, self._feature_names(), reference="X_inlier")
+        return table.to_numpy()
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("This InlierOutlierDetector knows no normal rows yet. Call fit(X_inlier) first.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_normals")

@@ -1,0 +1,257 @@
+"""Odd rows: the contract, the sign, the thresholds and what they promise, explanations, PyOD's view."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fewratio import KLIEP, Collection, InlierOutlierDetector, MetaRatioEstimator, RuLSIF
+from fewratio.errors import InputError, ParameterError
+from fewratio.estimators import NotFittedError
+from tests.strategies import quick, seeds
+
+OWN_WORDS = "the message says the same in this package's words, with the argument's name"
+FAILING = {
+    "check_methods_subset_invariance": "the score depends on the whole batch, which is the ratio's denominator",
+    "check_outliers_train": "the threshold belongs to the batch, so there is no offset_ after fit",
+    "check_n_features_in_after_fitting": OWN_WORDS,
+    "check_complex_data": OWN_WORDS,
+    "check_dtype_object": OWN_WORDS,
+    "check_estimators_empty_data_messages": OWN_WORDS,
+    "check_fit2d_predict1d": OWN_WORDS,
+}
+OWN_REFERENCE = "of a table that is its own reference no row is flagged where false discoveries are limited"
+
+
+def expected_failures(detector):
+    own = {"check_outliers_fit_predict": OWN_REFERENCE} if detector.contamination is None else {}
+    return FAILING | own
+
+
+def planted(seed, n_normal=30, n_batch=40, n_odd=3, d=2, shift=6.0):
+    """Known normals, a batch whose last rows are odd, and which those are."""
+    rng = np.random.default_rng(seed)
+    batch = rng.normal(size=(n_batch, d))
+    batch[n_batch - n_odd :] += shift
+    return rng.normal(size=(n_normal, d)), batch, np.arange(n_batch) >= n_batch - n_odd
+
+
+@parametrize_with_checks(
+    [InlierOutlierDetector(), InlierOutlierDetector(contamination=0.1)], expected_failed_checks=expected_failures
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+# ---------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize("estimator", [None, RuLSIF(0.1, sigma="cv", reg="cv"), KLIEP()])
+def test_planted_rows_have_the_lowest_scores(estimator):
+    normals, batch, odd = planted(0)
+    scores = InlierOutlierDetector(estimator).fit(normals).score_samples(batch)
+    assert scores.shape == (40,)
+    assert roc_auc_score(~odd, scores) > 0.97
+
+
+def test_the_score_is_the_ratio_of_the_normals_to_the_batch():
+    normals, batch, _ = planted(1)
+    expected = RuLSIF().fit(normals, batch).predict(batch)
+    assert np.array_equal(InlierOutlierDetector(RuLSIF()).fit(normals).score_samples(batch), expected)
+
+
+def test_the_users_estimator_stays_unfitted():
+    normals, batch, _ = planted(1)
+    estimator = RuLSIF()
+    InlierOutlierDetector(estimator).fit(normals).predict(batch)
+    assert vars(estimator) == vars(RuLSIF())
+
+
+def test_one_normal_row_will_do():
+    _, batch, odd = planted(2, n_odd=1)
+    detector = InlierOutlierDetector().fit([[0.0, 0.0]])
+    scores = detector.score_samples(batch)
+    assert scores[odd][0] <= np.median(scores)
+    assert set(detector.predict(batch)) <= {-1, 1}
+    with pytest.raises(InputError, match="X_inlier had one row"):
+        detector.p_values(batch)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, lambda X: pd.DataFrame(X, columns=["a", "b"]), lambda X: X.tolist()])
+def test_a_batch_may_be_one_row(kind):
+    normals, batch, _ = planted(3)
+    detector = InlierOutlierDetector().fit(kind(normals))
+    usual, odd = (detector.score_samples(kind(batch[[row]])) for row in (0, -1))
+    assert usual > odd
+    assert detector.predict(kind(batch[-1:])).tolist() == [-1]
+
+
+def test_a_pretrained_estimator_keeps_what_it_has_learned():
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(40, 2)) + (np.arange(40) < 4)[:, None] * 6 for _ in range(8)]
+    sources = Collection.from_arrays(arrays, outliers=[np.arange(40) < 4] * 8)
+    learned = MetaRatioEstimator(
+        episodes="inliers", n_support=5, n_support_de=20, width=16, max_steps=30, device="cpu", random_state=0
+    )
+    with pytest.raises(NotFittedError, match="pretrain"):
+        InlierOutlierDetector(learned).fit(arrays[0])
+    learned.pretrain(sources)
+    normals, batch, _ = planted(4)
+    detector = InlierOutlierDetector(learned).fit(normals[:5])
+    assert np.array_equal(detector.score_samples(batch), learned.fit(normals[:5], batch).predict(batch))
+    with pytest.raises(InputError, match="X_inlier has 3 features but the source collection has 2"):
+        detector.fit(np.ones((4, 3)))
+
+
+# ---------------------------------------------------------------- thresholds
+
+
+@given(st.integers(2, 60), st.sampled_from([0.1, 0.25, 0.5]), seeds)
+@quick
+def test_a_contamination_is_the_share_that_is_flagged(n, share, seed):
+    batch = np.random.default_rng(seed).normal(size=(n, 2))
+    predicted = InlierOutlierDetector(KLIEP(), contamination=share).fit(batch[: n // 2 + 1]).predict(batch)
+    # With percentiles between rows, and rows of one score at the threshold, it can only be fewer.
+    assert (predicted == -1).sum() <= np.ceil(share * n)
+
+
+@pytest.mark.parametrize(
+    ("n_normal", "options", "rule"),
+    [
+        (10, {"contamination": 0.2}, "contamination"),
+        (48, {"false_discovery_rate": 0.2}, "false discovery rate"),
+        (47, {"false_discovery_rate": 0.2}, "quarter of the median"),
+        (10, {}, "quarter of the median"),
+    ],
+)
+def test_predictions_are_signs_of_decisions_under_every_rule(n_normal, options, rule):
+    normals, batch, odd = planted(5, n_normal=n_normal, n_odd=8, shift=7.0)
+    detector = InlierOutlierDetector(**options, random_state=0).fit(normals)
+    assert detector.threshold_rule_ == rule
+    predicted = detector.predict(batch)
+    assert np.array_equal(predicted, np.where(detector.decision_function(batch) < 0, -1, 1))
+    assert (predicted[odd] == -1).mean() > 0.8
+    assert (predicted[~odd] == -1).mean() < 0.2
+
+
+def test_flagged_rows_are_those_of_benjamini_and_hochberg():
+    normals, batch, _ = planted(6, n_normal=60, n_odd=10, shift=2.5)
+    detector = InlierOutlierDetector(false_discovery_rate=0.2, random_state=1).fit(normals)
+    p_values = np.sort(detector.p_values(batch))
+    below = np.flatnonzero(p_values <= 0.2 * np.arange(1, 41) / 40)
+    assert len(below)
+    flagged = detector.p_values(batch) <= p_values[below[-1]]
+    assert np.array_equal(detector.predict(batch) == -1, flagged)
+
+
+def test_the_false_discovery_rate_is_held_and_odd_rows_are_found():
+    rate, shares, found = 0.2, [], []
+    for seed in range(60):
+        normals, batch, odd = planted(seed, n_normal=60, n_odd=8, shift=4.0)
+        detector = InlierOutlierDetector(false_discovery_rate=rate, random_state=seed).fit(normals)
+        flagged = detector.predict(batch) == -1
+        shares.append((flagged & ~odd).sum() / max(1, flagged.sum()))
+        found.append(flagged[odd].mean())
+    assert np.mean(shares) < rate + 2 * np.std(shares) / np.sqrt(60)
+    assert np.mean(found) > 0.6
+
+
+def test_p_values_of_normal_rows_are_no_smaller_than_uniform():
+    p_values = []
+    for seed in range(60):
+        normals, batch, _ = planted(seed, n_normal=18, n_batch=5, n_odd=0)
+        p_values.append(InlierOutlierDetector(random_state=seed).fit(normals).p_values(batch))
+    p_values = np.array(p_values)
+    assert p_values.min() >= 0.1
+    # 300 values, five of a batch together: at most half as precise as independent ones.
+    for t in (0.1, 0.2, 0.5):
+        assert (p_values <= t + 1e-9).mean() < t + 4 * np.sqrt(t * (1 - t) / 300)
+
+
+def test_the_same_seed_gives_the_same():
+    normals, batch, _ = planted(7, n_normal=300, n_batch=80)
+    first, second = (InlierOutlierDetector(random_state=3).fit(normals) for _ in range(2))
+    assert np.array_equal(first.p_values(batch), second.p_values(batch))
+    free = InlierOutlierDetector().fit(normals)
+    assert np.array_equal(free.score_samples(batch), free.score_samples(batch))
+
+
+# ---------------------------------------------------------------- explanations and PyOD
+
+
+def test_an_explanation_names_the_nearest_normals_and_the_odd_column():
+    rng = np.random.default_rng(0)
+    normals = pd.DataFrame(rng.normal(0, [1, 10, 0.1], (30, 3)), columns=["x", "y", "z"])
+    row = normals.iloc[[4]].copy()
+    row["z"] += 1.0
+    explanation = InlierOutlierDetector().fit(normals).explain(row, n_neighbours=1)
+    assert explanation.columns[0] == "z"
+    deviations = (row.to_numpy()[0] - normals.to_numpy()) / normals.to_numpy().std(0)
+    distances = np.linalg.norm(deviations, axis=1)
+    assert explanation.neighbours.tolist() == [distances.argmin()]
+    assert explanation.distances == pytest.approx([distances.min()])
+    assert abs(explanation.differences[0]) == pytest.approx(abs(deviations[distances.argmin(), 2]))
+    assert explanation.to_dict()["columns"][0] == "z"
+    assert "column z" in repr(explanation)
+
+
+def test_an_explanation_takes_one_row():
+    detector = InlierOutlierDetector().fit([[0.0, 1.0]])
+    assert detector.explain([1.0, 1.0]).neighbours.tolist() == [0]
+    with pytest.raises(InputError, match="x has 2 rows"):
+        detector.explain([[0.0, 1.0], [2.0, 1.0]])
+    with pytest.raises(InputError, match="n_neighbours is 0"):
+        detector.explain([0.0, 1.0], n_neighbours=0)
+
+
+@pytest.mark.parametrize("n_normal", [20, 48])
+def test_pyod_users_find_the_same_with_the_other_sign(n_normal):
+    normals, batch, odd = planted(8, n_normal=n_normal, n_odd=8, shift=7.0)
+    detector = InlierOutlierDetector(false_discovery_rate=0.2, random_state=0).fit(normals)
+    view = detector.as_pyod()
+    labels = view.fit_predict(batch)
+    assert np.array_equal(labels == 1, detector.predict(batch) == -1)
+    assert np.array_equal(labels, view.labels_)
+    assert np.array_equal(labels, view.predict(batch))
+    assert np.array_equal(view.decision_scores_ > view.threshold_, labels == 1)
+    assert np.allclose(view.threshold_ - view.decision_scores_, detector.decision_function(batch))
+    assert np.array_equal(view.decision_function(batch), view.decision_scores_)
+    assert roc_auc_score(odd, view.decision_scores_) > 0.97
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"estimator": 3}, "estimator is 3"),
+        ({"estimator": RuLSIF}, "estimator is the class RuLSIF"),
+        ({"contamination": 0.6}, "'contamination'"),
+        ({"false_discovery_rate": 0}, "'false_discovery_rate'"),
+    ],
+)
+def test_wrong_parameters_are_named(options, message):
+    with pytest.raises(ParameterError, match=message):
+        InlierOutlierDetector(**options).fit([[0.0]])
+
+
+def test_wrong_tables_are_named():
+    detector = InlierOutlierDetector()
+    with pytest.raises(NotFittedError, match=r"fit\(X_inlier\)"):
+        detector.predict([[0.0]])
+    with pytest.raises(NotFittedError, match=r"fit\(X_inlier\)"):
+        detector.as_pyod()
+    with pytest.raises(InputError, match="X_inlier"):
+        detector.fit([[np.nan]])
+    with pytest.raises(InputError, match="X has 2 features but X_inlier has 1"):
+        detector.fit([[0.0], [1.0]]).score_samples([[0.0, 1.0]])
+
+
+def test_a_clone_has_the_parameters():
+    detector = clone(InlierOutlierDetector(RuLSIF(0.1), 0.2))
+    assert (detector.estimator.alpha, detector.contamination) == (0.1, 0.2)

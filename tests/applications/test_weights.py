@@ -1,0 +1,132 @@
+"""Importance weights: what they are, what they are good for, when they warn."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from fewratio import KMM, RuLSIF, importance_weights
+from fewratio.applications import ImportanceWeights
+from fewratio.errors import InputError, ParameterError
+
+
+def shifted(seed, n_train=80, n_target=50, mean=1.5):
+    rng = np.random.default_rng(seed)
+    return rng.normal(1, 0.5, (n_train, 1)), rng.normal(mean, 0.4, (n_target, 1))
+
+
+def test_the_error_under_covariate_shift_falls():
+    plain, weighted = [], []
+    for seed in range(15):
+        X, X_target = shifted(seed)
+        rng = np.random.default_rng(100 + seed)
+        y, y_target = np.sinc(X[:, 0]) + rng.normal(0, 0.1, len(X)), np.sinc(X_target[:, 0])
+        weights = importance_weights(X, X_target, random_state=0)
+        for errors, weight in ((plain, None), (weighted, weights)):
+            model = LinearRegression().fit(X, y, sample_weight=weight)
+            errors.append(np.mean((model.predict(X_target) - y_target) ** 2))
+    assert np.median(weighted) < 0.5 * np.median(plain)
+    assert np.mean(np.array(weighted) < plain) > 0.8
+
+
+def test_they_are_the_ratio_of_target_to_training_at_the_training_rows():
+    X, X_target = shifted(0)
+    expected = RuLSIF().fit(X_target, X).predict(X)
+    found = importance_weights(X, X_target, RuLSIF(), normalise=False)
+    assert np.array_equal(found.weights, expected)
+    assert np.array_equal(found.ratio, expected)
+    assert np.corrcoef(found, X[:, 0])[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("estimator", [None, RuLSIF(), KMM()])
+def test_their_mean_is_one(estimator):
+    found = importance_weights(*shifted(1), estimator, random_state=0)
+    assert len(found) == 80
+    assert np.mean(found) == pytest.approx(1)
+    assert np.min(found) >= 0
+    assert np.asarray(found, dtype=np.float32).dtype == np.float32
+    copied = np.array(found)
+    copied[0] = -1
+    assert found.weights[0] >= 0
+
+
+def test_samples_of_one_law_have_about_equal_weights():
+    found = importance_weights(*shifted(2, mean=1.0), random_state=0)
+    assert found.effective_sample_size > 60
+    assert found.overlap == pytest.approx(1, abs=0.25)
+
+
+def test_the_effective_sample_size_is_what_it_is_called():
+    ratio = np.array([1.0, 1.0, 0.0, 0.0])
+    assert ImportanceWeights(ratio, ratio, 0).effective_sample_size == pytest.approx(2)
+    assert ImportanceWeights(ratio, ratio, 0).to_dict()["overlap"] == 0.5
+
+
+def test_clipping_cuts_the_largest_and_raises_the_effective_size():
+    X, X_target = shifted(3)
+    free, clipped = (importance_weights(X, X_target, RuLSIF(), clip=clip) for clip in (None, 0.8))
+    assert free.n_clipped == 0
+    assert clipped.n_clipped == (free.ratio > 0.8).sum() > 0
+    assert clipped.effective_sample_size > free.effective_sample_size
+    assert np.mean(clipped) == pytest.approx(1)
+    assert importance_weights(X, X_target, RuLSIF(), clip=0.8, normalise=False).weights.max() == 0.8
+    assert f"{clipped.n_clipped} clipped" in repr(clipped)
+
+
+def test_a_thin_overlap_is_warned_of():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(0, 1, (100, 1)), rng.normal(3, 0.5, (40, 1))
+    with pytest.warns(UserWarning, match="rows of X_train are worth .* too thin") as caught:
+        importance_weights(X, X_target, random_state=0)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        importance_weights(*shifted(4), random_state=0)
+
+
+def test_no_overlap_at_all_is_an_error_or_a_warning():
+    with pytest.raises(InputError, match="zero at every row of X_train"):
+        importance_weights([[0.0], [0.1]], [[900.0], [901.0]], RuLSIF(sigma=1.0))
+
+
+def test_one_row_a_side_and_data_frames_will_do():
+    frame = pd.DataFrame({"a": [0.0], "b": [1.0]})
+    assert np.asarray(importance_weights(frame, frame)).tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        (([[0.0]], [[0.0, 1.0]]), {}, InputError, "X_target has 2 features but X_train has 1"),
+        (([[np.inf]], [[0.0]]), {}, InputError, "X_train"),
+        (([[0.0]], [[np.nan]]), {}, InputError, "X_target"),
+        (([[0.0]], [[1.0]]), {"clip": 0}, ParameterError, "clip is 0"),
+        (([[0.0]], [[1.0]]), {"clip": True}, ParameterError, "clip is True"),
+        (([[0.0]], [[1.0]]), {"estimator": "RuLSIF"}, ParameterError, "estimator is 'RuLSIF'"),
+    ],
+)
+def test_errors_name_the_argument(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        importance_weights(*arguments, **options)
+
+
+def test_an_estimator_from_elsewhere_needs_fit_and_predict_only():
+    class Theirs:
+        def get_params(self):
+            return {}
+
+        def set_params(self):
+            return self
+
+        def fit(self, X_nu, X_de):
+            self.shift = np.mean(X_nu) - np.mean(X_de)
+            return self
+
+        def predict(self, X):
+            return np.exp(self.shift * np.asarray(X)[:, 0])
+
+    X, X_target = shifted(0)
+    expected = np.exp((X_target.mean() - X.mean()) * X[:, 0])
+    assert np.allclose(importance_weights(X, X_target, Theirs(), normalise=False), expected)
