@@ -89,9 +89,8 @@ def run(
                 _measure_into(file, method, missing, bench)
         files.append(file)
     if not files:
-        raise DataNotFoundError(
-            f"None of {listed([problem.data for problem in problems])} is here, so nothing was run."
-        )
+        names = listed([problem.data for problem in problems])
+        raise DataNotFoundError(f"None of {names} is here, so nothing was run. Set FEWRATIO_DATA to where they are.")
     return files
 
 
