@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from fewratio import KMM, relative_pearson_divergence
-from fewratio.errors import FewRatioError
+from fewratio.errors import FewRatioError, InputError
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +92,15 @@ def test_without_the_solver_the_error_says_what_to_install(samples, monkeypatch)
     monkeypatch.setitem(sys.modules, "clarabel", None)
     with pytest.raises(FewRatioError, match=r"Clarabel is not installed.*pip install 'fewratio\[kmm\]'"):
         KMM().fit(*samples)
+
+
+def test_more_rows_than_the_programme_can_take_are_refused():
+    with pytest.raises(InputError, match=r"X_de has 20001 rows; KMM .* 20000 at most"):
+        KMM().fit(np.zeros((2, 1)), np.zeros((20_001, 1)))
+
+
+def test_the_numerator_may_be_large():
+    """Its rows are only averaged over, a block at a time."""
+    rng = np.random.default_rng(0)
+    X_nu, X_de = rng.normal(size=(200_000, 1)), rng.normal(size=(30, 1))
+    assert abs(KMM(random_state=0).fit(X_nu, X_de).predict(X_de).mean() - 1) <= 0.0101

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.kernels import gaussian_kernel
 from fewratio.core.pair import Pair
-from fewratio.errors import FewRatioError, TrainingError
+from fewratio.errors import FewRatioError, InputError, TrainingError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.centres import SIGMA, check_squares, median_width
 from fewratio.estimators.randomness import own_order
@@ -24,6 +24,8 @@ FACTOR_TOLERANCE = 1e-10
 TOLERANCE = 1e-10
 # Squared distances held at a time: about 30 MB as float64.
 BLOCK_VALUES = 2**22
+# The programme has one unknown a denominator row, and the kernel a value for each pair of rows: 3 GB at this many.
+MAX_ROWS = 20_000
 
 
 class KMM(RatioEstimator):
@@ -37,7 +39,8 @@ class KMM(RatioEstimator):
     their mean, weighted by k(x, de_i) / |x - de_i|^2: it passes through b at the denominator's rows, is continuous,
     and stays between the least and the largest b.
 
-    The solver is Clarabel (``pip install 'fewratio[kmm]'``).
+    The solver is Clarabel (``pip install 'fewratio[kmm]'``). Time and memory grow fast with the denominator's rows, of
+    which there may be 20,000 at most.
 
     Parameters
     ----------
@@ -101,16 +104,22 @@ class KMM(RatioEstimator):
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         solver = _solver()
+        if len(X_de) > MAX_ROWS:
+            raise InputError(
+                f"X_de has {len(X_de)} rows; KMM solves for one number a row and takes {MAX_ROWS} at most. Pass a "
+                "sample of them, or use RuLSIF, which takes as many as there are."
+            )
         rng = np.random.default_rng(self.random_state)
         pair = Pair(*(torch.from_numpy(own_order(X)) for X in (X_nu, X_de)))
         check_squares(pair.nu, pair.de)
         sigma = median_width(pair.nu, pair.de, rng) if isinstance(self.sigma, str) else float(self.sigma)
-        kernel = gaussian_kernel(pair.de, pair.rows, sigma)
         m = len(pair.de)
-        target = m * (kernel @ pair.shares[0])
+        blocks = pair.nu.split(max(1, BLOCK_VALUES // m))
+        sums = torch.stack([gaussian_kernel(pair.de, block, sigma).sum(-1) for block in blocks])
+        target = m / pair.n_nu * sums.sum(0)
         self.weights_ = _quadratic_programme(
             solver,
-            kernel[:, pair.n_nu :].numpy(),
+            gaussian_kernel(pair.de, pair.de, sigma).numpy(),
             target.numpy(),
             float(self.reg),
             float(self.bound),
