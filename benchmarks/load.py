@@ -15,29 +15,35 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import torch
 
 from fewratio import Collection
 from fewratio_bench.records import circumstances
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def write_csv(path: Path, n_rows: int, n_columns: int) -> None:
+    import polars as pl
+
     rng = np.random.default_rng(0)
     pl.DataFrame({f"c{j}": rng.normal(size=n_rows) for j in range(n_columns)}).write_csv(path)
 
 
-def checked_array(frame: pd.DataFrame) -> np.ndarray:
+def checked_array(frame: "pd.DataFrame") -> np.ndarray:
     array = np.ascontiguousarray(frame.to_numpy())
     if not np.isfinite(array).all():
         raise ValueError("not finite")
     return array
 
 
-def one_thread(path: Path) -> pd.DataFrame:
+def one_thread(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
     with pd.option_context("mode.max_threads", 1):
         return pd.read_csv(path)
 
@@ -48,6 +54,10 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=7)
     args = parser.parse_args()
+    # After the arguments, so that --help needs neither of them.
+    import pandas as pd
+    import polars as pl
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
         write_csv(path, args.rows, args.columns)

@@ -10,50 +10,53 @@ import argparse
 import json
 import statistics
 import sys
-import tempfile
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
-from fewratio_bench.problems import SyntheticProblem
-from fewratio_bench.recipes import PAPER_RECIPE, Bench, Learned
-from fewratio_bench.run import Runner
+from fewratio.estimators.learning import resolve_device
+from fewratio_bench.methods import Bench, Learned
+from fewratio_bench.methods.learned import PAPER_TRAINING
+from fewratio_bench.problems import SYNTHETIC, Cell
+from fewratio_bench.run import measure
 
-SETTINGS: dict[str, dict[str, Any]] = {
-    "paper's recipe, a look every 500 steps": PAPER_RECIPE,
-    "paper's recipe, a look every 100 steps": PAPER_RECIPE | {"validate_every": 100},
-    "defaults": {},
-    "no averaging": {"averaging": 0.0},
-    "averaging 0.998": {"averaging": 0.998},
-    "weights clipped": {"clip": "weights"},
-    "64 tasks a step, no averaging": {"tasks_per_step": 64, "averaging": 0.0},
-    "attention pooling": {"pooling": "attention"},
-}
+PAPER = Learned("paper's recipe, a look every 500 steps", None, latent_dims=(32,))
+OURS = {"tasks_per_step": 16, "averaging": 0.99, "validate_every": 100}
+DEFAULTS = replace(PAPER, name="defaults", clip="ratio", training=OURS)
+SETTINGS = (
+    PAPER,
+    replace(PAPER, name="paper's recipe, a look every 100 steps", training=PAPER_TRAINING | {"validate_every": 100}),
+    DEFAULTS,
+    replace(DEFAULTS, name="no averaging", training=OURS | {"averaging": 0.0}),
+    replace(DEFAULTS, name="averaging 0.998", training=OURS | {"averaging": 0.998}),
+    replace(DEFAULTS, name="weights clipped", clip="weights"),
+    replace(DEFAULTS, name="64 tasks a step, no averaging", training=OURS | {"tasks_per_step": 64, "averaging": 0.0}),
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--draws", type=int, default=10, help="two at least")
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--device", default="auto")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        runner = Runner(SyntheticProblem(), Bench(args.device, Path(folder), progress=None))
-        for name, settings in SETTINGS.items():
-            method = Learned(name, None, settings | {"max_steps": args.steps})
-            records = runner.measure(method, range(100, 100 + args.draws))
-            regrets = [r.value for r in records if (r.role, r.metric) == ("target", "regret")]
-            record = {
-                "setting": name,
-                "regret": round(statistics.mean(regrets), 4),
-                "standard_error": round(statistics.stdev(regrets) / len(regrets) ** 0.5, 4),
-                "regrets": [round(regret, 4) for regret in regrets],
-                "seconds_per_model": round(records[0].seconds, 1),
-                "parameters": records[0].parameters,
-                "commit": records[0].commit,
-                "device": records[0].device,
-            }
-            sys.stdout.write(json.dumps(record) + "\n")
-            sys.stdout.flush()
+    device = resolve_device(args.device)
+    (size,) = SYNTHETIC.sizes
+    cells = [Cell(SYNTHETIC, SYNTHETIC.split(number), size, device) for number in range(100, 100 + args.draws)]
+    for method in SETTINGS:
+        short = replace(method, training=method.training | {"max_steps": args.steps})
+        records = list(measure(short, cells, Bench(str(device), progress=False)))
+        regrets = [record.value for record in records if (record.role, record.metric) == ("target", "regret")]
+        record = {
+            "setting": method.name,
+            "regret": round(statistics.mean(regrets), 4),
+            "standard_error": round(statistics.stdev(regrets) / len(regrets) ** 0.5, 4),
+            "regrets": [round(regret, 4) for regret in regrets],
+            "seconds_per_model": round(records[0].seconds, 1),
+            "parameters": records[0].parameters,
+            "commit": records[0].commit,
+            "device": records[0].device,
+        }
+        sys.stdout.write(json.dumps(record) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -176,8 +176,14 @@ class NumeratorOverTheOtherSize(RuLSIF):
 
 
 class LooksAtTheFirstRow(RuLSIF):
-    def _widths(self, basis, nu, de, rng):
-        return 1 + abs(nu[0, :1].numpy())
+    def _fit(self, X_nu, X_de):
+        super()._fit(X_nu, X_de)
+        self.weights_ = self.weights_ * (1 + abs(X_nu[0, 0]))
+
+
+class LooksAtTheFirstRowsOfMany(RuLSIF):
+    def _fit(self, X_nu, X_de):
+        super()._fit(X_nu[:300], X_de)
 
 
 class Normalises(RuLSIF):
@@ -237,6 +243,7 @@ class UpsideDown(RuLSIF):
         (OneSizeForBoth, "sample_sizes_do_not_mix", "with 100 and 2000 instances"),
         (NumeratorOverTheOtherSize, "sample_sizes_do_not_mix", "the mean ratio is"),
         (LooksAtTheFirstRow, "row_order_does_not_matter", "with X_nu in another order"),
+        (LooksAtTheFirstRowsOfMany, "row_order_does_not_matter", "of 400 and 500 rows, with X_nu in another order"),
         (Normalises, "rows_are_predicted_independently", "the ratio of many rows"),
         (NamesNothing, "bad_input_is_named", "NaN in X_nu: the message does not name 1, X_nu"),
         (AcceptsInfinity, "bad_input_is_named", "NaN in X_nu: it is accepted"),

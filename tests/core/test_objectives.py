@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio.core.divergence import relative_pearson_divergence
-from fewratio.core.objectives import RelativeSquaredError, UnnormalisedKL
-from fewratio.core.pair import Pair
+from fewratio.core.objectives import NonNegativePU, RelativeSquaredError, UnnormalisedKL
+from fewratio.core.pair import Pair, equal_shares
+from fewratio.errors import ParameterError
 from tests.strategies import alphas, normal, pairs, quick, seeds, with_padding
 
 
@@ -104,3 +105,37 @@ def test_kullback_leibler_of_a_ratio_clipped_to_zero_is_finite():
     shares = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     loss = UnnormalisedKL(floor=1e-3)(torch.tensor([0.0, 1.0]), shares)
     assert loss.item() == pytest.approx(0.5 - np.log(1e-3))
+
+
+# ---------------------------------------------------------------- positive-unlabelled classification
+
+PU_LOSSES = {"sigmoid": lambda g: 1 / (1 + np.exp(-g)), "logistic": lambda g: np.log1p(np.exp(g))}
+
+
+@pytest.mark.parametrize("loss", PU_LOSSES)
+@pytest.mark.parametrize("shift", [-3.0, 3.0])
+def test_the_risk_of_positive_and_unlabelled_instances_is_that_of_the_formula(loss, shift):
+    nu, de = normal(0, 5) + shift, normal(1, 8)
+    found = NonNegativePU(0.4, loss=loss)(torch.cat([nu, de]), equal_shares(5, 8, nu)).item()
+    of = PU_LOSSES[loss]
+    positive, negative = 0.4 * of(-nu.numpy()).mean(), of(de.numpy()).mean() - 0.4 * of(nu.numpy()).mean()
+    assert (negative < 0) == (shift > 0 and loss == "logistic")
+    assert found == pytest.approx(-negative if negative < 0 else positive + negative, rel=1e-9)
+
+
+def test_the_best_score_under_the_logistic_loss_is_the_logit_of_the_posterior():
+    prior, p_nu, p_negative = 0.4, torch.tensor([0.7, 0.2, 0.1]), torch.tensor([0.1, 0.3, 0.6])
+    p_de = prior * p_nu + (1 - prior) * p_negative
+    score = (prior * p_nu / p_de).logit().repeat(2).requires_grad_()
+    shares = torch.stack([torch.cat([p_nu, 0 * p_nu]), torch.cat([0 * p_de, p_de])])
+    slope = {}
+    for loss in PU_LOSSES:
+        risk = NonNegativePU(prior, loss=loss)(score, shares)
+        (gradient,) = torch.autograd.grad(risk, score)
+        slope[loss] = (gradient[:3] + gradient[3:]).abs().max().item()  # the same three points in both samples
+    assert slope["logistic"] < 1e-6 < slope["sigmoid"]
+
+
+def test_an_unknown_loss_is_named():
+    with pytest.raises(ParameterError, match="loss is 'hinge'"):
+        NonNegativePU(0.5, loss="hinge")

@@ -250,6 +250,17 @@ def test_draws_run_through_the_range_of_sizes():
     assert {len(cut[1]) for cut in cuts} == {2}
 
 
+@pytest.mark.parametrize("n_draws", [2, 3, 10])
+def test_the_sizes_of_both_supports_vary_and_not_in_step(n_draws):
+    size = SupportSize(1, 10)
+    _, (cuts,) = evaluate([make_pools([40])], nu_size=size, de_size=size, n_draws=n_draws)
+    sizes = [(len(cut[0]), len(cut[1])) for cut in cuts]
+    assert len({n_nu for n_nu, _ in sizes}) == len({n_de for _, n_de in sizes}) == n_draws
+    assert all(n_nu != n_de for n_nu, n_de in sizes)
+    for side in zip(*sizes, strict=True):
+        assert {min(side), max(side)} == {1, 10}
+
+
 @pytest.mark.parametrize(
     ("nu_size", "de_size", "n"),
     [((5, 5), (1, 1), 7), ((1, 1), (5, 5), 7), ((1, 5), (1, 5), 7), ((4, 4), (1, 6), 6), ((1, 6), (4, 4), 6)],

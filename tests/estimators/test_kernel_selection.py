@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
 from fewratio import ULSIF, RuLSIF
 from fewratio.estimators import kernel_selection
+from fewratio.estimators.randomness import own_order
 from tests.strategies import alphas, quick, seeds
 
 CLIPS = ("ratio", "weights")
@@ -53,13 +53,14 @@ def brute_force(estimator, X_nu, X_de, parts):
 
 
 def orders(X_nu, X_de, seed):
-    """The shuffled order of both samples for an estimator that has drawn nothing before."""
+    """The shuffled order of both samples, in their own order, for an estimator that has drawn nothing before."""
     rng = np.random.default_rng(seed)
-    return [kernel_selection._shuffled(torch.from_numpy(X), None, rng) for X in (X_nu, X_de)]
+    return [rng.permutation(len(X)) for X in (X_nu, X_de)]
 
 
 def check_leave_one_out(estimator, X_nu, X_de):
     estimator.fit(X_nu, X_de)
+    X_nu, X_de = own_order(X_nu), own_order(X_de)
     pairs = [([i], [j]) for i, j in zip(*orders(X_nu, X_de, estimator.random_state), strict=False)]
     expected = brute_force(estimator, X_nu, X_de, pairs)
     np.testing.assert_allclose(estimator.cv_scores_, expected, rtol=1e-8, atol=1e-9)
@@ -91,6 +92,7 @@ def test_leave_one_out_equals_brute_force_for_any_sizes(sizes, seed, alpha, cent
 def test_k_fold_equals_brute_force(sizes, n_folds, alpha, clip):
     X_nu, X_de = draw(*sizes)
     estimator = RuLSIF(alpha, sigma=SIGMAS, reg=REGS, clip=clip, cv=n_folds, random_state=3).fit(X_nu, X_de)
+    X_nu, X_de = own_order(X_nu), own_order(X_de)
     folds = [np.array_split(order, min(n_folds, *sizes)) for order in orders(X_nu, X_de, 3)]
     expected = brute_force(estimator, X_nu, X_de, list(zip(*folds, strict=True)))
     np.testing.assert_allclose(estimator.cv_scores_, expected, rtol=1e-8, atol=1e-10)
@@ -163,6 +165,18 @@ def test_where_an_order_is_drawn_it_is_by_the_seed_and_not_by_the_order_of_rows(
     ]
     np.testing.assert_allclose(tables[0], tables[1], rtol=1e-9)
     assert not np.allclose(tables[0], tables[2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"centres": 10}, {"centres": 10, "cv": 3}], ids=str)
+def test_the_order_of_rows_has_no_say_in_which_of_many_are_drawn(monkeypatch, settings):
+    monkeypatch.setattr(kernel_selection, "MAX_LEFT_OUT", 50)
+    X_nu, X_de = draw(200, 160)
+    one, other = (
+        RuLSIF(sigma=SIGMAS, reg=REGS, random_state=0, **settings).fit(nu, de)
+        for nu, de in ((X_nu, X_de), (X_nu[::-1], np.roll(X_de, 7, axis=0)))
+    )
+    np.testing.assert_array_equal(one.centres_, other.centres_)
+    np.testing.assert_allclose(one.cv_scores_, other.cv_scores_, rtol=1e-9)
 
 
 def test_of_many_pairs_some_are_left_out(monkeypatch):

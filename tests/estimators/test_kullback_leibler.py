@@ -10,7 +10,7 @@ from fewratio.core.objectives import UnnormalisedKL
 from fewratio.core.pair import equal_shares
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import kullback_leibler
-from fewratio.estimators.kullback_leibler import WIDTHS
+from fewratio.estimators.kernel_selection import WIDTH_FACTORS
 from tests.densities import KNOWN_PAIRS
 
 
@@ -62,9 +62,23 @@ def test_kliep_is_the_unconstrained_form_without_alpha_and_reg(samples):
 def test_the_width_is_one_of_those_given(samples):
     median = KLIEP().fit(*samples).sigma_
     chosen = KLIEP(sigma="cv", random_state=0).fit(*samples).sigma_
-    assert np.abs(np.array(WIDTHS) * median - chosen).min() < 1e-12
+    assert np.abs(WIDTH_FACTORS * median - chosen).min() < 1e-12
     assert KLIEP(sigma=[0.01, 1.5, 300.0], random_state=0).fit(*samples).sigma_ == 1.5
     assert KLIEP(sigma=[0.7, 2.0]).fit(samples[0][:1], samples[1]).sigma_ == 2.0  # nothing can be held out
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_widths_may_be_any_sequence(samples, kind):
+    assert KLIEP(sigma=kind([0.01, 1.5, 300.0]), random_state=0).fit(*samples).sigma_ == 1.5
+
+
+def test_the_widths_to_choose_from_are_multiples_of_one_median(monkeypatch):
+    rng = np.random.default_rng(0)
+    X_nu, X_de = rng.normal(0, 1, (600, 1)), rng.normal(0.5, 1, (600, 1))  # more than the median is taken of
+    widths = []
+    monkeypatch.setattr(KLIEP, "_choose", lambda self, found, *rest: widths.extend(found) or found[-1])
+    KLIEP(sigma="cv", random_state=0).fit(X_nu, X_de)
+    np.testing.assert_allclose(np.array(widths) / WIDTH_FACTORS, widths[0] / WIDTH_FACTORS[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("sigma", [[], [1.0, -1.0], [[1.0]], [np.nan, 1.0]])

@@ -78,6 +78,14 @@ def test_the_width_of_mmd2_is_the_median_distance():
     assert mmd2(X, Y) == pytest.approx(mmd2(X, Y, sigma=np.median(pdist(np.concatenate([X, Y])))), rel=0.03)
 
 
+def test_neither_the_order_of_rows_nor_that_of_samples_changes_the_median_of_many():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(900, 2)), rng.normal(1, 1, (700, 2))
+    expected = mmd2(X, Y)
+    for first, second in ((X[::-1], Y), (X, np.roll(Y, 3, axis=0)), (Y, X)):
+        assert mmd2(first, second) == pytest.approx(expected, rel=1e-12)
+
+
 def test_what_mmd2_cannot_use_is_named():
     with pytest.raises(InputError, match=r"Y has one row.*biased=True"):
         mmd2([[0.0], [1.0]], [[1.0]])

@@ -1,12 +1,17 @@
 """What is minimised: losses of ratio values on an evaluated pair, lower is better."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from fewratio.core.shapes import Float
+from fewratio.errors import ParameterError
+
+_PU_LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"sigmoid": torch.sigmoid, "logistic": softplus}
 
 
 @runtime_checkable
@@ -76,21 +81,33 @@ class NonNegativeLSIF:
 
 @dataclass(frozen=True)
 class NonNegativePU:
-    """Risk of a classifier that knows positive and unlabelled instances (Kiryo et al. 2017), with the sigmoid loss.
+    """Risk of a classifier that knows positive and unlabelled instances (Kiryo et al. 2017).
 
-    The numerator is positive, the denominator unlabelled with a share ``prior`` of positives, and the model's value is
-    a score, positive for positives. The negatives' risk is estimated as ``mean_de s(g) - prior mean_nu s(g)``, s the
-    logistic function; where that falls below ``-slack`` the step goes back up (gamma = 1 of the original).
+    The numerator is positive, the denominator unlabelled with a share ``prior`` of positives, and the model's value g
+    is a score, positive for positives. With l(g) the loss of a negative and l(-g) that of a positive, the positives'
+    risk is ``prior mean_nu l(-g)`` and the negatives' is estimated as ``mean_de l(g) - prior mean_nu l(g)``; where that
+    falls below ``-slack`` the step goes back up (gamma = 1 of the original).
+
+    With ``loss="sigmoid"``, l(g) = 1 / (1 + exp(-g)) as in the original, the best score says no more than which side
+    an instance is on. With ``loss="logistic"``, l(g) = log(1 + exp(g)), it is the logit of the posterior.
     """
 
     prior: float | Tensor
     slack: float = 0.0
+    loss: str = "sigmoid"
+
+    def __post_init__(self) -> None:
+        """Check the loss."""
+        if self.loss not in _PU_LOSSES:
+            raise ParameterError(f"loss is {self.loss!r}; there are {sorted(_PU_LOSSES)}. Choose one of these.")
 
     def __call__(self, score: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
         """Give the risk for each task; where it is corrected, what descends in its stead."""
-        mean_nu, mean_de = (shares * score.sigmoid().unsqueeze(-2)).sum(-1).unbind(-1)
+        loss = _PU_LOSSES[self.loss]
+        mean_nu, mean_de = (shares * loss(score).unsqueeze(-2)).sum(-1).unbind(-1)
+        positive = (shares[..., 0, :] * loss(-score)).sum(-1)
         negative = mean_de - self.prior * mean_nu
-        return torch.where(negative < -self.slack, -negative, self.prior * (1 - mean_nu) + negative)
+        return torch.where(negative < -self.slack, -negative, self.prior * positive + negative)
 
 
 @dataclass(frozen=True)

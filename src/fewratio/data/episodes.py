@@ -168,7 +168,8 @@ class EvaluationEpisodes:
     seeds : sequence of int
         One for each member.
     sizes : sequence of (SupportSize, SupportSize)
-        Sizes of the two supports, one for each member; draws run through the range evenly.
+        Sizes of the two supports, one for each member; draws run through both ranges evenly,
+        the denominator's half a range ahead.
     n_draws : int
         Support draws a pair.
     n_query : int, optional
@@ -255,9 +256,12 @@ def _cut_tasks(
         )
     if max_pairs is not None and len(pairs) > max_pairs:
         pairs = [pairs[chosen] for chosen in np.sort(rng.choice(len(pairs), max_pairs, replace=False))]
+    sizes_nu, sizes_de = (np.linspace(*size, n_draws).round().astype(int).tolist() for size in (nu_size, de_size))
+    # Half a range ahead: in step, the supports of a task would always be of one size.
+    ahead = n_draws // 2
     cuts = [
-        _cut(pools, i, j, int(n_nu), int(n_de), (nu_size.low, de_size.low), n_query, rng)
-        for n_nu, n_de in zip(*(np.linspace(*size, n_draws).round() for size in (nu_size, de_size)), strict=True)
+        _cut(pools, i, j, n_nu, n_de, (nu_size.low, de_size.low), n_query, rng)
+        for n_nu, n_de in zip(sizes_nu, sizes_de[ahead:] + sizes_de[:ahead], strict=True)
         for i, j in pairs
     ]
     return pairs * n_draws, cuts

@@ -11,12 +11,11 @@ from torch import Tensor
 from fewratio.core.kernels import median_distance
 from fewratio.core.pair import Pair
 from fewratio.errors import InputError
+from fewratio.nn import Standardiser
 
 # More centres cost much and gain little; so do more rows for a median.
 MAX_CENTRES = 300
 MEDIAN_ROWS = 1000
-# Widths to choose from, as multiples of the median distance.
-WIDTHS = (0.15, 0.25, 0.4, 0.6, 0.8, 1.0, 1.5)
 
 # What `sigma` (where it cannot be chosen) and `centres` may be, for tables of parameter constraints.
 SIGMA: list[Any] = [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")]
@@ -39,9 +38,11 @@ def choose_centres(nu: Tensor, de: Tensor, centres: str | int, rng: np.random.Ge
     return some_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
 
 
-def median_width(nu: Tensor, de: Tensor, rng: np.random.Generator) -> float:
+def median_width(nu: Tensor, de: Tensor, rng: np.random.Generator, scaler: Standardiser | None = None) -> float:
     """Give the median distance between the instances of both samples together; where there are many, of some."""
     rows = some_rows(nu, de, MEDIAN_ROWS, rng)
+    if scaler is not None:
+        rows = scaler(rows)
     return median_distance(Pair(rows[:1], rows[1:])).item()
 
 

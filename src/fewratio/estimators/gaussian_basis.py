@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from fewratio.core.kernels import median_distance, squared_distances
+from fewratio.core.kernels import squared_distances
 from fewratio.core.moments import Moments
-from fewratio.core.pair import Pair
-from fewratio.estimators.centres import MEDIAN_ROWS, some_rows
 from fewratio.nn import Standardiser
 
 # Kernel values in a block of rows: half a megabyte, so that what is made of a block stays in the processor's cache.
@@ -60,11 +57,6 @@ class GaussianBasis:
     def scaled(self, rows: Tensor) -> Tensor:
         """Standardise rows, if they are to be."""
         return rows if self.scaler is None else self.scaler(rows)
-
-    def median_width(self, nu: Tensor, de: Tensor, rng: np.random.Generator) -> float:
-        """Give the median distance between the instances of both samples together."""
-        rows = self.scaled(some_rows(nu, de, MEDIAN_ROWS, rng))
-        return median_distance(Pair(rows[:1], rows[1:])).item()
 
 
 def _features(squares: Tensor, scales: Sequence[float]) -> Iterator[Tensor]:

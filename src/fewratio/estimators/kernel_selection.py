@@ -76,14 +76,14 @@ class Selection:
         Parameters
         ----------
         nu, de : Tensor
-            The samples, of two rows at least.
+            The samples, of two rows at least, in an order of their own (`own_order`): chance pairs their positions.
         moments : list of Moments
             Of all rows, one a width.
         rng : numpy Generator
             Draws which rows make the pairs, `MAX_LEFT_OUT` of them at most.
         """
         n_pairs = min(len(nu), len(de), MAX_LEFT_OUT)
-        nu, de = (rows[_shuffled(rows, MAX_LEFT_OUT, rng)[:n_pairs]] for rows in (nu, de))
+        nu, de = (rows[rng.permutation(len(rows))[:n_pairs]] for rows in (nu, de))
         without = [LeaveOneOut(of_all, self.alpha, self._regs, self.clip) for of_all in moments]
         blocks = [
             torch.stack([each.ratios(*pair) for each, *pair in zip(without, *features, strict=True)])
@@ -97,7 +97,7 @@ class Selection:
         There are as many folds as the smaller sample has rows at most; ``rng`` draws who is in which.
         """
         n_folds = min(n_folds, len(nu), len(de))
-        folds = zip(*(np.array_split(_shuffled(rows, None, rng), n_folds) for rows in (nu, de)), strict=True)
+        folds = zip(*(np.array_split(rng.permutation(len(rows)), n_folds) for rows in (nu, de)), strict=True)
         scores = [self._score_fold(nu[rows_nu], de[rows_de], moments) for rows_nu, rows_de in folds]
         return torch.stack(scores).mean(0)
 
@@ -115,17 +115,3 @@ class Selection:
     @property
     def _regs(self) -> Tensor:
         return torch.tensor(self.regs, dtype=torch.float64)
-
-
-def _shuffled(rows: Tensor, at_most: int | None, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Give the positions of the rows, or of so many drawn from them, in an order that chance alone decides.
-
-    The rows are sorted (by their bytes: any order will do) before they are shuffled, so that the order they came in
-    has no say in who is paired with whom.
-    """
-    n_rows = len(rows)
-    drawn = np.arange(n_rows) if at_most is None or n_rows <= at_most else rng.choice(n_rows, at_most, replace=False)
-    contents = np.ascontiguousarray(rows.numpy()[drawn])
-    keys = contents.view(f"V{contents.itemsize * contents.shape[1]}").ravel().tolist()
-    in_order = sorted(range(len(drawn)), key=keys.__getitem__)
-    return drawn[in_order][rng.permutation(len(drawn))]

@@ -15,9 +15,10 @@ from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.core.kernels import gaussian_kernel
 from fewratio.core.objectives import UnnormalisedKL
 from fewratio.core.pair import Pair
-from fewratio.errors import ParameterError, TrainingError
+from fewratio.errors import TrainingError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.centres import CENTRES, SIGMA, WIDTHS, check_squares, choose_centres, median_width
+from fewratio.estimators.centres import CENTRES, SIGMA, check_squares, choose_centres, median_width
+from fewratio.estimators.kernel_selection import WIDTH_FACTORS, candidates
 from fewratio.estimators.randomness import deal, own_order
 
 # A kernel that reaches no denominator row would get an infinite weight; this is taken for the least mean of a kernel,
@@ -41,7 +42,8 @@ class UnconstrainedKL(RatioEstimator):
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     sigma : "median", "cv", float or sequence of float, default="median"
         Kernel width; "median" is the median distance between the instances of both samples together. Of a sequence,
-        or for "cv" of multiples of the median, the one with the least loss on held-out folds is taken.
+        or for "cv" of multiples of the median (1/8 to 4, as in `RuLSIF`), the one with the least loss on held-out
+        folds is taken.
     reg : float, default=0.001
         The regulariser lambda.
     centres : {"both", "numerator"} or int, default="both"
@@ -118,14 +120,10 @@ class UnconstrainedKL(RatioEstimator):
         return (phi @ torch.from_numpy(self.weights_)).numpy()
 
     def _widths(self, pair: Pair, rng: np.random.Generator) -> list[float]:
-        if self.sigma == "median":
-            return [median_width(pair.nu, pair.de, rng)]
-        if isinstance(self.sigma, str):
-            return [factor * median_width(pair.nu, pair.de, rng) for factor in WIDTHS]
-        widths = np.atleast_1d(np.asarray(self.sigma, dtype=np.float64))
-        if widths.ndim != 1 or not len(widths) or not (np.isfinite(widths).all() and widths.min() > 0):
-            raise ParameterError(f"sigma is {self.sigma!r}; widths are positive numbers. Pass one, or a list of them.")
-        return widths.tolist()
+        if not isinstance(self.sigma, str):
+            return candidates("sigma", self.sigma).tolist()
+        factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
+        return (factors * median_width(pair.nu, pair.de, rng)).tolist()
 
     def _choose(self, widths: list[float], pair: Pair, centres: Tensor, rng: np.random.Generator) -> float:
         n_de = len(pair.rows) - pair.n_nu

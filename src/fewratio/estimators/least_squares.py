@@ -16,10 +16,11 @@ from fewratio.core.pair import equal_shares
 from fewratio.core.ridge import ridge_weights_of_moments
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.centres import CENTRES, MAX_CENTRES, check_squares, choose_centres
+from fewratio.estimators.centres import CENTRES, MAX_CENTRES, check_squares, choose_centres, median_width
 from fewratio.estimators.gaussian_basis import GaussianBasis
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
 from fewratio.estimators.many_pairs import adapted_divergences
+from fewratio.estimators.randomness import own_order
 from fewratio.estimators.scaling import column_scaling
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead, Standardiser
 from fewratio.nn.heads import SMALLEST_REG
@@ -125,6 +126,7 @@ class RuLSIF(RatioEstimator):
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         rng = np.random.default_rng(self.random_state)
+        X_nu, X_de = own_order(X_nu), own_order(X_de)
         nu, de = torch.from_numpy(X_nu), torch.from_numpy(X_de)
         check_squares(nu, de)
         scaler = None
@@ -139,7 +141,7 @@ class RuLSIF(RatioEstimator):
         if scores is not None:
             width, reg = divmod(int(scores.argmin()), len(regs))
         else:
-            width = nearest(sigmas, basis.median_width(nu, de, rng)) if len(sigmas) > 1 else 0
+            width = nearest(sigmas, median_width(nu, de, rng, scaler)) if len(sigmas) > 1 else 0
             reg = nearest(regs, DEFAULT_REG)
         self.cv_sigmas_, self.cv_regs_, self.cv_scores_ = sigmas, regs, scores
         self.sigma_, self.reg_ = float(sigmas[width]), float(regs[reg])
@@ -176,7 +178,7 @@ class RuLSIF(RatioEstimator):
         if not isinstance(self.sigma, str):
             return candidates("sigma", self.sigma)
         factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
-        return factors * basis.median_width(nu, de, rng)
+        return factors * median_width(nu, de, rng, basis.scaler)
 
     def _regularisers(self, n_centres: int) -> NDArray[np.float64]:
         regs = REGS.copy() if isinstance(self.reg, str) else candidates("reg", self.reg)

@@ -11,6 +11,7 @@ from fewratio.core.pair import Pair, equal_shares
 from fewratio.data.tables import as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.centres import MEDIAN_ROWS, check_squares
+from fewratio.estimators.randomness import own_order
 
 
 def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:
@@ -128,9 +129,10 @@ def mmd2(X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool
 
 def _width(pair: Pair, sigma: str | float) -> float:
     if isinstance(sigma, str) and sigma == "median":
-        # Every so many, not a draw: the same samples must give the same number.
-        step = -(-len(pair.rows) // MEDIAN_ROWS)
-        rows = pair.rows[::step]
+        rows, step = pair.rows, -(-len(pair.rows) // MEDIAN_ROWS)
+        if step > 1:
+            # Not a draw, and not of the order they came in: the same samples must give the same number.
+            rows = torch.from_numpy(own_order(rows.numpy())[::step])
         return median_distance(Pair(rows[:1], rows[1:])).item()
     if isinstance(sigma, str) or not 0 < sigma < np.inf:
         raise ParameterError(f"sigma is {sigma!r}; a width is a positive number. Pass one, or 'median'.")

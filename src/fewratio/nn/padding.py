@@ -23,10 +23,11 @@ def same_latent_dim(models: Sequence[RatioModel]) -> Iterator[None]:
     models : sequence of RatioModel
         They are changed in place. Models without dataset vectors, or with equally long ones, stay as they are.
     """
-    lengths = [model.encoder.latent_dim if isinstance(model.encoder, SetEncoder) else 0 for model in models]
-    padded = [(model, length) for model, length in zip(models, lengths, strict=True) if length < max(lengths)]
+    lengths = [(model, model.encoder.latent_dim) for model in models if isinstance(model.encoder, SetEncoder)]
+    longest = max((length for _, length in lengths), default=0)
+    padded = [(model, length) for model, length in lengths if length < longest]
     for model, _ in padded:
-        _set_latent_dim(model, max(lengths))
+        _set_latent_dim(model, longest)
     try:
         yield
     finally:
