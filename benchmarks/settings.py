@@ -43,7 +43,8 @@ def main() -> None:
     cells = [Cell(SYNTHETIC, SYNTHETIC.split(number), size, device) for number in range(100, 100 + args.draws)]
     for method in SETTINGS:
         short = replace(method, training=method.training | {"max_steps": args.steps})
-        records = list(measure(short, cells, Bench(str(device), progress=False)))
+        verdicts = measure(short, cells, Bench(str(device), progress=False))
+        records = [record for _, measured in verdicts for record in measured]
         regrets = [record.value for record in records if (record.role, record.metric) == ("target", "regret")]
         record = {
             "setting": method.name,
