@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fewratio.applications.all_pairs import compare_all
+    from fewratio.applications.comparison import ComparisonResult, compare_datasets
     from fewratio.checks import check_ratio_estimator
     from fewratio.core.pair import Episode, Pair
     from fewratio.data.collection import Collection
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_SUBMODULES = ("core", "data", "estimators", "nn", "optim")
+_SUBMODULES = ("applications", "core", "data", "estimators", "nn", "optim")
 
 _HOME = {
     "D3RE": "fewratio.estimators.deep",
@@ -50,6 +52,7 @@ _HOME = {
     "ClassifierRatio": "fewratio.estimators.classifier",
     "Collection": "fewratio.data.collection",
     "CollectionError": "fewratio.errors",
+    "ComparisonResult": "fewratio.applications.comparison",
     "DataFileError": "fewratio.errors",
     "DataNotFoundError": "fewratio.errors",
     "Dataset": "fewratio.data.dataset",
@@ -67,6 +70,8 @@ _HOME = {
     "TrainingError": "fewratio.errors",
     "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
     "check_ratio_estimator": "fewratio.checks",
+    "compare_all": "fewratio.applications.all_pairs",
+    "compare_datasets": "fewratio.applications.comparison",
     "gaussian_relative_ratio": "fewratio.estimators.quantities",
     "load_collection": "fewratio.data.registry",
     "mmd2": "fewratio.estimators.quantities",
@@ -82,6 +87,7 @@ __all__ = [
     "ClassifierRatio",
     "Collection",
     "CollectionError",
+    "ComparisonResult",
     "DataFileError",
     "DataNotFoundError",
     "Dataset",
@@ -99,6 +105,8 @@ __all__ = [
     "TrainingError",
     "UnconstrainedKL",
     "check_ratio_estimator",
+    "compare_all",
+    "compare_datasets",
     "gaussian_relative_ratio",
     "load_collection",
     "mmd2",

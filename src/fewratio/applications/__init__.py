@@ -1,0 +1,1 @@
+"""Answers read off the ratio: whether datasets differ, how far, and where."""
