@@ -17,16 +17,16 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.stats import binom, kstest
-from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from fewratio import RuLSIF, compare_all, compare_datasets, load_collection
+from fewratio import RuLSIF, compare_all, compare_datasets, load_collection, mmd2
 from fewratio_bench.records import circumstances
 
 Rows = NDArray[np.float64]
@@ -42,19 +42,13 @@ def report(**record: object) -> None:
 # ---------------------------------------------------------------- level
 
 
-def digit_rows() -> Rows:
-    """Images of one digit: real rows of one law."""
-    digits = load_digits()
-    return digits.data[digits.target == 3].astype(np.float64)
-
-
 def laws() -> dict[str, Callable[[np.random.Generator, int], Rows]]:
-    real = digit_rows()
+    real = load_collection("digits_r")[0].X.astype(np.float64)
     return {
         "gaussian": lambda rng, n: rng.normal(size=(n, 5)),
         "student t, 2 degrees": lambda rng, n: rng.standard_t(2, size=(n, 5)),
         "discrete": lambda rng, n: rng.integers(2, size=(n, 3)).astype(np.float64),
-        "digits (one class)": lambda rng, n: real[rng.choice(len(real), n, replace=False)],
+        "digits_r (one dataset)": lambda rng, n: real[rng.choice(len(real), n, replace=False)],
     }
 
 
@@ -157,7 +151,8 @@ def mmd_p_value(A: Rows, B: Rows, rng: np.random.Generator) -> float:
         within = kernel[np.ix_(a, a)].sum() / (n * (n - 1)) + kernel[np.ix_(b, b)].sum() / (len(b) * (len(b) - 1))
         return float(within - 2 * kernel[np.ix_(a, b)].mean())
 
-    return drawn_p_value(mmd, len(rows), N_PERMUTATIONS, rng)
+    assert math.isclose(mmd(np.arange(len(rows))), mmd2(A, B), abs_tol=1e-9)
+    return permutation_p_value(mmd, n, len(B), 999, rng)
 
 
 def classifier_p_value(A: Rows, B: Rows, rng: np.random.Generator) -> float:
@@ -173,20 +168,26 @@ def classifier_p_value(A: Rows, B: Rows, rng: np.random.Generator) -> float:
             ).sum()
         return float(hits)
 
-    return drawn_p_value(accuracy, len(rows), 39, rng)
+    # Many arrangements tie, and a regression is slow: a few have to do.
+    return permutation_p_value(accuracy, n, len(B), 39, rng)
 
 
-def drawn_p_value(
-    statistic: Callable[[NDArray[np.intp]], float], n: int, n_permutations: int, rng: np.random.Generator
+def permutation_p_value(
+    statistic: Callable[[NDArray[np.intp]], float], n: int, m: int, n_permutations: int, rng: np.random.Generator
 ) -> float:
-    observed = statistic(np.arange(n))
-    at_least = sum(statistic(rng.permutation(n)) >= observed - 1e-12 for _ in range(n_permutations))
-    return (1 + at_least) / (1 + n_permutations)
+    """Give the p-value as `compare_datasets` does: of all arrangements if there are few, else of drawn ones."""
+    observed = statistic(np.arange(n + m)) - 1e-9
+    if math.comb(n + m, n) <= n_permutations + 1:
+        dealt = [[*a, *sorted(set(range(n + m)) - set(a))] for a in combinations(range(n + m), n)]
+        return float(np.mean([statistic(np.array(order)) >= observed for order in dealt]))
+    return (1 + sum(statistic(rng.permutation(n + m)) >= observed for _ in range(n_permutations))) / (
+        1 + n_permutations
+    )
 
 
 def power(args: argparse.Namespace) -> None:
     tests: dict[str, Callable[[Rows, Rows, np.random.Generator], float | None]] = {
-        "RuLSIF": lambda a, b, rng: compare_datasets(a, b, None, N_PERMUTATIONS, rng).p_value,
+        "RuLSIF": lambda a, b, rng: compare_datasets(a, b, None, 999, rng).p_value,
         "MMD": mmd_p_value,
     }
     if args.classifier:
