@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fewratio.applications.all_pairs import compare_all
     from fewratio.applications.changes import detect_changes
+    from fewratio.applications.comparison import ComparisonResult, compare_datasets
     from fewratio.applications.outliers import InlierOutlierDetector
     from fewratio.applications.weights import importance_weights
     from fewratio.checks import check_ratio_estimator
@@ -53,6 +55,7 @@ _HOME = {
     "ClassifierRatio": "fewratio.estimators.classifier",
     "Collection": "fewratio.data.collection",
     "CollectionError": "fewratio.errors",
+    "ComparisonResult": "fewratio.applications.comparison",
     "DataFileError": "fewratio.errors",
     "DataNotFoundError": "fewratio.errors",
     "Dataset": "fewratio.data.dataset",
@@ -71,6 +74,8 @@ _HOME = {
     "TrainingError": "fewratio.errors",
     "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
     "check_ratio_estimator": "fewratio.checks",
+    "compare_all": "fewratio.applications.all_pairs",
+    "compare_datasets": "fewratio.applications.comparison",
     "detect_changes": "fewratio.applications.changes",
     "gaussian_relative_ratio": "fewratio.estimators.quantities",
     "importance_weights": "fewratio.applications.weights",
@@ -88,6 +93,7 @@ __all__ = [
     "ClassifierRatio",
     "Collection",
     "CollectionError",
+    "ComparisonResult",
     "DataFileError",
     "DataNotFoundError",
     "Dataset",
@@ -106,6 +112,8 @@ __all__ = [
     "TrainingError",
     "UnconstrainedKL",
     "check_ratio_estimator",
+    "compare_all",
+    "compare_datasets",
     "detect_changes",
     "gaussian_relative_ratio",
     "importance_weights",

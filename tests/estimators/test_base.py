@@ -83,10 +83,12 @@ def test_the_log_ratio_is_the_logarithm_of_the_ratio_and_minus_infinity_at_zero(
     ids=repr,
 )
 @pytest.mark.parametrize(("n_nu", "n_de"), [(4, 7), (1, 1)])
-def test_many_divergences_are_those_of_each_pair(estimator, n_nu, n_de):
+# Of a small table all distances are computed first, of a large one those of each pair.
+@pytest.mark.parametrize("n_rows", [9, 300])
+def test_many_divergences_are_those_of_each_pair(estimator, n_nu, n_de, n_rows):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 2))
-    nu, de = rng.integers(30, size=(5, n_nu)), rng.integers(30, size=(5, n_de))
+    X = rng.normal(size=(n_rows, 2))
+    nu, de = rng.integers(n_rows, size=(5, n_nu)), rng.integers(n_rows, size=(5, n_de))
     expected = [estimator.fit(X[i], X[j]).divergence() for i, j in zip(nu, de, strict=True)]
     before = estimator.predict(X)
     # The regulariser of the batched form has been through float32.

@@ -19,7 +19,7 @@ from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.centres import CENTRES, MAX_CENTRES, check_squares, choose_centres, median_width
 from fewratio.estimators.gaussian_basis import GaussianBasis
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
-from fewratio.estimators.many_pairs import adapted_divergences
+from fewratio.estimators.many_pairs import adapted_divergences, distances_are_shared, kernel_divergences
 from fewratio.estimators.randomness import own_order
 from fewratio.estimators.scaling import column_scaling
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead, Standardiser
@@ -163,6 +163,8 @@ class RuLSIF(RatioEstimator):
         # All that `_fit` does with nothing to choose, from the parts, for many pairs at once.
         self._regularisers(n_rows)
         check_squares(torch.from_numpy(rows), torch.from_numpy(rows[:0]))
+        if distances_are_shared(len(rows), nu, de):
+            return kernel_divergences(rows, nu, de, self.alpha, sigma, reg, self.clip)
         head = RidgeHead(float(self.alpha), reg, learn_reg=False)
         model = RatioModel(NoEncoder(), GaussianFeatures(sigma), head, self.clip).double()
         return adapted_divergences(model, self.alpha, rows, nu, de)

@@ -1,0 +1,192 @@
+"""All pairs of a collection: the same as one pair after the other, in blocks, resumed, within bounds."""
+
+import json
+import tracemalloc
+
+import joblib
+import numpy as np
+import pytest
+
+from fewratio import (
+    Collection,
+    CollectionError,
+    DataNotFoundError,
+    InputError,
+    ModelFileError,
+    ParameterError,
+    RuLSIF,
+    compare_all,
+    compare_datasets,
+)
+from fewratio.applications import all_pairs
+from fewratio.applications.blocks import blocks
+
+FEW = pytest.mark.filterwarnings("ignore:The smallest p-value")
+
+
+def collection(sizes=(3, 4, 3, 5), d=2, seed=0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    return Collection.from_arrays({f"set {i}": rng.normal(i * shift, 1, (n, d)) for i, n in enumerate(sizes)})
+
+
+@FEW
+@pytest.mark.parametrize("estimator", [None, RuLSIF(reg="cv", random_state=0)], ids=repr)
+def test_the_matrices_are_those_of_each_pair(estimator):
+    sets = collection((2, 3, 2))
+    result = compare_all(sets, estimator, n_permutations=200, random_state=0)
+    for i, a in enumerate(sets):
+        for j, b in enumerate(sets):
+            if i == j:
+                assert result.divergences[i, j] == 0
+                assert result.p_values[i, j] == 1
+                continue
+            pair = compare_datasets(a, b, estimator, n_permutations=200)
+            assert pair.exact
+            assert result.divergences[i, j] == pytest.approx(pair.divergence, abs=1e-7)
+            assert result.p_values[i, j] == pair.p_value
+
+
+def test_every_pair_is_in_one_block():
+    sizes = [3, 500, 4, 4, 3, 3, 700, 2000]
+    work = blocks(sizes, n_features=5000, n_permutations=30)
+    seen = np.zeros((8, 8), dtype=int)
+    for block in work:
+        assert all(len({sizes[i] for i in side}) == 1 for side in block)
+        i, j = block.pairs()
+        np.add.at(seen, (i, j), 1)
+        np.add.at(seen, (j, i), 1)
+    np.testing.assert_array_equal(seen, 1 - np.eye(8))
+    assert work.total == len(list(work))
+
+
+@FEW
+def test_neither_blocks_nor_workers_matter(monkeypatch):
+    sets = collection((3, 9, 9, 9, 4, 3, 9))
+    expected = compare_all(sets, n_permutations=20, random_state=0)
+    monkeypatch.setattr("fewratio.applications.blocks._SIDE_ROWS", 18)
+    monkeypatch.setattr("fewratio.applications.blocks._ARRANGED_NUMBERS", 100)
+    with joblib.parallel_config(backend="threading"):
+        result = compare_all(sets, n_permutations=20, n_jobs=2, random_state=0)
+    np.testing.assert_allclose(result.divergences, expected.divergences, atol=1e-12)
+    np.testing.assert_array_equal(result.p_values, expected.p_values)
+
+
+def test_of_a_large_dataset_rows_are_drawn_once():
+    sets = collection((30, 7, 40), d=1)
+    result = compare_all(sets, n_rows=10, random_state=0)
+    np.testing.assert_array_equal(result.divergences, compare_all(sets, n_rows=10, random_state=0).divergences)
+    whole = compare_all(sets, n_rows=None)
+    assert whole.divergences[0, 2] == pytest.approx(RuLSIF().fit(sets[0].X, sets[2].X).divergence(), abs=1e-7)
+    assert whole.divergences[0, 2] != result.divergences[0, 2]
+
+
+# ---------------------------------------------------------------- interrupted and resumed
+
+
+@FEW
+def test_an_interrupted_comparison_goes_on(tmp_path, monkeypatch):
+    sets, path = collection((3, 4, 5, 6, 7)), tmp_path / "work.safetensors"
+    monkeypatch.setattr(all_pairs, "_BLOCKS_A_WORKER", 2)
+    calls = []
+    compare_block = all_pairs.compare_block
+
+    def interrupted(*arguments):
+        calls.append(arguments[3])
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return compare_block(*arguments)
+
+    settings = dict(n_permutations=10, random_state=0)
+    monkeypatch.setattr(all_pairs, "compare_block", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compare_all(sets, checkpoint=path, **settings)
+    first = set(calls[:6])
+    calls.clear()
+    calls.extend([None] * 8)
+    result = compare_all(sets, checkpoint=path, **settings)
+    assert not first & set(calls[8:])
+    monkeypatch.undo()
+    expected = compare_all(sets, **settings)
+    np.testing.assert_array_equal(result.divergences, expected.divergences)
+    np.testing.assert_array_equal(result.p_values, expected.p_values)
+    # Once more: there is nothing left to do.
+    monkeypatch.setattr(all_pairs, "compare_block", None)
+    np.testing.assert_array_equal(compare_all(sets, checkpoint=path, **settings).divergences, expected.divergences)
+
+
+def test_a_checkpoint_of_other_work_is_refused(tmp_path):
+    path = tmp_path / "work.safetensors"
+    compare_all(collection(), checkpoint=path, random_state=0)
+    for other in (
+        lambda: compare_all(collection(seed=1), checkpoint=path, random_state=0),
+        lambda: compare_all(collection(), RuLSIF(alpha=0.1), checkpoint=path, random_state=0),
+        lambda: compare_all(collection(), checkpoint=path, random_state=1),
+    ):
+        with pytest.raises(ModelFileError, match=r"another comparison.*Delete it"):
+            other()
+    with pytest.raises(ParameterError, match="random_state is None"):
+        compare_all(collection(), checkpoint=path)
+    with pytest.raises(DataNotFoundError, match="nowhere does not exist"):
+        compare_all(collection(), checkpoint=tmp_path / "nowhere" / "x", random_state=0)
+
+
+def test_memory_does_not_grow_with_the_pairs():
+    def peak(n):
+        sets = collection([5] * n, d=8)
+        tracemalloc.start()
+        compare_all(sets)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found - 8 * n**2
+
+    peak(10)
+    # Nine times the pairs; what NumPy holds besides the matrix is a few blocks.
+    assert peak(630) < 1.5 * peak(210) + 2**20
+
+
+# ---------------------------------------------------------------- what is read off
+
+
+def test_neighbours_order_and_adjusted_p_values():
+    sets = Collection.from_arrays(
+        {
+            name: np.random.default_rng(i).normal(mean, 1, (9, 2))
+            for i, (name, mean) in enumerate(zip("abcd", (0, 9, 0, 9), strict=True))
+        }
+    )
+    result = compare_all(sets, n_permutations=200, random_state=0)
+    assert result.nearest("a", 2)[0][0] == "c"
+    assert len(result.nearest("b")) == 3
+    ordered = "".join(sets.names[i] for i in result.order())
+    assert set(ordered[:2]) in ({"a", "c"}, {"b", "d"})
+    p, adjusted = result.p_values, result.adjusted_p_values
+    np.testing.assert_array_equal(adjusted, adjusted.T)
+    # Four of six pairs differ as much as 200 permutations can show: 6 / 4 times the p-value.
+    assert p[0, 1] == 1 / 201
+    assert adjusted[0, 1] == pytest.approx(6 / 4 / 201)
+    assert "4 datasets" in repr(result)
+    json.dumps(result.to_dict())
+    assert result.plot().axes[0].get_ylabel() == "numerator"
+
+
+def test_too_few_permutations_are_told():
+    with pytest.warns(UserWarning, match=r"smallest p-value .* 19 permutations .* Of 6 pairs none .* 120 permutations"):
+        compare_all(collection((8, 9, 8, 9)), n_permutations=19, random_state=0)
+
+
+def test_one_bar_of_progress(capsys):
+    compare_all(collection(), progress=True)
+    assert "comparing" in capsys.readouterr().err
+
+
+def test_what_is_wrong_is_named():
+    with pytest.raises(CollectionError, match="1 dataset; at least two are needed"):
+        compare_all(collection((3,)))
+    with pytest.raises(ParameterError, match="n_rows is 0"):
+        compare_all(collection(), n_rows=0)
+    with pytest.raises(ParameterError, match="estimator is of type int"):
+        compare_all(collection(), estimator=3)
+    with pytest.raises(ParameterError, match="no dataset 'x'; there are 'set 0'"):
+        compare_all(collection()).nearest("x")
+    with pytest.raises(InputError, match="dataset 'b' has 1 NaN"):
+        compare_all({"a": [[1.0]], "b": [[np.nan]]})
