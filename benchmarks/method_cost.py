@@ -63,6 +63,7 @@ def main() -> None:
         record = {
             "method": method.name,
             "learning, seconds": round(times[0] - times[1], 2) if learns else 0.0,
+            "steps of learning": args.max_steps if learns else 0,
             "judging 200 pairs, seconds": round(times[1], 3),
             "published, train": published(method.published, "train"),
             "published, test (100 pairs)": published(method.published, "test"),
