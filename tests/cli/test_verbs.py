@@ -297,3 +297,15 @@ def test_a_mistake_in_a_pipe(filled):
     (line,) = done.stderr.splitlines()
     assert "standard input" in line
     assert "column 'y'" in line
+
+
+def test_every_verb_in_a_shell(filled, tmp_path):
+    lines = ["set -e", f"cp -r {shlex.quote(str(filled))}/. .", "fewratio train sources -o new.model --steps 2"]
+    lines += ["fewratio info new.model"]
+    lines += [f"fewratio {shlex.join(ONE[verb])} -o {verb}.csv" for verb in ONE]
+    done = shell("\n".join(lines), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert (tmp_path / "new.model").is_file()
+    for verb in ONE:
+        assert len((tmp_path / f"{verb}.csv").read_text().splitlines()) > 2
