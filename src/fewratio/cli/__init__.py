@@ -1,10 +1,12 @@
 """Command line ``fewratio``: one file a verb; a verb parses, calls one function and prints."""
 
 import sys
+from typing import Annotated
 
 import typer
 
-from fewratio.cli import data, demo
+from fewratio import __version__
+from fewratio.cli import changes, compare, compare_all, data, demo, info, outliers, ratio, train, weights
 from fewratio.errors import FewRatioError
 
 app = typer.Typer(
@@ -12,15 +14,33 @@ app = typer.Typer(
     help="Tell how two datasets differ from a handful of instances.",
     no_args_is_help=True,
     add_completion=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command("compare")(compare.compare)
+app.command("compare-all")(compare_all.compare_all)
+app.command("outliers")(outliers.outliers)
+app.command("weights")(weights.weights)
+app.command("changes")(changes.changes)
+app.command("ratio")(ratio.ratio)
+app.command("train")(train.train)
+app.command("info")(info.info)
 app.command("demo")(demo.demo)
 app.add_typer(data.app)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fewratio {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    # With a callback, typer keeps a single verb a verb.
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     pass
 
 

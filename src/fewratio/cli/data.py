@@ -1,15 +1,14 @@
 """``fewratio data``: what collections there are, where they are, and what they look like."""
 
 import json
-import sys
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from fewratio.cli.common import AsJson, plain_warnings
 
 if TYPE_CHECKING:
     from fewratio.data.registry import SourceInfo
@@ -19,7 +18,6 @@ app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(help="Name of the source, as `fewratio data list` gives it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
 
 @app.command("list")
@@ -30,7 +28,7 @@ def list_sources(as_json: AsJson = False) -> None:
     """
     from fewratio.data.registry import SOURCES, source_info
 
-    with _plain_warnings():
+    with plain_warnings():
         infos = [source_info(name) for name in SOURCES]
     if as_json:
         typer.echo(json.dumps([asdict(info) for info in infos], indent=2))
@@ -50,7 +48,7 @@ def info(name: Name, as_json: AsJson = False) -> None:
     """
     from fewratio.data.registry import source_info
 
-    with _plain_warnings():
+    with plain_warnings():
         found = source_info(name)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
@@ -67,7 +65,7 @@ def fetch(name: Name) -> None:
     """
     from fewratio.data.registry import fetch_source, find_source
 
-    with _plain_warnings():
+    with plain_warnings():
         paths = fetch_source(name)
     if not paths:
         typer.echo(f"{name} needs no file.")
@@ -94,7 +92,7 @@ def preview(
     source = find_source(name)
     path = Path(f"{name}.png") if output is None else output
     check_output(path)
-    with _plain_warnings():
+    with plain_warnings():
         collection = load_collection(name)
     draw_preview(collection, source.image_shape, path)
     typer.echo(f"{collection!r}: {path}")
@@ -139,15 +137,3 @@ def _described(info: "SourceInfo") -> Iterator[tuple[str, str]]:
     yield "here", ", ".join(info.found) or ("yes" if info.available else "no")
     if info.note:
         yield "note", info.note
-
-
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Say warnings as lines of text, without the place in the code."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        try:
-            yield
-        finally:
-            for message in dict.fromkeys(str(warning.message) for warning in caught):
-                sys.stderr.write(f"fewratio: {message}\n")

@@ -1,0 +1,292 @@
+"""What the verbs share: their options, tables read from files, and what becomes of an answer or a mistake."""
+
+import csv
+import functools
+import io
+import json
+import math
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from fewratio.errors import (
+    CollectionError,
+    DataFileError,
+    DataNotFoundError,
+    FewRatioError,
+    InputError,
+    ModelFileError,
+    ParameterError,
+)
+
+if TYPE_CHECKING:
+    from fewratio.data.collection import Collection
+    from fewratio.data.tables import Table
+    from fewratio.estimators.meta import MetaRatioEstimator
+
+STANDARD_INPUT = "-"
+_WRONG_INPUT = (CollectionError, DataFileError, DataNotFoundError, InputError, ModelFileError, ParameterError)
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_RESULTS = (".json", *_SEPARATORS)
+_PICTURES = (".png", ".svg", ".pdf")
+# Rows of a result that a person is shown; a file gets all.
+SHOWN = 10
+
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+Model = Annotated[
+    Path | None, typer.Option("--model", "-m", help="A model that `fewratio train` wrote. [default: none, RuLSIF]")
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="File for the whole result: .json, or .csv or .tsv for its rows.")
+]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+
+
+class Answer(NamedTuple):
+    """A result: lines for a person, words of JSON, and columns of equal length for a table."""
+
+    lines: Sequence[str]
+    words: Mapping[str, Any]
+    columns: Mapping[str, Sequence[Any]]
+
+
+def verb(function: Callable[..., None]) -> Callable[..., None]:
+    """Let a verb end in one line on standard error where it cannot go on: exit code 2 for wrong input, else 1."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            with plain_warnings():
+                function(*arguments, **options)
+        except FewRatioError as error:
+            _say(str(error))
+            raise typer.Exit(2 if isinstance(error, _WRONG_INPUT) else 1) from None
+        except BrokenPipeError:
+            # Whoever read the output has enough; click knows what to do.
+            raise
+        except OSError as error:
+            _say(str(error))
+            raise typer.Exit(1) from None
+
+    return run
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Say warnings as lines of text, without the place in the code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                _say(message)
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"fewratio: {' '.join(message.split())}\n")
+
+
+# ---------------------------------------------------------------- reading
+
+
+def load_model(path: Path | None) -> "MetaRatioEstimator | None":
+    """Read a model, if one is given."""
+    if path is None:
+        return None
+    from fewratio.estimators.meta import MetaRatioEstimator
+
+    return MetaRatioEstimator.load(path)
+
+
+def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model_path: Path | None) -> "list[Table]":
+    """Read table files with the columns of the model, or else of the first; messages name file, row and column.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        CSV, TSV, Parquet, ``.npy`` or ``.npz`` files; ``-`` for CSV on standard input.
+    model : MetaRatioEstimator or None
+        What the tables are for; it encodes them if its sources were encoded.
+    model_path : path or None
+        What messages call the model.
+    """
+    from fewratio.data.tables import check_same_features
+
+    if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
+        raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
+    tables: list[Table] = []
+    for path in paths:
+        table = _read_table(path, model, tables[0].feature_names if tables else None)
+        if model is not None:
+            names = getattr(model, "feature_names_in_", None)
+            check_same_features(table, model.n_features_in_, names, f"model {str(model_path)!r}")
+        if tables:
+            check_same_features(table, tables[0].n_features, tables[0].feature_names, tables[0].argument)
+        table.check_finite()
+        tables.append(table)
+    return tables
+
+
+def read_folder(
+    folder: Path, model: "MetaRatioEstimator | None" = None, model_path: Path | None = None
+) -> "Collection":
+    """Read a folder of table files, one dataset each, with the columns of the model if there is one."""
+    from fewratio.data.collection import Collection
+    from fewratio.data.columns import Layout, check_layout
+
+    collection = Collection.from_folder(folder, encoding=None if model is None else model.encoding_)
+    if model is not None:
+        names = getattr(model, "feature_names_in_", None)
+        found = Layout(f"folder {str(folder)!r}", collection.n_features, _as_tuple(collection.feature_names))
+        check_layout(found, Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names)), InputError)
+    return collection
+
+
+def label(path: Path) -> str:
+    """Give what answers call a file."""
+    return "standard input" if str(path) == STANDARD_INPUT else path.name
+
+
+def _as_tuple(names: Any) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)
+
+
+def _read_table(path: Path, model: "MetaRatioEstimator | None", like: Sequence[str] | None) -> "Table":
+    from fewratio.data.files import SUFFIXES, TableFile, read_content
+    from fewratio.data.frames import in_order, is_frame
+    from fewratio.data.tables import as_table
+
+    if str(path) == STANDARD_INPUT:
+        # The readers of tables want a file.
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "input.csv"
+            copy.write_bytes(sys.stdin.buffer.read())
+            file = TableFile(copy, label(path), label(path))
+            X = read_content(file, None).X
+    else:
+        if not path.is_file():
+            problem = "is not a file" if path.exists() else "does not exist"
+            raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
+        file = TableFile(path, str(path), path.stem)
+        if file.suffix not in SUFFIXES:
+            raise DataFileError(f"{file} must end in one of {', '.join(SUFFIXES)}. Rename or convert it.")
+        X = read_content(file, None).X
+    encoding = None if model is None else model.encoding_
+    if encoding is not None:
+        return encoding.open(in_order(X, encoding.names) if is_frame(X) else X, str(file))
+    names = getattr(model, "feature_names_in_", like)
+    return as_table(in_order(X, _as_tuple(names)) if is_frame(X) else X, str(file))
+
+
+# ---------------------------------------------------------------- writing
+
+
+def check_targets(output: Path | None, plot: Path | None = None) -> None:
+    """Refuse files that cannot be written, before the work."""
+    if output is not None:
+        _check_ending(output, _RESULTS, "--output")
+        check_target(output, "--output")
+    if plot is not None:
+        from importlib.util import find_spec
+
+        if find_spec("matplotlib") is None:
+            raise FewRatioError("matplotlib is not installed; --plot needs it. Run pip install 'fewratio[plot]'.")
+        _check_ending(plot, _PICTURES, "--plot")
+        check_target(plot, "--plot")
+
+
+def check_target(path: Path, option: str) -> None:
+    """Refuse a file that cannot be written."""
+    folder = path.resolve().parent
+    problem = None
+    if path.is_dir():
+        problem = "it is a folder"
+    elif not folder.is_dir():
+        problem = f"there is no folder {str(folder)!r}"
+    else:
+        try:
+            # More than asking for permission: that knows nothing of some file systems.
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError as error:
+            problem = f"in folder {str(folder)!r} nothing can be written: {os.strerror(error.errno or 0)}"
+    if problem is not None:
+        raise DataNotFoundError(f"{str(path)!r} cannot be written ({problem}). Give another file with {option}.")
+
+
+def deliver(
+    answer: Answer, as_json: bool, output: Path | None = None, plot: Path | None = None, result: Any = None
+) -> None:
+    """Print an answer, and write it and its picture to files where asked for: each whole or not at all.
+
+    Parameters
+    ----------
+    answer : Answer
+    as_json : bool
+        Whether to print JSON instead of lines.
+    output, plot : path or None
+        Checked by `check_targets` before.
+    result : object
+        Its ``plot()`` gives the picture.
+    """
+    text = json.dumps(_finite(answer.words), indent=2, allow_nan=False)
+    files = {}
+    if output is not None:
+        separator = _SEPARATORS.get(output.suffix.lower())
+        files[output] = (f"{text}\n" if separator is None else _as_table(answer.columns, separator)).encode()
+    if plot is not None:
+        files[plot] = _as_picture(result, plot.suffix.lower()[1:])
+    if files:
+        from fewratio.core.tensorfile import write_atomically
+
+        for path, payload in files.items():
+            write_atomically(path, payload)
+    typer.echo(text if as_json else "\n".join(answer.lines))
+
+
+def first_rows(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """Give the first rows of a result as lines, and say where to find the others."""
+    yield "  ".join(f"{name:>10}" for name in columns)
+    rows = list(zip(*columns.values(), strict=True))
+    for row in rows[:SHOWN]:
+        yield "  ".join(f"{f'{value:.4g}' if isinstance(value, float) else value!s:>10}" for value in row)
+    if len(rows) > SHOWN:
+        yield f"and {len(rows) - SHOWN} more; --output FILE.csv writes all"
+
+
+def _check_ending(path: Path, endings: Sequence[str], option: str) -> None:
+    if path.suffix.lower() not in endings:
+        raise ParameterError(f"{option} is {str(path)!r}; it must end in {', '.join(endings)}. Choose one of them.")
+
+
+def _as_table(columns: Mapping[str, Sequence[Any]], separator: str) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def _as_picture(result: Any, kind: str) -> bytes:
+    payload = io.BytesIO()
+    # An Axes knows its figure, and a Figure itself. Without the date the same result gives the same file.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    result.plot().figure.savefig(payload, format=kind, metadata=metadata)
+    return payload.getvalue()
+
+
+def _finite(value: Any) -> Any:
+    """Put None for what is not finite: JSON has no such numbers."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

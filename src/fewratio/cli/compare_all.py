@@ -1,0 +1,84 @@
+"""``fewratio compare-all``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fewratio.cli.common import (
+    SHOWN,
+    Answer,
+    AsJson,
+    Model,
+    Output,
+    Plot,
+    Seed,
+    check_targets,
+    deliver,
+    load_model,
+    read_folder,
+    verb,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fewratio.applications.distance_matrix import AllPairsResult
+
+_LEVEL = 0.05
+
+
+@verb
+def compare_all(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset a file.")],
+    permutations: Annotated[int, typer.Option(min=0, help="Arrangements a pair for p-values; 0 for none.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one a core.")] = 1,
+    model: Model = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    plot: Plot = None,
+    seed: Seed = 0,
+) -> None:
+    """Compare all datasets of a folder with each other.
+
+    Example: fewratio compare-all sites/ --plot sites.png
+    """
+    check_targets(output, plot)
+    from fewratio.applications.all_pairs import compare_all as compare_all_datasets
+
+    learned = load_model(model)
+    collection = read_folder(folder, learned, model)
+    result = compare_all_datasets(collection, learned, permutations, n_jobs=jobs, random_state=seed)
+    deliver(Answer(list(_lines(result)), result.to_dict(), _columns(result)), as_json, output, plot, result)
+
+
+def _lines(result: "AllPairsResult") -> "Iterator[str]":
+    from fewratio.data.columns import counted
+
+    names = [result.names[i] for i in result.order()]
+    yield f"{counted(len(names), 'dataset')}, like ones side by side:"
+    width = max(map(len, names[:SHOWN]))
+    for name in names[:SHOWN]:
+        (other, divergence), *_ = result.nearest(name, 1)
+        yield f"  {name:<{width}}  nearest {other} ({divergence:.4g})"
+    if len(names) > SHOWN:
+        yield f"and {len(names) - SHOWN} more; --output FILE.csv writes all"
+    if result.adjusted_p_values is not None:
+        n_pairs = len(names) * (len(names) - 1) // 2
+        # Each pair stands twice in the table.
+        n_different = int((result.adjusted_p_values < _LEVEL).sum()) // 2
+        yield f"{n_different} of {counted(n_pairs, 'pair')} differ (adjusted p-value below {_LEVEL})"
+
+
+def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
+    n = len(result.names)
+    pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
+    columns: dict[str, list[Any]] = {
+        "numerator": [result.names[i] for i, _ in pairs],
+        "denominator": [result.names[j] for _, j in pairs],
+        "divergence": [float(result.divergences[pair]) for pair in pairs],
+    }
+    if result.p_values is not None and result.adjusted_p_values is not None:
+        columns["p_value"] = [float(result.p_values[pair]) for pair in pairs]
+        columns["adjusted_p_value"] = [float(result.adjusted_p_values[pair]) for pair in pairs]
+    return columns

@@ -1,0 +1,66 @@
+"""``fewratio outliers``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fewratio.cli.common import (
+    SHOWN,
+    Answer,
+    AsJson,
+    Model,
+    Output,
+    Seed,
+    check_targets,
+    deliver,
+    label,
+    load_model,
+    read_tables,
+    verb,
+)
+
+
+@verb
+def outliers(
+    normal: Annotated[Path, typer.Option(help="Table of rows known to be normal; - for CSV on standard input.")],
+    unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge.")],
+    contamination: Annotated[
+        float | None, typer.Option(help="Share of rows to flag, at most 0.5. [default: by false discovery rate]")
+    ] = None,
+    model: Model = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    seed: Seed = 0,
+) -> None:
+    """Find the odd rows of a table, given rows that are known to be normal.
+
+    Example: fewratio outliers --normal good.csv --unlabelled today.csv
+    """
+    check_targets(output)
+    import numpy as np
+
+    from fewratio.applications.outliers import InlierOutlierDetector
+
+    learned = load_model(model)
+    X_inlier, X = read_tables([normal, unlabelled], learned, model)
+    detector = InlierOutlierDetector(learned, contamination, random_state=seed).fit(X_inlier)
+    margins = detector.decision_function(X)
+    scores, odd = detector.score_samples(X).tolist(), (margins < 0).tolist()
+    order = np.argsort(margins, kind="stable").tolist()
+    lines = [
+        f"{sum(odd)} of {len(odd)} rows of {label(unlabelled)} are odd (by {detector.threshold_rule_}); "
+        "the oddest first, counting from 0:",
+        f"{'row':>8}  {'score':>8}  {'':<3}  differs most from the nearest normals in",
+    ]
+    for row in order[:SHOWN]:
+        columns = ", ".join(_differences(detector.explain(X.block(row, row + 1))))
+        lines.append(f"{row:>8}  {scores[row]:>8.3g}  {'odd' if odd[row] else '':<3}  {columns}")
+    words = {"rule": detector.threshold_rule_, "score": scores, "margin": margins.tolist(), "odd": odd, "order": order}
+    table = {"row": range(len(odd)), "score": scores, "margin": margins.tolist(), "odd": [int(flag) for flag in odd]}
+    deliver(Answer(lines, words, table), as_json, output)
+
+
+def _differences(explanation: Any, most: int = 3) -> list[str]:
+    found = zip(explanation.columns[:most], explanation.differences, strict=False)
+    return [f"{column} ({difference:+.2g})" for column, difference in found]

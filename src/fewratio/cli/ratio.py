@@ -1,0 +1,51 @@
+"""``fewratio ratio``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewratio.cli.common import (
+    Answer,
+    AsJson,
+    Model,
+    Output,
+    check_targets,
+    deliver,
+    first_rows,
+    label,
+    load_model,
+    read_tables,
+    verb,
+)
+
+
+@verb
+def ratio(
+    nu: Annotated[Path, typer.Argument(help="Table of the numerator's sample; - for CSV on standard input.")],
+    de: Annotated[Path, typer.Argument(help="Table of the denominator's sample.")],
+    rows: Annotated[Path | None, typer.Argument(help="Rows to give the ratio at. [default: those of NU]")] = None,
+    model: Model = None,
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Estimate the ratio of two densities at rows.
+
+    Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
+    """
+    check_targets(output)
+    from fewratio.data.columns import counted
+    from fewratio.estimators.least_squares import RuLSIF
+
+    learned = load_model(model)
+    X_nu, X_de, *others = read_tables([nu, de] if rows is None else [nu, de, rows], learned, model)
+    estimator = (RuLSIF() if learned is None else learned).fit(X_nu, X_de)
+    values = estimator.predict(others[0] if others else X_nu).tolist()
+    divergence = estimator.divergence()
+    columns = {"row": range(len(values)), "ratio": values}
+    lines = [
+        f"{label(nu)} ({counted(X_nu.n_rows, 'row')}) over {label(de)} ({counted(X_de.n_rows, 'row')}): "
+        f"divergence {divergence:.4g}; ratio at the rows of {label(nu if rows is None else rows)}:",
+        *first_rows(columns),
+    ]
+    deliver(Answer(lines, {"divergence": divergence, "ratio": values}, columns), as_json, output)

@@ -1,0 +1,49 @@
+"""``fewratio train``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewratio.cli.common import Answer, AsJson, Seed, check_target, deliver, verb
+
+
+@verb
+def train(
+    sources: Annotated[Path, typer.Argument(help="Folder of tables, one related dataset a file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
+    episodes: Annotated[str, typer.Option(help="What to practise on: pairs, or inliers for outlier detection.")] = (
+        "pairs"
+    ),
+    outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 10_000,
+    standardise: Annotated[bool, typer.Option("--standardise", help="Centre and scale the columns.")] = False,
+    categorical: Annotated[str, typer.Option(help="What to do with columns of text: error or onehot.")] = "error",
+    missing: Annotated[str, typer.Option(help="What to do with missing numbers: error or median.")] = "error",
+    as_json: AsJson = False,
+    seed: Seed = 0,
+) -> None:
+    """Learn a model from related datasets. Ctrl-C stops early and keeps the best model so far.
+
+    Example: fewratio train sites/ -o sites.model --standardise
+    """
+    check_target(output, "--output")
+    from fewratio.data.collection import Collection
+    from fewratio.estimators.meta import MetaRatioEstimator
+
+    collection = Collection.from_folder(sources, outlier, categorical=categorical, missing=missing)
+    estimator = MetaRatioEstimator(episodes=episodes, standardise=standardise, max_steps=steps, random_state=seed)
+    estimator.pretrain(collection).save(output)
+    history = estimator.history_
+    lines = [
+        f"Learned from {collection!r} in {history.seconds:.0f} s; best look at step {history.best_step} "
+        f"(validation loss {history.best_validation:.4g}).",
+        f"Model: {output}",
+    ]
+    words = {
+        "model": str(output),
+        "n_datasets": len(collection),
+        "n_features": collection.n_features,
+        "history": history.to_dict(),
+    }
+    deliver(Answer(lines, words, {}), as_json)

@@ -1,0 +1,311 @@
+"""The verbs on real files: what they print and write, and what they say of files that cannot be used."""
+
+import csv
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+from typer.testing import CliRunner
+
+from fewratio import MetaRatioEstimator, RuLSIF, __version__, compare_datasets
+from fewratio.cli import app, common
+
+VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info")
+ONE = {
+    "compare": ["compare", "a.csv", "b.csv"],
+    "compare-all": ["compare-all", "sources"],
+    "outliers": ["outliers", "--normal", "a.csv", "--unlabelled", "b.csv"],
+    "weights": ["weights", "a.csv", "b.csv"],
+    "changes": ["changes", "series.csv", "--window", "12", "--permutations", "99"],
+    "ratio": ["ratio", "a.csv", "b.csv", "series.csv"],
+}
+MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+
+
+def write(path, X, header="x,y"):
+    np.savetxt(path, X, delimiter=",", header=header, comments="")
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """Make a folder with small tables, sources and a model of them."""
+    folder = tmp_path_factory.mktemp("files")
+    rng = np.random.default_rng(0)
+    write(folder / "a.csv", rng.normal(0, 1, (12, 2)))
+    write(folder / "b.csv", rng.normal(1.5, 1, (14, 2)))
+    write(folder / "series.csv", np.concatenate([rng.normal(m, 1, (30, 2)) for m in (0, 4)]))
+    write(folder / "other.csv", rng.normal(0, 1, (12, 2)), "x,z")
+    write(folder / "swapped.csv", rng.normal(0, 1, (12, 2)), "y,x")
+    (folder / "sources").mkdir()
+    for i in range(6):
+        write(folder / "sources" / f"d{i}.csv", rng.normal(i % 3, 1, (20, 2)))
+    (folder / "empty.csv").touch()
+    (folder / "empty.parquet").touch()
+    (folder / "header.csv").write_text("x,y\n")
+    (folder / "text.csv").write_text("x,y\n1,2\n3,four\n5,6\n")
+    (folder / "nan.csv").write_text("x,y\n1,2\n3,\n5,6\n")
+    (folder / "ragged.csv").write_text("x,y\n1,2\n3\n")
+    (folder / "binary.csv").write_bytes(bytes(range(256)) * 4)
+    (folder / "table.xlsx").write_bytes(b"PK\x03\x04")
+    (folder / "junk.model").write_bytes(b"not a model")
+    done = run(["train", "sources", "-o", "m.model", "--steps", "3", "--standardise"], folder)
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def run(arguments, folder, **options):
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        return CliRunner().invoke(app, arguments, **options)
+    finally:
+        os.chdir(before)
+
+
+@pytest.mark.parametrize("model", [[], ["--model", "m.model"]], ids=["default", "model"])
+@pytest.mark.parametrize("verb", ONE)
+def test_a_verb_prints_lines_or_json_and_writes_files(filled, tmp_path, verb, model):
+    done = run([*ONE[verb], *model, "-o", str(tmp_path / "r.csv")], filled)
+    assert done.exit_code == 0, done.output
+    assert 0 < len(done.stdout.splitlines()) < 15
+    rows = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
+    assert len(rows) > 1
+    done = run([*ONE[verb], *model, "--json", "-o", str(tmp_path / "r.json")], filled)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == json.loads((tmp_path / "r.json").read_text())
+    assert {path.name for path in tmp_path.iterdir()} == {"r.csv", "r.json"}
+
+
+@pytest.mark.parametrize(("verb", "ending"), [("compare", ".png"), ("compare-all", ".svg"), ("changes", ".pdf")])
+def test_a_picture_is_of_the_kind_of_its_ending(filled, tmp_path, verb, ending):
+    picture = tmp_path / f"picture{ending}"
+    done = run([*ONE[verb], "--plot", str(picture)], filled)
+    assert done.exit_code == 0, done.output
+    assert picture.read_bytes().startswith(MAGIC[ending])
+
+
+def test_compare_says_what_the_function_finds(filled):
+    samples = [np.loadtxt(filled / name, delimiter=",", skiprows=1) for name in ("a.csv", "b.csv")]
+    expected = compare_datasets(*samples, n_permutations=99, random_state=3)
+    done = run([*ONE["compare"], "--permutations", "99", "--seed", "3", "--json"], filled)
+    found = json.loads(done.stdout)
+    assert found["names"] == ["a.csv", "b.csv"]
+    assert found["divergence"] == pytest.approx(expected.divergence)
+    assert found["p_value"] == expected.p_value
+    assert "p-value" not in run([*ONE["compare"], "--permutations", "0"], filled).stdout
+
+
+def test_changes_finds_the_change_and_outliers_the_odd_row(filled, tmp_path):
+    assert json.loads(run([*ONE["changes"], "--json"], filled).stdout)["points"] == [30]
+    write(tmp_path / "today.csv", np.vstack([np.loadtxt(filled / "a.csv", delimiter=",", skiprows=1), [9, 9]]))
+    done = run(["outliers", "--normal", "a.csv", "--unlabelled", str(tmp_path / "today.csv"), "--json"], filled)
+    found = json.loads(done.stdout)
+    assert found["order"][0] == 12
+    assert found["odd"][12]
+
+
+def test_compare_all_with_p_values(filled):
+    done = run([*ONE["compare-all"], "--permutations", "19", "--json"], filled)
+    assert done.exit_code == 0
+    assert np.shape(json.loads(done.stdout)["adjusted_p_values"]) == (6, 6)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("fewratio: The smallest p-value")
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".parquet", ".npy"])
+def test_other_kinds_of_files_give_the_same(filled, tmp_path, ending):
+    X = np.loadtxt(filled / "a.csv", delimiter=",", skiprows=1)
+    frame, path = polars.DataFrame(X, schema=["x", "y"]), tmp_path / f"a{ending}"
+    if ending == ".tsv":
+        frame.write_csv(path, separator="\t")
+    elif ending == ".parquet":
+        frame.write_parquet(path)
+    else:
+        np.save(path, X)
+    expected = RuLSIF().fit(X, np.loadtxt(filled / "b.csv", delimiter=",", skiprows=1)).predict(X)
+    found = json.loads(run(["ratio", str(path), "b.csv", "--json"], filled).stdout)
+    np.testing.assert_allclose(found["ratio"], expected)
+
+
+def test_columns_may_come_in_another_order(filled):
+    for model in ([], ["--model", "m.model"]):
+        done = run(["compare", "a.csv", "swapped.csv", *model, "--permutations", "0", "--json"], filled)
+        assert done.exit_code == 0, done.output
+        assert {score["column"] for score in json.loads(done.stdout)["column_scores"]} == {"x", "y"}
+
+
+def test_info_tells_what_was_learned(filled):
+    done = run(["info", "m.model"], filled)
+    assert done.exit_code == 0, done.output
+    assert "2 (x, y)" in done.stdout
+    found = json.loads(run(["info", "m.model", "--json"], filled).stdout)
+    assert found["feature_names"] == ["x", "y"]
+    assert (found["parameters"]["max_steps"], found["parameters"]["standardise"]) == (3, True)
+
+
+def test_train_on_inliers_with_categories_and_gaps(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "sources").mkdir()
+    for i in range(4):
+        rows = [f"{x:.3f},{'ab'[k % 2]},{int(k < 3)}" for k, x in enumerate(rng.normal(i, 1, 30))]
+        rows[-1] = ",a,0"
+        (tmp_path / "sources" / f"d{i}.csv").write_text("\n".join(["x,kind,odd", *rows]))
+    options = ["--episodes", "inliers", "--outlier", "odd", "--categorical", "onehot", "--missing", "median"]
+    done = run(["train", "sources", "-o", "m.model", "--steps", "2", *options, "--json"], tmp_path)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["n_datasets"] == 4
+    assert MetaRatioEstimator.load(tmp_path / "m.model").episodes == "inliers"
+    (tmp_path / "n.csv").write_text("kind,x\na,1\nb,2\na,\n")
+    (tmp_path / "u.csv").write_text("x,kind\n1,a\n2,b\n9,a\n")
+    done = run(["outliers", "--normal", "n.csv", "--unlabelled", "u.csv", "-m", "m.model", "--json"], tmp_path)
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)["score"]) == 3
+    (tmp_path / "u.csv").write_text("x,kind\n1,a\n2,c\n")
+    done = run(["outliers", "--normal", "n.csv", "--unlabelled", "u.csv", "-m", "m.model"], tmp_path)
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert "u.csv" in done.stderr
+    assert "kind" in done.stderr
+
+
+HOSTILE = [
+    (["compare", "a.csv", "absent.csv"], ["absent.csv", "does not exist"]),
+    (["compare", "sources", "b.csv"], ["'sources' is not a file"]),
+    (["compare", "a.csv", "empty.csv"], ["empty.csv", "it is empty"]),
+    (["compare", "a.csv", "header.csv"], ["header.csv"]),
+    (["compare", "empty.parquet", "b.csv"], ["empty.parquet", "it is empty"]),
+    (["compare", "a.csv", "text.csv"], ["text.csv", "column 'y'", "'four'", "row 1"]),
+    (["ratio", "a.csv", "b.csv", "nan.csv"], ["nan.csv", "column 'y'", "row 1"]),
+    (["weights", "a.csv", "ragged.csv"], ["ragged.csv", "line 3"]),
+    (["changes", "binary.csv"], ["binary.csv", "cannot be read"]),
+    (["changes", "table.xlsx"], ["table.xlsx", "must end in"]),
+    (["changes", "a.csv", "--window", "50"], ["100"]),
+    (["compare", "a.csv", "other.csv"], ["other.csv", "a.csv", "missing: 'y'", "unexpected: 'z'"]),
+    (["compare", "other.csv", "a.csv", "-m", "m.model"], ["other.csv", "m.model", "missing: 'y'", "unexpected: 'z'"]),
+    (["outliers", "--normal", "a.csv", "--unlabelled", "other.csv"], ["other.csv", "a.csv", "'z'"]),
+    (["outliers", "--normal", "a.csv", "--unlabelled", "b.csv", "--contamination", "2"], ["contamination"]),
+    (["weights", "a.csv", "b.csv", "--clip", "-1"], ["clip"]),
+    (["compare", "-", "-"], ["standard input"]),
+    (["compare", "a.csv", "b.csv", "-m", "absent.model"], ["absent.model"]),
+    (["info", "junk.model"], ["junk.model"]),
+    (["info", "sources"], ["sources"]),
+    (["compare-all", "absent"], ["absent", "does not exist"]),
+    (["compare-all", "."], ["file '"]),
+    (["train", "absent", "-o", "new.model"], ["absent"]),
+    (["train", "sources", "-o", "absent/new.model"], ["absent", "--output"]),
+    (["train", "sources", "-o", "new.model", "--episodes", "some"], ["episodes"]),
+    (["train", "sources", "-o", "new.model", "--outlier", "odd"], ["odd"]),
+    (["train", "sources", "-o", "new.model", "--categorical", "some"], ["categorical"]),
+    (["compare", "a.csv", "b.csv", "-o", "absent/r.json"], ["absent", "--output"]),
+    (["compare", "a.csv", "b.csv", "-o", "sources"], ["must end in"]),
+    (["compare", "a.csv", "b.csv", "-o", "r.xlsx"], ["must end in"]),
+    (["compare", "a.csv", "b.csv", "--plot", "r.bmp"], ["must end in", "--plot"]),
+    (["compare", "a.csv", "b.csv", "-o", "r.json", "--plot", "absent/r.png"], ["absent", "--plot"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), HOSTILE, ids=[" ".join(case[0]) for case in HOSTILE])
+def test_wrong_input_ends_in_one_line_and_writes_nothing(filled, arguments, said):
+    before = sorted(filled.rglob("*"))
+    done = run(arguments, filled)
+    assert done.exit_code == 2, done.output
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("fewratio: ")
+    for words in said:
+        assert words in line
+    assert done.stdout == ""
+    assert sorted(filled.rglob("*")) == before
+
+
+def test_a_read_only_folder_is_found_before_the_work(filled, tmp_path, monkeypatch):
+    def refuse(**options):
+        raise PermissionError(13, "Permission denied")
+
+    # Permissions do not bind every user that runs tests.
+    monkeypatch.setattr(common.tempfile, "TemporaryFile", refuse)
+    # The input does not exist either: the folder is looked at first.
+    done = run(["compare", "absent.csv", "absent.csv", "-o", str(tmp_path / "r.json")], filled)
+    assert done.exit_code == 2
+    assert "Permission denied" in done.stderr
+    assert str(tmp_path) in done.stderr
+
+
+def test_a_failure_that_is_not_the_users_has_another_code(filled, tmp_path, monkeypatch):
+    def refuse(path, payload):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("fewratio.core.tensorfile.write_atomically", refuse)
+    done = run([*ONE["compare"], "-o", str(tmp_path / "r.json")], filled)
+    assert done.exit_code == 1
+    assert done.stderr == "fewratio: [Errno 28] No space left on device\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_interrupting_in_the_middle_of_writing_leaves_what_was_there(filled, tmp_path, monkeypatch):
+    path = tmp_path / "r.csv"
+    path.write_text("old")
+    monkeypatch.setattr("fewratio.core.tensorfile.os.fsync", lambda number: signal.raise_signal(signal.SIGINT))
+    done = run([*ONE["weights"], "-o", str(path)], filled)
+    assert done.exit_code not in (0, 2)
+    assert done.stdout == ""
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("r.csv", "old")]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_has_an_example(verb):
+    done = CliRunner().invoke(app, [verb, "--help"])
+    assert done.exit_code == 0
+    assert f"Example: fewratio {verb} " in done.output
+
+
+def test_version():
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"fewratio {__version__}\n"
+
+
+# ---------------------------------------------------------------- in a shell
+
+
+def shell(command, folder):
+    program = shlex.quote(str(Path(sys.executable).with_name("fewratio")))
+    return subprocess.run(
+        command.replace("fewratio", program), shell=True, capture_output=True, text=True, check=False, cwd=folder
+    )
+
+
+def test_help_imports_nothing_heavy():
+    heavy = {"torch", "numpy", "sklearn", "rich"}
+    code = f"import sys, fewratio.cli; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_standard_input_in_a_pipe(filled):
+    done = shell("cat a.csv | fewratio ratio - b.csv --json", filled)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["ratio"]) == 12
+
+
+def test_a_mistake_in_a_pipe(filled):
+    done = shell("printf 'x,y\\n1,a\\n' | fewratio weights a.csv -", filled)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "standard input" in line
+    assert "column 'y'" in line
+
+
+def test_every_verb_in_a_shell(filled, tmp_path):
+    lines = ["set -e", f"cp -r {shlex.quote(str(filled))}/. .", "fewratio train sources -o new.model --steps 2"]
+    lines += ["fewratio info new.model"]
+    lines += [f"fewratio {shlex.join(ONE[verb])} -o {verb}.csv" for verb in ONE]
+    done = shell("\n".join(lines), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert (tmp_path / "new.model").is_file()
+    for verb in ONE:
+        assert len((tmp_path / f"{verb}.csv").read_text().splitlines()) > 2
