@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fewratio import MetaRatioEstimator, RuLSIF, __version__, compare_datasets
-from fewratio.cli import app, common
+from fewratio.cli import app
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info")
 ONE = {
@@ -228,7 +228,7 @@ def test_a_read_only_folder_is_found_before_the_work(filled, tmp_path, monkeypat
         raise PermissionError(13, "Permission denied")
 
     # Permissions do not bind every user that runs tests.
-    monkeypatch.setattr(common.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(exchange.tempfile, "TemporaryFile", refuse)
     # The input does not exist either: the folder is looked at first.
     done = run(["compare", "absent.csv", "absent.csv", "-o", str(tmp_path / "r.json")], filled)
     assert done.exit_code == 2

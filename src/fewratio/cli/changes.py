@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fewratio.cli.common import (
+from fewratio.cli.exchange import (
     Answer,
     AsJson,
     Model,

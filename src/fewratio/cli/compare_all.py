@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fewratio.cli.common import (
+from fewratio.cli.exchange import (
     SHOWN,
     Answer,
     AsJson,

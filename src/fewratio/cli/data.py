@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fewratio.cli.common import AsJson, plain_warnings
+from fewratio.cli.exchange import AsJson, plain_warnings
 
 if TYPE_CHECKING:
     from fewratio.data.registry import SourceInfo

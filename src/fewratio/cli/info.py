@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fewratio.cli.common import SHOWN, Answer, AsJson, deliver, verb
+from fewratio.cli.exchange import SHOWN, Answer, AsJson, deliver, verb
 
 
 @verb

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fewratio.cli.common import Answer, AsJson, Seed, check_target, deliver, verb
+from fewratio.cli.exchange import Answer, AsJson, Seed, check_target, deliver, verb
 
 
 @verb

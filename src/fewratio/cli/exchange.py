@@ -1,4 +1,4 @@
-"""What the verbs share: their options, tables read from files, and what becomes of an answer or a mistake."""
+"""What verbs take in and give out: options, tables from files, answers, and what becomes of a mistake."""
 
 import csv
 import functools
