@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fewratio import MetaRatioEstimator, RuLSIF, __version__, compare_datasets
-from fewratio.cli import app
+from fewratio.cli import app, exchange
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info")
 ONE = {
