@@ -24,14 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def experiment_names() -> list[str]:
-    """Give the names of all experiments, without importing what runs them."""
-    from fewratio_bench.experiments import EXPERIMENTS
-
-    return list(EXPERIMENTS)
-
-
 def _parser() -> argparse.ArgumentParser:
+    from fewratio_bench.experiments import EXPERIMENTS
+    from fewratio_bench.figures import FIGURES
+    from fewratio_bench.render import FORMATS
+
     parser = argparse.ArgumentParser(prog="fewratio-bench", description="Rebuild the paper's tables from own records.")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
@@ -53,11 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     pack.set_defaults(action=_pack)
 
     table = verbs.add_parser("table", help="print a table made from the records")
-    table.add_argument("--format", choices=["markdown", "latex", "csv"], default="markdown", help="(default: markdown)")
+    table.add_argument("--format", choices=list(FORMATS), default="markdown", help="(default: markdown)")
     table.set_defaults(action=_table)
 
     figure = verbs.add_parser("figure", help="draw a figure from the records")
-    figure.add_argument("figure", choices=["latent-dimension", "support-size", "training-curves"])
+    figure.add_argument("figure", choices=list(FIGURES))
     figure.add_argument("--output", type=Path, required=True, help="file to write: .svg, .png or .pdf")
     figure.set_defaults(action=_figure)
 
@@ -68,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     for verb in (figure, report):
         verb.add_argument("--results", type=Path, default=Path("results"), help="folder of records (default: results)")
     for verb in (run, table):
-        verb.add_argument("experiment", choices=experiment_names())
+        verb.add_argument("experiment", choices=list(EXPERIMENTS))
         verb.add_argument("--results", type=Path, help="folder of records (default: results, or results/quick)")
     return parser
 

@@ -108,10 +108,8 @@ class D3RE(_SampleNetwork):
     bound : float, default=0.1
         The loss's constant C, the inverse of the largest ratio that is expected.
     n_steps : int, default=20
-        Gradient steps. There is no data to validate on, so that is a choice, and more overfit. Of 10, 20, 50, 100 and
-        200, 20 is best or nearly so for 5 to 100 instances a side of two Gaussians in 1, 2 and 10 dimensions, and never
-        much worse than a ratio of 1; 50 gain a little from 500 a side in 1 or 2 dimensions (a regret of J of 0.07 to
-        0.12 instead of 0.11 to 0.38) and lose much below (with 5 a side 3.6 to 19 instead of 0.3 to 1.1).
+        Gradient steps. There is no data to validate on, so that is a choice, and more overfit: a handful of instances
+        is overfitted after fifty, while hundreds in few dimensions gain from that many.
     learning_rate : float, default=1e-3
         Adam's learning rate.
     width, depth : int, default=100, 3
@@ -181,9 +179,7 @@ class PURatio(_SampleNetwork):
     prior : float, default=0.9
         Share of positives in the denominator, 0 < prior < 1.
     n_steps : int, default=100
-        Gradient steps. Of 10, 20, 50, 100, 200 and 500, this has the least error on half positives from N(0, 1), half
-        negatives from N(2, 1) for 100 to 3000 instances a side (0.34 to 0.07; a ratio of 1 has 0.68); 50 are better
-        for 5 or 20 (0.52 instead of 0.60 and 0.45 instead of 0.49).
+        Gradient steps; for a handful of instances fewer are better.
     learning_rate, width, depth, device, random_state
         As in `D3RE`.
 

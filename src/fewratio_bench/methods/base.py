@@ -68,6 +68,13 @@ class Verdict(NamedTuple):
     seed: int
 
 
+class SelectedOnTest:
+    """A baseline whose setting the paper selects on the test result; on validation, by what the table shows."""
+
+    rule = "best_on_test"
+    criterion: str | None = None
+
+
 class Method(Protocol):
     """A row of a table."""
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from fewratio.core.pair import Episode
 from fewratio.estimators import UnconstrainedKL
 from fewratio_bench.evaluate import Judgement
-from fewratio_bench.methods.base import Bench, Parameters, Verdict
+from fewratio_bench.methods.base import Bench, Parameters, SelectedOnTest, Verdict
 from fewratio_bench.problems import ROLES, Cell, Problem
 
 # ``scores(normals, unlabelled, seed, value)``: higher for what is more normal.
@@ -23,7 +23,7 @@ Scores = Callable[[np.ndarray, np.ndarray, int, Any], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Detector:
+class Detector(SelectedOnTest):
     """Scores the unlabelled instances of one dataset after the other.
 
     Attributes
@@ -41,16 +41,6 @@ class Detector:
     parameter: str
     values: tuple[Any, ...]
     scores: Scores
-
-    @property
-    def rule(self) -> str:
-        """How the paper selects its setting."""
-        return "best_on_test"
-
-    @property
-    def criterion(self) -> None:
-        """Select on validation by what the table shows."""
-        return None
 
     def quick(self) -> "Detector":
         """Give the same: it is quick."""

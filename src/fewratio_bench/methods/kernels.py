@@ -10,12 +10,12 @@ from fewratio.core.divergence import mmd2
 from fewratio.core.kernels import median_distance
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
 from fewratio_bench.evaluate import Judgement, judged_ratio
-from fewratio_bench.methods.base import REGS, Bench, Parameters, Verdict
+from fewratio_bench.methods.base import REGS, Bench, Parameters, SelectedOnTest, Verdict
 from fewratio_bench.problems import Cell, Problem
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(SelectedOnTest):
     """RuLSIF (uLSIF at alpha = 0), put together from the parts so that all pairs are solved at once."""
 
     name: str
@@ -23,16 +23,6 @@ class Kernel:
     clip: str = "weights"
     alpha: float = 0.5
     regs: tuple[float, ...] = REGS
-
-    @property
-    def rule(self) -> str:
-        """How the paper selects its setting."""
-        return "best_on_test"
-
-    @property
-    def criterion(self) -> None:
-        """Select on validation by what the table shows."""
-        return None
 
     def quick(self) -> "Kernel":
         """Give the same: it is quick."""
@@ -58,21 +48,11 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class MeanDiscrepancy:
+class MeanDiscrepancy(SelectedOnTest):
     """MMD with the median width: compares datasets, and gives no ratio."""
 
     name: str = "MMD"
     published: str | None = "MMD"
-
-    @property
-    def rule(self) -> str:
-        """How the paper selects its setting."""
-        return "best_on_test"
-
-    @property
-    def criterion(self) -> None:
-        """Select on validation by what the table shows."""
-        return None
 
     def quick(self) -> "MeanDiscrepancy":
         """Give the same: it is quick."""

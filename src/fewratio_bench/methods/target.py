@@ -15,12 +15,12 @@ from fewratio.data.seeds import seed_for
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import Judgement, judged_ratio
-from fewratio_bench.methods.base import STEPS, Bench, Parameters, Verdict
+from fewratio_bench.methods.base import STEPS, Bench, Parameters, SelectedOnTest, Verdict
 from fewratio_bench.problems import Cell, Problem
 
 
 @dataclass(frozen=True)
-class TargetTrained:
+class TargetTrained(SelectedOnTest):
     """D3RE or nnPU: a four-layer network trained on the support of each task, all tasks and settings at once.
 
     How long to train is a parameter with a grid of its own: every number of steps is judged and recorded, which is the
@@ -41,16 +41,6 @@ class TargetTrained:
     loss: str = "lsif"
     bounds: tuple[float, ...] = (0.1, 0.5, 1.0, 10.0)
     steps: tuple[int, ...] = STEPS
-
-    @property
-    def rule(self) -> str:
-        """How the paper selects its setting."""
-        return "best_on_test"
-
-    @property
-    def criterion(self) -> None:
-        """Select on validation by what the table shows."""
-        return None
 
     def quick(self) -> "TargetTrained":
         """Give the same with two bounds and three numbers of steps."""
