@@ -22,6 +22,14 @@ class Objective(Protocol):
         """Give one loss a task."""
 
 
+@runtime_checkable
+class ObjectiveAtAlpha(Protocol):
+    """The same where each task asks for a relative ratio of its own."""
+
+    def at(self, alpha: Float[Tensor, "..."], /) -> Objective:
+        """Give the loss for the tasks with these alphas."""
+
+
 @dataclass(frozen=True)
 class RelativeSquaredError:
     """Eq. 8: J = alpha/2 mean_nu r^2 + (1 - alpha)/2 mean_de r^2 - mean_nu r.
@@ -30,13 +38,29 @@ class RelativeSquaredError:
     a perfectly separated pair gives -1.
     """
 
-    alpha: float = 0.5
+    alpha: float | Tensor = 0.5
 
     def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
         """Give J for each task: the sum over rows of r (q r / 2 - s), s and q the shares in the two expectations."""
         share_nu, share_de = shares.unbind(-2)
-        mixture = self.alpha * share_nu + (1 - self.alpha) * share_de
+        alpha = self.alpha.unsqueeze(-1) if isinstance(self.alpha, Tensor) else self.alpha
+        mixture = alpha * share_nu + (1 - alpha) * share_de
         return (ratio * (0.5 * mixture * ratio - share_nu)).sum(-1)
+
+
+@dataclass(frozen=True)
+class ScaledSquaredError:
+    """Eq. 8 times 2 alpha, each task with its own alpha: all count alike, for a perfectly separated pair gives -1."""
+
+    alpha: float | Tensor = 0.5
+
+    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+        """Give the loss for each task."""
+        return 2 * self.alpha * RelativeSquaredError(self.alpha)(ratio, shares)
+
+    def at(self, alpha: Float[Tensor, "..."]) -> "ScaledSquaredError":
+        """Give the loss for tasks with these alphas."""
+        return ScaledSquaredError(alpha)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fewratio.core.shapes import Bool, Float
+from fewratio.core.shapes import Bool, Float, Int
 from fewratio.errors import InputError
 
 
@@ -105,14 +105,26 @@ class Episode:
     ----------
     rows : Tensor of shape (..., n, d)
         The rows of both pairs joined, the support's first: a network takes them in one go.
+    alpha : Tensor of shape (...) or None
+        Which relative ratio each task asks for, where the tasks do not all ask for the same.
+    own : int Tensor of shape (q,) or None
+        Which of the support's rows each query row is, -1 for none of them; None if no query row is in the support.
     """
 
     support: Pair
     query: Pair
     rows: Float[Tensor, "... n d"]
+    alpha: Float[Tensor, "..."] | None
+    own: Int[Tensor, " q"] | None
 
-    def __init__(self, support: Pair, query: Pair) -> None:
-        self._set(torch.cat([support.rows, query.rows], dim=-2), support, query)
+    def __init__(
+        self,
+        support: Pair,
+        query: Pair,
+        alpha: Float[Tensor, "..."] | None = None,
+        own: Int[Tensor, " q"] | None = None,
+    ) -> None:
+        self._set(torch.cat([support.rows, query.rows], dim=-2), support, query, alpha, own)
 
     @classmethod
     def joined(
@@ -122,13 +134,15 @@ class Episode:
         query_shares: Float[Tensor, "... 2 q"],
         n_support_nu: int,
         n_query_nu: int,
+        alpha: Float[Tensor, "..."] | None = None,
+        own: Int[Tensor, " q"] | None = None,
     ) -> "Episode":
         """Make an episode of rows that are joined already."""
         n_support = support_shares.shape[-1]
         support = Pair.joined(rows[..., :n_support, :], support_shares, n_support_nu)
         query = Pair.joined(rows[..., n_support:, :], query_shares, n_query_nu)
         episode = cls.__new__(cls)
-        episode._set(rows, support, query)
+        episode._set(rows, support, query, alpha, own)
         return episode
 
     @classmethod
@@ -146,8 +160,11 @@ class Episode:
         """Unpack as ``support, query``."""
         return iter((self.support, self.query))
 
-    def _set(self, rows: Tensor, support: Pair, query: Pair) -> None:
-        for name, value in (("rows", rows), ("support", support), ("query", query)):
+    def _set(
+        self, rows: Tensor, support: Pair, query: Pair, alpha: Tensor | None, own: Tensor | None
+    ) -> None:
+        parts = {"rows": rows, "support": support, "query": query, "alpha": alpha, "own": own}
+        for name, value in parts.items():
             object.__setattr__(self, name, value)
 
 

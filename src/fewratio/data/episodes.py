@@ -48,6 +48,10 @@ class EpisodeSampler:
         Query instances a side.
     tasks_per_step : int
         Number of tasks a step.
+    held_out : (bool, bool)
+        Whether the support of the numerator, of the denominator, is kept out of the query. The paper keeps none out.
+    alphas : (float, float), optional
+        Range from which each task's relative parameter is drawn; by default the tasks have none of their own.
     """
 
     def __init__(
@@ -58,10 +62,12 @@ class EpisodeSampler:
         sizes: Sequence[tuple[SupportSize, SupportSize]],
         n_query: int = 128,
         tasks_per_step: int = 1,
+        held_out: tuple[bool, bool] = (False, False),
+        alphas: tuple[float, float] | None = None,
     ) -> None:
         for member, (nu_size, de_size) in zip(pools, sizes, strict=True):
-            _check_sizes(member.nu, member.names, nu_size.low)
-            _check_sizes(member.de, member.names, 1 if member.paired else de_size.low)
+            _check_sizes(member.nu, member.names, nu_size.low + held_out[0])
+            _check_sizes(member.de, member.names, 1 if member.paired else de_size.low + held_out[1])
             _check_window(member.nu, nu_size.high)
             _check_window(member.de, de_size.high)
         device = rows.device
@@ -95,6 +101,13 @@ class EpisodeSampler:
             device
         )
         self._n_support_nu = highs[0]
+        self._held_out = torch.tensor(held_out, device=device)[:, None]
+        self._holds_out = any(held_out)
+        self._alphas = alphas
+        self._own = torch.full((2, self._n_query), -1)
+        self._own[0, : highs[0]] = torch.arange(highs[0])
+        self._own[1, : highs[1]] = torch.arange(highs[1]) + highs[0]
+        self._own = self._own.flatten().to(device)
         self._padded = bool(real.min() < self._n_query)
         self._ranged = bool((low < high.amax(0)).any())
 
@@ -104,21 +117,31 @@ class EpisodeSampler:
 
     def __call__(self, step: Int[Tensor, ""]) -> Episode:
         """Draw the episodes of a step."""
-        numbers, length, size = self._drawn(step)
+        numbers, length, size, share = self._drawn(step)
+        # A pool that is hardly larger than its support still leaves one row to judge by.
+        size = torch.minimum(size, (length - self._held_out.flatten().long()).clamp_min(1))
         query = numbers.flatten(2)  # (member, task, row of the joined query)
         joined = torch.cat([query[..., self._support_rows], query], dim=-1)
         rows = self._rows.index_select(0, joined.flatten()).unflatten(0, joined.shape)
         query_shares, support_shares = self._query_shares, self._support_shares
-        if self._padded:
-            real = torch.arange(self._n_query, device=rows.device) < length.unsqueeze(-1)
+        if self._padded or self._holds_out:
+            position = torch.arange(self._n_query, device=rows.device)
+            real = position < length.unsqueeze(-1)
+            if self._holds_out:
+                real = real & ((position >= size.unsqueeze(-1)) | ~self._held_out)
             query_shares = masked_shares(real.flatten(-2), query_shares)
         if self._padded or self._ranged:
             real = torch.arange(self._n_query, device=rows.device) < torch.minimum(size, length).unsqueeze(-1)
             support_shares = masked_shares(real.flatten(-2)[..., self._support_rows], support_shares)
-        return Episode.joined(rows, support_shares, query_shares, self._n_support_nu, self._n_query)
+        alpha = None
+        if self._alphas is not None:
+            alpha = self._alphas[0] + (self._alphas[1] - self._alphas[0]) * share
+        return Episode.joined(
+            rows, support_shares, query_shares, self._n_support_nu, self._n_query, alpha, self._own
+        )
 
     def _drawn(self, step: Tensor) -> tuple[Tensor, ...]:
-        """Row numbers, pool lengths and support sizes of a step, with axes (member, task, side, ...)."""
+        """Row numbers, pool lengths, support sizes and a number in [0, 1) of a step; axes (member, task, side, ...)."""
         if self._steps_at_once == 1:
             return self._draw(fold(self._seeds, step))
         block, offset = divmod(int(step), self._steps_at_once)
@@ -129,7 +152,7 @@ class EpisodeSampler:
 
     def _draw(self, key: Tensor) -> tuple[Tensor, ...]:
         shape = (self._n_tasks, 2)
-        choice, order, shift, size = (fold(key, role) for role in range(4))
+        choice, order, shift, size, relative = (fold(key, role) for role in range(5))
         # Shares become indices in float64: float32 could round the largest share up to the count itself.
         index = (uniform(choice, 2 * self._n_tasks).unflatten(-1, shape).double() * self._count).long()
         if self._paired:
@@ -150,7 +173,7 @@ class EpisodeSampler:
         elif self._padded:
             position = torch.minimum(position, length.unsqueeze(-1) - 1)
         support = self._low + (uniform(size, 2 * self._n_tasks).unflatten(-1, shape).double() * self._spread).long()
-        return self._numbers[start.unsqueeze(-1) + position], length, support
+        return self._numbers[start.unsqueeze(-1) + position], length, support, uniform(relative, self._n_tasks)
 
 
 class EvaluationEpisodes:
@@ -215,13 +238,20 @@ class EvaluationEpisodes:
         support_nu, support_de, query_nu, query_de = (real for _, real in blocks)
         self._shares = _shares(support_nu, support_de, rows), _shares(query_nu, query_de, rows)
         self._n_nu = support_nu.shape[-1], query_nu.shape[-1]
+        # In paired pools a denominator's query begins with its support; elsewhere the two have no row in common.
+        n_support_de, n_query_de = support_de.shape[-1], query_de.shape[-1]
+        self._own = torch.full((sum((query_nu.shape[-1], n_query_de)),), -1)
+        if pools[0].paired:
+            common = min(n_support_de, n_query_de)
+            self._own[query_nu.shape[-1] :][:common] = torch.arange(common) + support_nu.shape[-1]
+        self._own = self._own.to(rows.device)
 
     def batches(self) -> Iterator[Episode]:
         """Give the episodes, a batch of tasks at a time; leading axes (member, task)."""
         for first in range(0, self.tasks.shape[1], self._tasks_per_batch):
             part = slice(first, first + self._tasks_per_batch)
             support, query = (shares if shares.dim() == 2 else shares[:, part] for shares in self._shares)
-            yield Episode.joined(self._rows[self._numbers[:, part]], support, query, *self._n_nu)
+            yield Episode.joined(self._rows[self._numbers[:, part]], support, query, *self._n_nu, None, self._own)
 
 
 class _Cut(NamedTuple):

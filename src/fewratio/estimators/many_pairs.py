@@ -49,7 +49,7 @@ def adapted_divergences(
     for block in numbers.split(step):
         joined = table[block]
         pair = Pair(joined[:, : nu.shape[1]], joined[:, nu.shape[1] :])
-        ratio = model.adapt(pair)(pair.rows)
+        ratio = model.adapt(pair).of_support()
         found.append(relative_pearson_divergence(ratio.double(), pair.shares.double(), float(alpha)).cpu())
     return torch.cat(found).numpy() if found else np.empty(0)
 

@@ -324,7 +324,7 @@ class MetaRatioEstimator(RatioEstimator):
         pair = Pair(self._tensor(X_nu), self._tensor(X_de))
         with torch.no_grad():
             ratio = self.model_.adapt(pair)
-            divergence = relative_pearson_divergence(ratio(pair.rows), pair.shares, float(self.alpha)).item()
+            divergence = relative_pearson_divergence(ratio.of_support(), pair.shares, float(self.alpha)).item()
         if not np.isfinite(divergence):
             raise InputError(
                 "The ratio of these samples is not finite: their values are too large for the model's arithmetic. "

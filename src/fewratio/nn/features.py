@@ -52,7 +52,7 @@ class MLPFeatures(nn.Module):
         self.rest = nn.ModuleList(linear(n_in, n_out, generator) for n_in, n_out in pairwise(sizes))
 
     def forward(
-        self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"] | None
+        self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"] | None, own: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
         """Give the features of instances ``x`` of the task with vectors ``z``."""
         h = self.from_x(x)
@@ -81,7 +81,7 @@ class GaussianFeatures(nn.Module):
         self.sigma = sigma
         self.register_buffer("centres", centres)
 
-    def forward(self, x: Float[Tensor, "... n d"], support: Pair, z: None) -> Float[Tensor, "... n t"]:
+    def forward(self, x: Float[Tensor, "... n d"], support: Pair, z: None, own: Tensor | None = None) -> Float[Tensor, "... n t"]:
         """Give the kernel of instances ``x`` with every centre; of support instances, the numerator's come first."""
         sigma = median_distance(support) if self.sigma is None else self.sigma
         if self.centres is not None:

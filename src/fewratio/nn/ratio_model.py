@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from fewratio.core.pair import Episode, Pair
-from fewratio.core.shapes import Float
+from fewratio.core.shapes import Float, Int
 from fewratio.errors import ParameterError
 
-CLIPS = ("ratio", "weights")
+CLIPS = ("ratio", "range", "weights")
 # A model's value need not be a ratio: the score of a classifier has a sign.
 _UNCLIPPED = "none"
 
@@ -22,14 +22,17 @@ class RatioModel(nn.Module):
     encoder : nn.Module
         ``encoder(support) -> z``: `SetEncoder`, `NoEncoder`.
     features : nn.Module
-        ``features(x, support, z) -> phi``: `MLPFeatures`, `GaussianFeatures`.
+        ``features(x, support, z, own) -> phi``, where ``own`` says which of the support's rows each of x is, -1 for
+        none: `MLPFeatures`, `GaussianFeatures`, `RelationalFeatures`.
     head : nn.Module
-        ``head(phi of the support, shares) -> w``: `RidgeHead`, `SharedHead`.
-    clip : {"ratio", "weights", "none"}
-        What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)`` with positive features (the
-        paper's). With "none" the model's value is a score that may be negative.
+        ``head(phi of the support, shares, z, alpha) -> w``: `RidgeHead`, `SharedHead`.
+    clip : {"ratio", "range", "weights", "none"}
+        What keeps the ratio where it must be: ``r = max(0, w'phi)``; the same and at most 1 / alpha; or ``w = max(0,
+        w)`` with positive features (the paper's). With "none" the model's value is a score that may be negative.
     scaler : nn.Module, optional
-        Applied to every instance first: `Standardiser`.
+        Applied to every instance first: `Standardiser`, `Space`.
+    alpha : float, optional
+        Needed for ``clip="range"``, unless each task comes with its own.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class RatioModel(nn.Module):
         head: nn.Module,
         clip: str = "ratio",
         scaler: nn.Module | None = None,
+        alpha: float | None = None,
     ) -> None:
         super().__init__()
         if clip not in (*CLIPS, _UNCLIPPED):
@@ -58,14 +62,17 @@ class RatioModel(nn.Module):
         self.features = features
         self.head = head
         self.clip = clip
+        self.alpha = alpha
 
-    def adapt(self, support: Pair) -> "AdaptedRatio":
+    def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "AdaptedRatio":
         """Solve for the weights of each task of a batch of support pairs.
 
         Parameters
         ----------
         support : Pair of Tensor, shapes (..., n_nu, d) and (..., n_de, d)
             The instances of both samples.
+        alpha : Tensor of shape (...), optional
+            Which relative ratio each task asks for, for a model that was trained to be told.
 
         Returns
         -------
@@ -73,8 +80,8 @@ class RatioModel(nn.Module):
             The ratio, ready to be evaluated anywhere.
         """
         support = _scaled(support, self.scaler(support.rows))
-        z = self.encoder(support)
-        return self._solve(support, z, self.features(support.rows, support, z))
+        z = self._describe(support, alpha)
+        return self._solve(support, z, self.features(support.rows, support, z, _themselves(support)), alpha)
 
     def forward(self, episode: Episode) -> Float[Tensor, "... n"]:
         """Adapt to the support and give the ratios of the query's rows.
@@ -84,15 +91,22 @@ class RatioModel(nn.Module):
         rows = self.scaler(episode.rows)
         n_support = episode.support.rows.shape[-2]
         support = _scaled(episode.support, rows[..., :n_support, :])
-        z = self.encoder(support)
-        phi_support, phi_query = self.features(rows, support, z).split([n_support, rows.shape[-2] - n_support], dim=-2)
-        return self._solve(support, z, phi_support).combine(phi_query)
+        z = self._describe(support, episode.alpha)
+        n_query = rows.shape[-2] - n_support
+        query = torch.full((n_query,), -1, device=rows.device) if episode.own is None else episode.own
+        own = torch.cat([_themselves(support), query])
+        phi_support, phi_query = self.features(rows, support, z, own).split([n_support, n_query], dim=-2)
+        return self._solve(support, z, phi_support, episode.alpha).combine(phi_query)
 
-    def _solve(self, support: Pair, z: Tensor | None, phi: Tensor) -> "AdaptedRatio":
-        weights = self.head(phi, support.shares)
+    def _describe(self, support: Pair, alpha: Tensor | None) -> Tensor | None:
+        z: Tensor | None = self.encoder(support)
+        return z if alpha is None or z is None else torch.cat([z, alpha.unsqueeze(-1)], dim=-1)
+
+    def _solve(self, support: Pair, z: Tensor | None, phi: Tensor, alpha: Tensor | None) -> "AdaptedRatio":
+        weights = self.head(phi, support.shares, z, alpha)
         if self.clip == "weights":
             weights = weights.relu()
-        return AdaptedRatio(self, support, z, weights)
+        return AdaptedRatio(self, support, z, weights, self.alpha if alpha is None else alpha)
 
 
 @dataclass(frozen=True)
@@ -109,24 +123,42 @@ class AdaptedRatio:
         The encoder's output.
     weights : Tensor of shape (..., t)
         The weights of the features.
+    alpha : float, Tensor of shape (...) or None
+        Relative parameter; the ratio is at most 1 / alpha.
     """
 
     model: RatioModel
     support: Pair
     z: Tensor | None
     weights: Tensor
+    alpha: float | Tensor | None = None
 
-    def __call__(self, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n"]:
-        """Give the ratios (Eq. 6) of instances: one set of instances a task, or one set for all tasks."""
+    def __call__(self, x: Float[Tensor, "... n d"], own: Int[Tensor, " n"] | None = None) -> Float[Tensor, "... n"]:
+        """Give the ratios (Eq. 6) of instances: one set of instances a task, or one set for all tasks.
+
+        ``own`` says which of the support's rows each instance is, -1 for none; by default none is.
+        """
         # The same instances may be asked of every task.
         lead = torch.broadcast_shapes(x.shape[:-2], self.weights.shape[:-1])
         x = self.model.scaler(x).expand(*lead, *x.shape[-2:])
-        return self.combine(self.model.features(x, self.support, self.z))
+        return self.combine(self.model.features(x, self.support, self.z, own))
+
+    def of_support(self) -> Float[Tensor, "... n"]:
+        """Give the ratios of the support's own instances, none of which may count as its own neighbour."""
+        return self.combine(self.model.features(self.support.rows, self.support, self.z, _themselves(self.support)))
 
     def combine(self, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n"]:
         """Give the ratios of instances whose features are known."""
         ratio = (phi @ self.weights.unsqueeze(-1)).squeeze(-1)
-        return ratio.relu() if self.model.clip == "ratio" else ratio
+        if self.model.clip == "range" and self.alpha is not None:
+            alpha = self.alpha.unsqueeze(-1) if isinstance(self.alpha, Tensor) else self.alpha
+            # The smaller of the two, for a bound may be a tensor on one side only.
+            return torch.minimum(ratio.relu(), torch.as_tensor(1 / alpha, dtype=ratio.dtype, device=ratio.device))
+        return ratio.relu() if self.model.clip in ("ratio", "range") else ratio
+
+
+def _themselves(support: Pair) -> Int[Tensor, " n"]:
+    return torch.arange(support.rows.shape[-2], device=support.rows.device)
 
 
 def _scaled(pair: Pair, rows: Tensor) -> Pair:

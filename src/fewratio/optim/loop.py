@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from fewratio.core.objectives import Objective
+from fewratio.core.objectives import Objective, ObjectiveAtAlpha
 from fewratio.core.pair import Episode
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
@@ -195,7 +195,7 @@ class Training:
 
     def _gradient_step(self) -> None:
         episode = self.draw(self.counter)
-        losses = self.objective(self.ensemble(episode), episode.query.shares).mean(-1)
+        losses = self._losses(self.ensemble(episode), episode).mean(-1)
         self.optimizer.zero_grad()
         losses.sum().backward()
         self.optimizer.step()
@@ -203,12 +203,19 @@ class Training:
         self.loss_sum += losses.detach()
         self.counter += 1
 
+    def _losses(self, values: Tensor, episode: Episode) -> Tensor:
+        """Judge the values of the query's rows."""
+        objective = self.objective
+        if episode.alpha is not None and isinstance(objective, ObjectiveAtAlpha):
+            objective = objective.at(episode.alpha)
+        return objective(values, episode.query.shares)
+
     @torch.no_grad()
     def look(self) -> None:
         """Evaluate the validation episodes and keep the weights of members that have improved."""
         losses = torch.cat(
             [
-                self.objective(self.ensemble.judge(episode), episode.query.shares)
+                self._losses(self.ensemble.judge(episode), episode)
                 for episode in self.validation.batches()
             ],
             dim=-1,

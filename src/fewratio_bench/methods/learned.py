@@ -165,7 +165,7 @@ class Learned:
                 started = time.perf_counter()
                 ratio = self._tuned(model, tuning, source.get("bound"), ratio).adapt(episode.support)
                 judgement = judged_ratio(
-                    ratio(episode.support.rows), ratio(episode.query.rows), episode, 0.0 if self.bounds else self.alpha
+                    ratio.of_support(), ratio(episode.query.rows, episode.own), episode, 0.0 if self.bounds else self.alpha
                 )
                 took = seconds + time.perf_counter() - started
                 yield Verdict(cell, role, source | tuning, judgement, took, seed)

@@ -1,0 +1,227 @@
+"""Relational features: what is known of x is how far it is from each support instance.
+
+Distances are all that enters, so features of this kind accept instances of any number of columns, and a model that
+is made of them need not have seen the data it is used on.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from fewratio.core.pair import Pair
+from fewratio.core.shapes import Float
+from fewratio.nn.mlp import mlp
+
+# Distances are in units of the support's mean distance; their logarithm tells small ones apart, and their standard
+# score the nearly equal ones of many columns.
+_RELATIVE = (0.0, 2.4, 17)
+_LOGARITHM = (-4.0, -0.5, 8)
+_STANDARD = (-3.0, 3.0, 13)
+_N_BUMPS = _RELATIVE[2] + _LOGARITHM[2] + _STANDARD[2]
+# Keeps logarithms, roots and quotients of equal instances finite.
+_SMALL = 1e-6
+
+
+class Space(nn.Module):
+    """Where distances are measured: the columns as they are, a learned map of them, or both side by side.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns of an instance.
+    raw : bool
+        Whether the columns as they are take part.
+    n_learned : int
+        Number of coordinates of the learned space; 0 for none.
+    width : int
+        Hidden width of the map.
+    generator : torch.Generator, optional
+        Where the start is drawn from.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        raw: bool = True,
+        n_learned: int = 64,
+        width: int = 128,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.raw = raw
+        self.map = mlp([n_features, width, n_learned], generator) if n_learned else None
+        self.blocks = tuple(size for size in (n_features if raw else 0, n_learned) if size)
+
+    def forward(self, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n e"]:
+        """Give the coordinates of instances in all spaces, side by side."""
+        if self.map is None:
+            return x
+        return torch.cat([x, self.map(x)], dim=-1) if self.raw else self.map(x)
+
+
+class Relations:
+    """Distances between instances and a support, in each space, and how they are averaged over each side.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., n, e)
+        Instances.
+    support : Pair
+        The support.
+    blocks : tuple of int or None
+        Numbers of coordinates of each space; None if there is one, of whatever size.
+    own : int Tensor of shape (n,) or None
+        Which of the support's rows each instance is, -1 for none: an instance must not see itself.
+    """
+
+    def __init__(self, x: Tensor, support: Pair, blocks: tuple[int, ...] | None, own: Tensor | None) -> None:
+        sizes = list(blocks) if blocks else [x.shape[-1]]
+        both = support.shares.sum(-2)
+        # Padding takes no part in any mean.
+        pairs = ((both.unsqueeze(-1) > 0) & (both.unsqueeze(-2) > 0)).to(x.dtype)
+        apart = pairs * (1 - torch.eye(pairs.shape[-1], dtype=x.dtype, device=x.device))
+        apart = apart / apart.sum((-2, -1), keepdim=True).clamp_min(1)
+        bumps, self.units = [], []
+        for block, rows in zip(x.split(sizes, -1), support.rows.split(sizes, -1), strict=True):
+            within, distance = _distances(rows, rows), _distances(block, rows)
+            mean = (within * apart).sum((-2, -1), keepdim=True).clamp_min(_SMALL)
+            deviation = ((within / mean - 1).square() * apart).sum((-2, -1), keepdim=True).add(_SMALL).sqrt()
+            relative = distance / mean
+            bumps += [
+                _bumps(relative, *_RELATIVE),
+                _bumps(relative.clamp_min(_SMALL).log(), *_LOGARITHM),
+                _bumps(((relative - 1) / deviation).clamp(-4, 4), *_STANDARD),
+            ]
+            self.units.append(torch.cat([mean.log(), deviation.log()], dim=-1).squeeze(-2))
+        self.bumps = torch.cat(bumps, dim=-1)
+        weights = support.shares.unsqueeze(-3)  # (..., 1, 2, s)
+        if own is not None:
+            others = own.unsqueeze(-1) != torch.arange(both.shape[-1], device=x.device)
+            weights = weights * others.unsqueeze(-2)
+        # A lone instance that may not see itself sees nothing of its side.
+        total = weights.sum(-1, keepdim=True)
+        self.weights = weights / total.clamp_min(_SMALL)
+        self.sees = total.squeeze(-1)
+
+    def pooled(self, tokens: Float[Tensor, "... n s t"]) -> Float[Tensor, "... n 2t"]:
+        """Average something of each (instance, support instance) over the two sides."""
+        return (self.weights @ tokens).flatten(-2)
+
+    def histogram(self) -> Float[Tensor, "... n h"]:
+        """How the distances of each instance are spread, per side."""
+        return torch.cat([self.pooled(self.bumps), self.sees.expand(*self.bumps.shape[:-2], 2)], dim=-1)
+
+
+def relations_within(support: Pair, blocks: tuple[int, ...] | None) -> Relations:
+    """Relate the support's instances to each other."""
+    return Relations(support.rows, support, blocks, torch.arange(support.rows.shape[-2], device=support.rows.device))
+
+
+def histogram_size(n_blocks: int) -> int:
+    """Length of `Relations.histogram`."""
+    return 2 * n_blocks * _N_BUMPS + 2
+
+
+class RelationalEncoder(nn.Module):
+    """What is known of a pair of samples as such: the distances within and between them, and how many there are.
+
+    Parameters
+    ----------
+    blocks : tuple of int or None
+        As in `Relations`.
+    latent_dim : int
+        Length of the result.
+    width : int
+        Hidden width.
+    absolute : bool
+        Whether the unit of length counts; if not, nothing changes when all instances are scaled.
+    generator : torch.Generator, optional
+        Where the start is drawn from.
+    """
+
+    def __init__(
+        self,
+        blocks: tuple[int, ...] | None = None,
+        latent_dim: int = 64,
+        width: int = 64,
+        absolute: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        n_blocks = len(blocks) if blocks else 1
+        self.blocks, self.absolute, self.n_outputs = blocks, absolute, latent_dim
+        self.instance = mlp([histogram_size(n_blocks), width, width], generator)
+        self.set = mlp([2 * width + 2 + n_blocks * (2 if absolute else 1), width, latent_dim], generator)
+
+    def forward(self, support: Pair) -> Float[Tensor, "... z"]:
+        """Give the vector of each task."""
+        relations = relations_within(support, self.blocks)
+        instance = self.instance(relations.histogram()).relu()
+        pooled = (support.shares @ instance).flatten(-2)
+        sizes = (support.shares > 0).sum(-1).to(pooled.dtype).log().expand(*pooled.shape[:-1], 2)
+        units = [unit if self.absolute else unit[..., 1:] for unit in relations.units]
+        return self.set(torch.cat([pooled, sizes, *units], dim=-1)).relu()
+
+
+class RelationalFeatures(nn.Module):
+    """Features made of the distances from x to each support instance, and of how these lie to each other.
+
+    Parameters
+    ----------
+    blocks : tuple of int or None
+        As in `Relations`.
+    n_latent : int
+        Length of the encoder's output.
+    width : int
+        Hidden width.
+    n_outputs : int
+        Number T of features.
+    n_context : int
+        Length of what is told of each support instance; 0 to tell nothing but its distance.
+    generator : torch.Generator, optional
+        Where the start is drawn from.
+    """
+
+    def __init__(
+        self,
+        blocks: tuple[int, ...] | None = None,
+        n_latent: int = 64,
+        width: int = 64,
+        n_outputs: int = 64,
+        n_context: int = 16,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        n_blocks = len(blocks) if blocks else 1
+        self.blocks, self.n_outputs = blocks, n_outputs
+        size = histogram_size(n_blocks)
+        self.context = mlp([size, width, n_context], generator) if n_context else None
+        self.token = mlp([n_blocks * _N_BUMPS + n_context, width], generator) if n_context else None
+        self.instance = mlp([size + (2 * width if n_context else 0) + n_latent, 2 * width, width, n_outputs], generator)
+
+    def forward(
+        self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"], own: Tensor | None = None
+    ) -> Float[Tensor, "... n t"]:
+        """Give the features of instances ``x``; ``own`` says which of the support's rows they are, -1 for none."""
+        relations = Relations(x, support, self.blocks, own)
+        parts = [relations.histogram()]
+        if self.context is not None and self.token is not None:
+            context = self.context(relations_within(support, self.blocks).histogram())
+            context = context.unsqueeze(-3).expand(*relations.bumps.shape[:-1], context.shape[-1])
+            parts.append(relations.pooled(self.token(torch.cat([relations.bumps, context], dim=-1)).relu()))
+        parts.append(z.unsqueeze(-2).expand(*parts[0].shape[:-1], z.shape[-1]))
+        return softplus(self.instance(torch.cat(parts, dim=-1)))
+
+
+def _distances(x: Tensor, y: Tensor) -> Tensor:
+    origin = y.mean(-2, keepdim=True)
+    x, y = x - origin, y - origin
+    square = x.square().sum(-1).unsqueeze(-1) + y.square().sum(-1).unsqueeze(-2) - 2 * x @ y.mT
+    # The root has no slope at zero.
+    return square.clamp_min(_SMALL**2).sqrt()
+
+
+def _bumps(t: Tensor, low: float, high: float, count: int) -> Tensor:
+    step = (high - low) / (count - 1)
+    centres = torch.arange(count, dtype=t.dtype, device=t.device) * step + low
+    return torch.exp(-0.5 * ((t.unsqueeze(-1) - centres) / step).square())
