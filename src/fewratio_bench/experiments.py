@@ -45,6 +45,10 @@ OURS_BETTER = Learned(
     sizes=(1, 5),
     training={"tasks_per_step": 16, "averaging": 0.99, "validate_every": 100, "max_steps": 10_000},
 )
+# What we would use where there are sources: distances to the support, in the columns' space and in a learned one.
+RELATIONAL = replace(
+    OURS_BETTER, name="fewratio, relational", features="relational", clip="range", shape={"space": "both"}
+)
 
 RULSIF = Kernel("RuLSIF", "RuLSIF")
 RULSIF_01 = Kernel("RuLSIF (alpha=0.1)", "RuLSIF (alpha=0.1)", alpha=0.1)
@@ -128,19 +132,23 @@ EXPERIMENTS: dict[str, Experiment] = {
             "synthetic",
             "Relative density ratios of one-dimensional Gaussians",
             (Panel("Gaussian-1d", (SYNTHETIC,), "squared_error"), Panel("Gaussian-1d", (SYNTHETIC,), "regret")),
-            (OURS, RULSIF, RULSIF_FT, META_RULSIF, replace(OURS_BETTER, sizes=(1, 10)), RULSIF_RATIO),
+            (
+                *(OURS, RULSIF, RULSIF_FT, META_RULSIF),
+                *(replace(method, sizes=(1, 10)) for method in (OURS_BETTER, RELATIONAL)),
+                RULSIF_RATIO,
+            ),
         ),
         Experiment(
             "relative-dre",
             "Relative density-ratio estimation",
             _each("squared_error", *_PAIRS),
-            (OURS, RULSIF, RULSIF_FT, OURS_BETTER, RULSIF_RATIO),
+            (OURS, RULSIF, RULSIF_FT, OURS_BETTER, RELATIONAL, RULSIF_RATIO),
         ),
         Experiment(
             "dataset-comparison",
             "Dataset comparison",
             _each("auc", *_PAIRS),
-            (OURS, RULSIF, ULSIF, D3RE, MMD, RULSIF_FT, D3RE_FT, OURS_BETTER, RULSIF_RATIO, ULSIF_RATIO),
+            (OURS, RULSIF, ULSIF, D3RE, MMD, RULSIF_FT, D3RE_FT, OURS_BETTER, RELATIONAL, RULSIF_RATIO, ULSIF_RATIO),
         ),
         Experiment(
             "outlier-detection",
@@ -148,7 +156,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             _each("auc", *_OUTLIERS),
             (
                 *(OURS, RULSIF, ULSIF, D3RE, AE, SD, LOF, IF, AE_S, SD_S, AE_FT, SD_FT, RULSIF_FT, D3RE_FT),
-                *(OURS_BETTER, RULSIF_RATIO, ULSIF_RATIO),
+                *(OURS_BETTER, RELATIONAL, RULSIF_RATIO, ULSIF_RATIO),
             ),
         ),
         Experiment(

@@ -160,9 +160,7 @@ class Episode:
         """Unpack as ``support, query``."""
         return iter((self.support, self.query))
 
-    def _set(
-        self, rows: Tensor, support: Pair, query: Pair, alpha: Tensor | None, own: Tensor | None
-    ) -> None:
+    def _set(self, rows: Tensor, support: Pair, query: Pair, alpha: Tensor | None, own: Tensor | None) -> None:
         parts = {"rows": rows, "support": support, "query": query, "alpha": alpha, "own": own}
         for name, value in parts.items():
             object.__setattr__(self, name, value)

@@ -52,6 +52,8 @@ class EpisodeSampler:
         Whether the support of the numerator, of the denominator, is kept out of the query. The paper keeps none out.
     alphas : (float, float), optional
         Range from which each task's relative parameter is drawn; by default the tasks have none of their own.
+    skew : float
+        With 1 every size of a range is as likely; the larger, the more small ones there are.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class EpisodeSampler:
         tasks_per_step: int = 1,
         held_out: tuple[bool, bool] = (False, False),
         alphas: tuple[float, float] | None = None,
+        skew: float = 1.0,
     ) -> None:
         for member, (nu_size, de_size) in zip(pools, sizes, strict=True):
             _check_sizes(member.nu, member.names, nu_size.low + held_out[0])
@@ -103,7 +106,7 @@ class EpisodeSampler:
         self._n_support_nu = highs[0]
         self._held_out = torch.tensor(held_out, device=device)[:, None]
         self._holds_out = any(held_out)
-        self._alphas = alphas
+        self._alphas, self._skew = alphas, skew
         self._own = torch.full((2, self._n_query), -1)
         self._own[0, : highs[0]] = torch.arange(highs[0])
         self._own[1, : highs[1]] = torch.arange(highs[1]) + highs[0]
@@ -136,9 +139,7 @@ class EpisodeSampler:
         alpha = None
         if self._alphas is not None:
             alpha = self._alphas[0] + (self._alphas[1] - self._alphas[0]) * share
-        return Episode.joined(
-            rows, support_shares, query_shares, self._n_support_nu, self._n_query, alpha, self._own
-        )
+        return Episode.joined(rows, support_shares, query_shares, self._n_support_nu, self._n_query, alpha, self._own)
 
     def _drawn(self, step: Tensor) -> tuple[Tensor, ...]:
         """Row numbers, pool lengths, support sizes and a number in [0, 1) of a step; axes (member, task, side, ...)."""
@@ -172,7 +173,8 @@ class EpisodeSampler:
             position = (position + offset.unsqueeze(-1)) % length.unsqueeze(-1)
         elif self._padded:
             position = torch.minimum(position, length.unsqueeze(-1) - 1)
-        support = self._low + (uniform(size, 2 * self._n_tasks).unflatten(-1, shape).double() * self._spread).long()
+        share = uniform(size, 2 * self._n_tasks).unflatten(-1, shape).double() ** self._skew
+        support = self._low + (share * self._spread).long()
         return self._numbers[start.unsqueeze(-1) + position], length, support, uniform(relative, self._n_tasks)
 
 

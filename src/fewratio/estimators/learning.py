@@ -33,12 +33,14 @@ class Curriculum(Protocol):
     """What models that are trained together have in common; the parameters of `MetaRatioEstimator` of these names."""
 
     episodes: str
+    features: str
     n_inliers: int | None
     standardise: bool
     tasks_per_step: int
     n_query: int
     max_steps: int
     learning_rate: float
+    weight_decay: float
     averaging: float
     validate_every: int
     patience: int | None
@@ -127,6 +129,7 @@ def learn_together(
         sizes,
         curriculum.n_query,
         curriculum.tasks_per_step,
+        _held_out(curriculum),
     )
     n_pairs = min(len(pools.nu) if pools.paired else len(pools.nu) ** 2 for pools in looks)
     validation = EvaluationEpisodes(
@@ -151,6 +154,7 @@ def learn_together(
     plan = TrainingPlan(
         max_steps=curriculum.max_steps,
         learning_rate=curriculum.learning_rate,
+        weight_decay=curriculum.weight_decay,
         validate_every=curriculum.validate_every,
         patience=curriculum.patience,
         show_progress=curriculum.progress,
@@ -189,6 +193,14 @@ def _pools(curriculum: Curriculum, collection: Collection, table: RowTable, seed
     if curriculum.episodes == "pairs":
         return pair_pools(collection, table)
     return inlier_pools(collection, table, np.random.default_rng(seed), curriculum.n_inliers)
+
+
+def _held_out(curriculum: Curriculum) -> tuple[bool, bool]:
+    """Tell whose support is kept out of the query in training."""
+    # Relational features of a support instance leave that instance out, so they are not what a new one's are. Among
+    # unlabelled instances it is the support itself that is judged in the end.
+    relational = curriculum.features == "relational"
+    return relational, relational and curriculum.episodes == "pairs"
 
 
 def _identity(settings: object, seeds: Sequence[Seeds], table: RowTable, pools: Sequence[Pools]) -> str:

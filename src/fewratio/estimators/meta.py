@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import Tensor
+from torch import Tensor, nn
 
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
@@ -23,6 +23,7 @@ from fewratio.estimators.many_pairs import adapted_divergences
 from fewratio.estimators.pretraining import pretrain_together
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder, Standardiser
 from fewratio.nn.ratio_model import CLIPS
+from fewratio.nn.relational import SPACES, RelationalEncoder, RelationalFeatures, Space
 from fewratio.nn.set_encoder import POOLINGS
 from fewratio.optim import History
 
@@ -33,6 +34,7 @@ _SHAPING = (
     "episodes",
     "latent_dim",
     "features",
+    "space",
     "pooling",
     "width",
     "depth",
@@ -63,8 +65,11 @@ class MetaRatioEstimator(RatioEstimator):
         For inlier episodes: how many normals of a dataset count as known; half of them by default.
     latent_dim : int, default=32
         Length K of a dataset's vector.
-    features : {"mlp"}, default="mlp"
-        Kind of features.
+    features : {"mlp", "relational"}, default="mlp"
+        What the ratio is linear in: a network of the instance and of the dataset vectors (Eq. 2), or one of the
+        instance's distances to the support instances.
+    space : {"both", "learned", "raw"}, default="both"
+        Where relational features measure distances: in a learned space, in that of the columns, or in both.
     pooling : {"mean", "sum", "attention"}, default="mean"
         How instances make a dataset's vector.
     width, depth, n_outputs : int, default=100, 3, 100
@@ -83,6 +88,8 @@ class MetaRatioEstimator(RatioEstimator):
         Gradient steps at most.
     learning_rate : float, default=1e-3
         Adam's learning rate.
+    weight_decay : float, default=0
+        Share of each weight, times the learning rate, that a step takes off it.
     averaging : float, default=0.99
         Decay of a running average of the weights, over about 1 / (1 - averaging) steps, that is judged and kept instead
         of the weights themselves; 0 for none.
@@ -124,7 +131,8 @@ class MetaRatioEstimator(RatioEstimator):
         "episodes": [StrOptions({"pairs", "inliers"})],
         "n_inliers": [None, _POSITIVE],
         "latent_dim": [_POSITIVE],
-        "features": [StrOptions({"mlp"})],
+        "features": [StrOptions({"mlp", "relational"})],
+        "space": [StrOptions(set(SPACES))],
         "pooling": [StrOptions(set(POOLINGS))],
         "width": [_POSITIVE],
         "depth": [_POSITIVE],
@@ -136,6 +144,7 @@ class MetaRatioEstimator(RatioEstimator):
         "n_query": [_POSITIVE],
         "max_steps": [_POSITIVE],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
         "averaging": [Interval(Real, 0, 1, closed="left")],
         "validate_every": [_POSITIVE],
         "patience": [None, _POSITIVE],
@@ -158,6 +167,7 @@ class MetaRatioEstimator(RatioEstimator):
         n_inliers: int | None = None,
         latent_dim: int = 32,
         features: str = "mlp",
+        space: str = "both",
         pooling: str = "mean",
         width: int = 100,
         depth: int = 3,
@@ -169,6 +179,7 @@ class MetaRatioEstimator(RatioEstimator):
         n_query: int = 128,
         max_steps: int = 10_000,
         learning_rate: float = 1e-3,
+        weight_decay: float = 0.0,
         averaging: float = 0.99,
         validate_every: int = 100,
         patience: int | None = None,
@@ -183,6 +194,7 @@ class MetaRatioEstimator(RatioEstimator):
         self.n_inliers = n_inliers
         self.latent_dim = latent_dim
         self.features = features
+        self.space = space
         self.pooling = pooling
         self.width = width
         self.depth = depth
@@ -194,6 +206,7 @@ class MetaRatioEstimator(RatioEstimator):
         self.n_query = n_query
         self.max_steps = max_steps
         self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
         self.averaging = averaging
         self.validate_every = validate_every
         self.patience = patience
@@ -373,7 +386,22 @@ class MetaRatioEstimator(RatioEstimator):
         self, n_features: int, generator: torch.Generator | None, scaler: Standardiser | None
     ) -> RatioModel:
         """Put the parts together as the parameters say, untrained."""
+        if self.features == "relational":
+            return self._relational_model(n_features, generator, scaler)
         encoder = SetEncoder(n_features, self.latent_dim, self.width, pooling=self.pooling, generator=generator)
         features = MLPFeatures(n_features, encoder.n_outputs, self.width, self.depth, self.n_outputs, generator)
         head = RidgeHead(float(self.alpha), learn_alpha=self.learn_alpha)
-        return RatioModel(encoder, features, head, self.clip, scaler)
+        return RatioModel(encoder, features, head, self.clip, scaler, float(self.alpha))
+
+    def _relational_model(
+        self, n_features: int, generator: torch.Generator | None, scaler: Standardiser | None
+    ) -> RatioModel:
+        n_learned = 0 if self.space == "raw" else self.width
+        space = Space(n_features, self.space != "learned", n_learned, self.width, generator)
+        encoder = RelationalEncoder(space.blocks, self.latent_dim, self.width, absolute=True, generator=generator)
+        features = RelationalFeatures(
+            space.blocks, self.latent_dim, self.width, self.n_outputs, self.latent_dim, generator
+        )
+        head = RidgeHead(float(self.alpha), learn_alpha=self.learn_alpha, n_latent=self.latent_dim)
+        first = space if scaler is None else nn.Sequential(scaler, space)
+        return RatioModel(encoder, features, head, self.clip, first, float(self.alpha))

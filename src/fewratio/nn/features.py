@@ -81,7 +81,9 @@ class GaussianFeatures(nn.Module):
         self.sigma = sigma
         self.register_buffer("centres", centres)
 
-    def forward(self, x: Float[Tensor, "... n d"], support: Pair, z: None, own: Tensor | None = None) -> Float[Tensor, "... n t"]:
+    def forward(
+        self, x: Float[Tensor, "... n d"], support: Pair, z: None, own: Tensor | None = None
+    ) -> Float[Tensor, "... n t"]:
         """Give the kernel of instances ``x`` with every centre; of support instances, the numerator's come first."""
         sigma = median_distance(support) if self.sigma is None else self.sigma
         if self.centres is not None:

@@ -139,8 +139,9 @@ class AdaptedRatio:
         ``own`` says which of the support's rows each instance is, -1 for none; by default none is.
         """
         # The same instances may be asked of every task.
+        x = self.model.scaler(x)
         lead = torch.broadcast_shapes(x.shape[:-2], self.weights.shape[:-1])
-        x = self.model.scaler(x).expand(*lead, *x.shape[-2:])
+        x = x.expand(*lead, *x.shape[-2:])
         return self.combine(self.model.features(x, self.support, self.z, own))
 
     def of_support(self) -> Float[Tensor, "... n"]:

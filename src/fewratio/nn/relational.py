@@ -12,12 +12,15 @@ from fewratio.core.pair import Pair
 from fewratio.core.shapes import Float
 from fewratio.nn.mlp import mlp
 
+SPACES = ("both", "learned", "raw")
 # Distances are in units of the support's mean distance; their logarithm tells small ones apart, and their standard
 # score the nearly equal ones of many columns.
 _RELATIVE = (0.0, 2.4, 17)
 _LOGARITHM = (-4.0, -0.5, 8)
 _STANDARD = (-3.0, 3.0, 13)
 _N_BUMPS = _RELATIVE[2] + _LOGARITHM[2] + _STANDARD[2]
+# Pairs of an instance and a support instance that are worked on at a time: about 200 MB.
+_BLOCK_TOKENS = 2**19
 # Keeps logarithms, roots and quotients of equal instances finite.
 _SMALL = 1e-6
 
@@ -203,11 +206,21 @@ class RelationalFeatures(nn.Module):
         self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"], own: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
         """Give the features of instances ``x``; ``own`` says which of the support's rows they are, -1 for none."""
+        if self.context is None:
+            context = None
+        else:
+            context = self.context(relations_within(support, self.blocks).histogram()).unsqueeze(-3)
+        own = torch.full((x.shape[-2],), -1, device=x.device) if own is None else own
+        # Each instance meets each of the support: a few instances at a time, but in training, which keeps all anyway.
+        step = _BLOCK_TOKENS // max(1, support.rows.shape[:-1].numel()) if not torch.is_grad_enabled() else len(own)
+        parts = zip(x.split(max(1, step), -2), own.split(max(1, step)), strict=True)
+        return torch.cat([self._of_block(rows, support, z, numbers, context) for rows, numbers in parts], dim=-2)
+
+    def _of_block(self, x: Tensor, support: Pair, z: Tensor, own: Tensor, context: Tensor | None) -> Tensor:
         relations = Relations(x, support, self.blocks, own)
         parts = [relations.histogram()]
-        if self.context is not None and self.token is not None:
-            context = self.context(relations_within(support, self.blocks).histogram())
-            context = context.unsqueeze(-3).expand(*relations.bumps.shape[:-1], context.shape[-1])
+        if context is not None and self.token is not None:
+            context = context.expand(*relations.bumps.shape[:-1], context.shape[-1])
             parts.append(relations.pooled(self.token(torch.cat([relations.bumps, context], dim=-1)).relu()))
         parts.append(z.unsqueeze(-2).expand(*parts[0].shape[:-1], z.shape[-1]))
         return softplus(self.instance(torch.cat(parts, dim=-1)))

@@ -77,9 +77,7 @@ class Ensemble:
         def one(
             parameters: dict[str, Tensor], buffers: dict[str, Tensor], rows: Tensor, support: Tensor, query: Tensor
         ) -> Tensor:
-            mine = Episode.joined(
-                rows, support, query, episode.support.n_nu, episode.query.n_nu, own=episode.own
-            )
+            mine = Episode.joined(rows, support, query, episode.support.n_nu, episode.query.n_nu, own=episode.own)
             ratio: Tensor = functional_call(self._skeleton, (parameters, buffers), (mine,))
             return ratio
 

@@ -36,6 +36,8 @@ class TrainingPlan:
         Number of gradient steps at most.
     learning_rate : float
         Adam's.
+    weight_decay : float
+        Share of each weight, times the learning rate, that a step takes off it (AdamW).
     validate_every : int
         Steps between two looks at the validation episodes.
     patience : int, optional
@@ -52,6 +54,7 @@ class TrainingPlan:
 
     max_steps: int = 10_000
     learning_rate: float = 1e-3
+    weight_decay: float = 0.0
     validate_every: int = 100
     patience: int | None = None
     show_progress: bool | None = None
@@ -159,7 +162,13 @@ class Training:
         self.objective, self.plan = objective, plan
         self.stopping = EarlyStopping(ensemble.size, plan.patience)
         on_gpu = ensemble.device.type == "cuda"
-        self.optimizer = torch.optim.Adam(ensemble.parameters, lr=plan.learning_rate, fused=True, capturable=on_gpu)
+        self.optimizer = torch.optim.AdamW(
+            ensemble.parameters,
+            lr=plan.learning_rate,
+            weight_decay=plan.weight_decay,
+            fused=True,
+            capturable=on_gpu,
+        )
         self.step = 0
         self._started = time.monotonic()
         # What the step reads and writes stays on the device, so that it can be captured.
@@ -214,10 +223,7 @@ class Training:
     def look(self) -> None:
         """Evaluate the validation episodes and keep the weights of members that have improved."""
         losses = torch.cat(
-            [
-                self._losses(self.ensemble.judge(episode), episode)
-                for episode in self.validation.batches()
-            ],
+            [self._losses(self.ensemble.judge(episode), episode) for episode in self.validation.batches()],
             dim=-1,
         ).double()
         n_steps = self.step % self.plan.validate_every or self.plan.validate_every

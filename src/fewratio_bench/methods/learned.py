@@ -56,8 +56,10 @@ class Learned:
     ----------
     encoder : {"set", "none"}
         Dataset vectors (with a grid of lengths) or not.
-    features : {"mlp", "gaussian"}
-        A network, or Gaussian kernels at fixed centres.
+    features : {"mlp", "relational", "gaussian"}
+        A network, one of distances to the support, or Gaussian kernels at fixed centres.
+    shape : dict
+        Settings of `MetaRatioEstimator` that say what relational features are made of.
     depth : int
         Layers of the network.
     head : {"ridge", "shared", "descent"}
@@ -98,6 +100,7 @@ class Learned:
     regs: tuple[float, ...] = REGS
     steps: tuple[int, ...] = (0, 1, 5, 10, 20, 50, 100)
     training: dict[str, Any] = field(default_factory=lambda: PAPER_TRAINING)
+    shape: dict[str, Any] = field(default_factory=dict)
     trained_as: str | None = None
 
     @property
@@ -122,7 +125,7 @@ class Learned:
     def _source_settings(self, problem: Problem) -> list[Parameters]:
         curriculum = self._curriculum(problem, None)
         common: Parameters = {name: getattr(self, name) for name in ("encoder", "features", "head", "alpha", "clip")}
-        common |= {"depth": self.depth, "learn_alpha": self.learn_alpha, "n_support": self.sizes}
+        common |= self.shape | {"depth": self.depth, "learn_alpha": self.learn_alpha, "n_support": self.sizes}
         common |= {
             name: getattr(curriculum, name)
             for name in ("tasks_per_step", "averaging", "validate_every", "max_steps", "patience", "standardise")
@@ -165,7 +168,10 @@ class Learned:
                 started = time.perf_counter()
                 ratio = self._tuned(model, tuning, source.get("bound"), ratio).adapt(episode.support)
                 judgement = judged_ratio(
-                    ratio.of_support(), ratio(episode.query.rows, episode.own), episode, 0.0 if self.bounds else self.alpha
+                    ratio.of_support(),
+                    ratio(episode.query.rows, episode.own),
+                    episode,
+                    0.0 if self.bounds else self.alpha,
                 )
                 took = seconds + time.perf_counter() - started
                 yield Verdict(cell, role, source | tuning, judgement, took, seed)
@@ -220,8 +226,9 @@ class Learned:
     def _curriculum(self, problem: Problem, bench: Bench | None, **settings: Any) -> MetaRatioEstimator:
         circumstances: dict[str, Any] = {} if bench is None else {"device": bench.device, "progress": bench.progress}
         looks = {"validate_every": problem.validate_every, "patience": problem.patience}
+        relational = {"features": "relational"} if self.features == "relational" else {}
         return MetaRatioEstimator(
-            self.alpha, episodes=problem.episodes, **settings, **circumstances, **(looks | self.training)
+            self.alpha, episodes=problem.episodes, **settings, **circumstances, **relational, **(looks | self.training)
         )
 
     def _support_sizes(self, cell: Cell) -> tuple[SupportSize, SupportSize]:
@@ -250,6 +257,9 @@ class Learned:
         scaler: Standardiser | None,
     ) -> RatioModel:
         """Put the parts together, untrained."""
+        if self.features == "relational":
+            made_as = {"features": "relational", "clip": self.clip, "latent_dim": latent_dim} | self.shape
+            return MetaRatioEstimator(self.alpha, **made_as).build_model(n_features, generator, scaler)
         encoder = NoEncoder() if latent_dim is None else SetEncoder(n_features, latent_dim, generator=generator)
         features: nn.Module
         if self.features == "gaussian":
