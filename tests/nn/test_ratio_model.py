@@ -101,7 +101,7 @@ def test_what_is_clipped():
 
 
 def test_unknown_clip_is_named():
-    with pytest.raises(ParameterError, match="clip is 'both'; ratio, range, weights, none are known"):
+    with pytest.raises(ParameterError, match="clip is 'both'; ratio, weights, range, none are known"):
         RatioModel(NoEncoder(), MLPFeatures(2), RidgeHead(), clip="both")
 
 

@@ -12,7 +12,7 @@ _BLOCK_VALUES = 2**20
 
 
 def relative_pearson_divergence(
-    ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"], alpha: float
+    ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"], alpha: float | Float[Tensor, "..."]
 ) -> Float[Tensor, "..."]:
     """Relative Pearson divergence from ratio values on both samples: -J - 1/2 with J of Eq. 8.
 

@@ -135,6 +135,15 @@ class NonNegativePU:
 
 
 @dataclass(frozen=True)
+class QueryMean:
+    """The mean over both sides of whatever a model gives for a row: the loss of models that judge themselves."""
+
+    def __call__(self, value: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+        """Give the mean for each task."""
+        return (value * shares.mean(-2)).sum(-1)
+
+
+@dataclass(frozen=True)
 class NumeratorMean:
     """The numerator's mean of whatever a model gives for a row: the loss of models that know normal instances only."""
 

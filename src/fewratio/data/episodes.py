@@ -118,6 +118,11 @@ class EpisodeSampler:
         self._steps_at_once = 1 if device.type == "cuda" else max(1, 64 // (len(pools) * tasks_per_step))
         self._block: tuple[int, tuple[Tensor, ...]] | None = None
 
+    @property
+    def device(self) -> torch.device:
+        """Where the rows are."""
+        return self._rows.device
+
     def __call__(self, step: Int[Tensor, ""]) -> Episode:
         """Draw the episodes of a step."""
         numbers, length, size, share = self._drawn(step)

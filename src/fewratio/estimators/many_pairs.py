@@ -26,6 +26,7 @@ def adapted_divergences(
     de: NDArray[np.intp],
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
+    told: bool = False,
 ) -> NDArray[np.float64]:
     """Adapt a model to pairs of samples, a block of pairs at a time, and give their relative Pearson divergences.
 
@@ -41,6 +42,8 @@ def adapted_divergences(
         Which rows make the samples.
     dtype, device
         What the rows are given to the model as, and where.
+    told : bool
+        Whether the model is told alpha.
     """
     table = torch.from_numpy(rows).to(device, dtype)
     numbers = torch.from_numpy(np.concatenate([nu, de], axis=1)).to(device)
@@ -49,7 +52,8 @@ def adapted_divergences(
     for block in numbers.split(step):
         joined = table[block]
         pair = Pair(joined[:, : nu.shape[1]], joined[:, nu.shape[1] :])
-        ratio = model.adapt(pair).of_support()
+        asked = torch.full((len(block),), float(alpha), dtype=dtype, device=device) if told else None
+        ratio = model.adapt(pair, asked).of_support()
         found.append(relative_pearson_divergence(ratio.double(), pair.shares.double(), float(alpha)).cpu())
     return torch.cat(found).numpy() if found else np.empty(0)
 

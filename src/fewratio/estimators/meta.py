@@ -22,7 +22,7 @@ from fewratio.estimators.learning import row_dtype
 from fewratio.estimators.many_pairs import adapted_divergences
 from fewratio.estimators.pretraining import pretrain_together
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder, Standardiser
-from fewratio.nn.ratio_model import CLIPS
+from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
 from fewratio.nn.relational import SPACES, RelationalEncoder, RelationalFeatures, Space
 from fewratio.nn.set_encoder import POOLINGS
 from fewratio.optim import History
@@ -74,8 +74,9 @@ class MetaRatioEstimator(RatioEstimator):
         How instances make a dataset's vector.
     width, depth, n_outputs : int, default=100, 3, 100
         Hidden width of all networks, layers of the feature network, and its number of outputs T.
-    clip : {"ratio", "weights"}, default="ratio"
-        What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)`` (the paper's form).
+    clip : {"ratio", "range", "weights"}, default="ratio"
+        What keeps the ratio where it must be: ``r = max(0, w'phi)``; the same and at most 1 / alpha; or ``w = max(0,
+        w)`` (the paper's form).
     learn_alpha : bool, default=False
         Whether the alpha used in adapting (not in judging) is learned.
     standardise : bool, default=False
@@ -137,7 +138,7 @@ class MetaRatioEstimator(RatioEstimator):
         "width": [_POSITIVE],
         "depth": [_POSITIVE],
         "n_outputs": [_POSITIVE],
-        "clip": [StrOptions(set(CLIPS))],
+        "clip": [StrOptions({*CLIPS, WITHIN_RANGE})],
         "learn_alpha": ["boolean"],
         "standardise": ["boolean"],
         "tasks_per_step": [_POSITIVE],

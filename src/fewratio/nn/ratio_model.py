@@ -9,7 +9,8 @@ from fewratio.core.pair import Episode, Pair
 from fewratio.core.shapes import Float, Int
 from fewratio.errors import ParameterError
 
-CLIPS = ("ratio", "range", "weights")
+CLIPS = ("ratio", "weights")
+WITHIN_RANGE = "range"
 # A model's value need not be a ratio: the score of a classifier has a sign.
 _UNCLIPPED = "none"
 
@@ -55,8 +56,9 @@ class RatioModel(nn.Module):
         alpha: float | None = None,
     ) -> None:
         super().__init__()
-        if clip not in (*CLIPS, _UNCLIPPED):
-            raise ParameterError(f"clip is {clip!r}; {', '.join((*CLIPS, _UNCLIPPED))} are known. Use one of them.")
+        known = (*CLIPS, WITHIN_RANGE, _UNCLIPPED)
+        if clip not in known:
+            raise ParameterError(f"clip is {clip!r}; {', '.join(known)} are known. Use one of them.")
         self.scaler = nn.Identity() if scaler is None else scaler
         self.encoder = encoder
         self.features = features
@@ -151,11 +153,11 @@ class AdaptedRatio:
     def combine(self, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n"]:
         """Give the ratios of instances whose features are known."""
         ratio = (phi @ self.weights.unsqueeze(-1)).squeeze(-1)
-        if self.model.clip == "range" and self.alpha is not None:
-            alpha = self.alpha.unsqueeze(-1) if isinstance(self.alpha, Tensor) else self.alpha
-            # The smaller of the two, for a bound may be a tensor on one side only.
-            return torch.minimum(ratio.relu(), torch.as_tensor(1 / alpha, dtype=ratio.dtype, device=ratio.device))
-        return ratio.relu() if self.model.clip in ("ratio", "range") else ratio
+        if self.model.clip == WITHIN_RANGE and self.alpha is not None:
+            # A plain number stays one: made a tensor, it would have to be copied to the device.
+            most = 1 / (self.alpha.unsqueeze(-1) if isinstance(self.alpha, Tensor) else self.alpha)
+            return torch.minimum(ratio.relu(), most) if isinstance(most, Tensor) else ratio.clamp(0, most)
+        return ratio.relu() if self.model.clip in ("ratio", WITHIN_RANGE) else ratio
 
 
 def _themselves(support: Pair) -> Int[Tensor, " n"]:

@@ -32,6 +32,9 @@ RELATIONS = {
 }
 SHAPES = {"plain": 0.2, "heavy": 0.15, "correlated": 0.2, "warped": 0.15, "discrete": 0.1, "sheet": 0.2}
 
+# Distance of two classes, and length of a shift, beside the deviation within a class.
+_SPREAD = (0.15, 4.0)
+_SHIFT = (0.1, 4.0)
 _HALF = 4  # components of each of two groups
 _COORDINATES_OF_A_SHEET = 16
 _FREEDOM = 10  # degrees of freedom of heavy tails at most
@@ -69,6 +72,11 @@ class PriorPairs:
     def table(self) -> Float[Tensor, "m d"]:
         """All instances as one table, which `pools` numbers."""
         return self.rows.flatten(0, 2)
+
+    def with_truth(self) -> list[int]:
+        """Give the numbers of the pairs whose true ratio is known everywhere."""
+        known: list[int] = (~self.log_ratio.isnan().flatten(1).any(1)).nonzero().flatten().tolist()
+        return known
 
     def pools(self, chosen: Sequence[int] | None = None) -> Pools:
         """Pools of some pairs, by default of all; numerator i only ever meets denominator i."""
@@ -205,11 +213,11 @@ class _Draw:
         # Classes may differ everywhere or in some coordinates only.
         dense = torch.where(self._uniform() < 0.5, 1.0, self._log_uniform(0.05, 1.0)).unsqueeze(-1)
         differ = informative & ((self._uniform(self.d) < dense) | (column == 0))
-        spread = self._log_uniform(0.15, 4.0)[:, None, None] * (differ * spectrum).unsqueeze(1)
+        spread = self._log_uniform(*_SPREAD)[:, None, None] * (differ * spectrum).unsqueeze(1)
         centres = spread * self._normal(2 * _HALF, self.d)
         wide = torch.exp(0.4 * self._uniform().unsqueeze(-1) * self._normal(2 * _HALF)).unsqueeze(-1)
         scales = torch.where(informative.unsqueeze(1), wide, 1.0) * spectrum.unsqueeze(1)
-        shift = self._log_uniform(0.1, 4.0)[:, None, None] * (differ * spectrum).unsqueeze(1) * self._normal(1, self.d)
+        shift = self._log_uniform(*_SHIFT)[:, None, None] * (differ * spectrum).unsqueeze(1) * self._normal(1, self.d)
         factor = torch.where(informative, torch.exp(0.8 * self._normal(1)), 1.0).unsqueeze(1)
         first_c, first_s = centres[:, :_HALF], scales[:, :_HALF]
         middle = first_c.mean(1, keepdim=True)

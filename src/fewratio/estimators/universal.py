@@ -1,0 +1,203 @@
+"""Density ratios where there are no related datasets: a network that has practised on random distributions."""
+
+from functools import cache
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from torch import Tensor
+
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.pair import Pair
+from fewratio.core.tensorfile import read_tensors
+from fewratio.errors import InputError
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.learning import resolve_device
+from fewratio.estimators.many_pairs import adapted_divergences
+from fewratio.estimators.own_rows import OwnRows
+from fewratio.estimators.scaling import column_scaling
+from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead
+from fewratio.nn.intervals import LEVELS, Intervals
+from fewratio.nn.relational import RelationalEncoder, RelationalFeatures
+from fewratio.pretrained import UNIVERSAL
+
+# The range of alpha that the network has practised with.
+ALPHAS = (0.1, 0.9)
+_WIDTH = 64
+_LATENT = 64
+
+
+def universal_model(generator: torch.Generator | None = None) -> RatioModel:
+    """Put the parts of the universal network together, untrained.
+
+    Its features are distances in units of their mean, so it takes any number of columns in any unit of length.
+    """
+    # What is told of a pair is its encoding and the alpha that is asked for.
+    n_told = _LATENT + 1
+    return RatioModel(
+        RelationalEncoder(None, _LATENT, _WIDTH, generator=generator),
+        RelationalFeatures(None, n_told, _WIDTH, _WIDTH, generator=generator),
+        RidgeHead(reg=0.1, n_latent=n_told),
+        clip="range",
+    )
+
+
+def untrained_intervals(generator: torch.Generator | None = None) -> Intervals:
+    """Make the intervals that belong to the universal network."""
+    return Intervals(_WIDTH, _LATENT + 1, generator=generator)
+
+
+@cache
+def _shipped(device: str) -> tuple[RatioModel, Intervals]:
+    """Read the weights that come with the package, once a process."""
+    tensors, _header = read_tensors(UNIVERSAL, "model")
+    model = universal_model()
+    intervals = untrained_intervals()
+    for part, name in ((model, "ratio"), (intervals, "intervals")):
+        part.load_state_dict(
+            {key.removeprefix(f"{name}."): t for key, t in tensors.items() if key.startswith(f"{name}.")}
+        )
+        part.requires_grad_(False).to(device)
+    return model, intervals
+
+
+class UniversalRatioEstimator(RatioEstimator):
+    """Relative density ratio from a handful of instances of anything, without related datasets.
+
+    A network that was trained once, on random distributions of many kinds (`fewratio.data.sources.prior`), reads the
+    distances within and between the two samples. Fitting is one pass through it and one small linear system.
+
+    It is made for samples of 2 to about 100 instances. With one instance a side there is a single distance, which says
+    nothing of how far apart is far; `MetaRatioEstimator` learns that from related datasets.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Relative parameter, 0.1 <= alpha <= 0.9; the true ratio is at most 1 / alpha.
+    scale : {"columns", "none"}, default="none"
+        Whether columns are divided by their standard deviation in both samples together first. With "columns" units do
+        not matter; with "none" nothing changes when the instances are rotated.
+    device : str, default="cpu"
+        Where to compute; "auto" takes a CUDA device if there is one.
+
+    Examples
+    --------
+    >>> from fewratio import UniversalRatioEstimator
+    >>> estimator = UniversalRatioEstimator().fit([[0.1, 1.0], [0.3, 0.8], [0.0, 1.1]], [[2.0, 0.0], [2.3, -0.4]])
+    >>> near, far = estimator.predict([[0.2, 0.9], [2.2, -0.1]])
+    >>> bool(near > 1 > far)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Interval(Real, *ALPHAS, closed="both")],
+        "scale": [StrOptions({"columns", "none"})],
+        "device": [str],
+    }
+
+    ratio_: AdaptedRatio
+
+    def __init__(self, alpha: float = 0.5, *, scale: str = "none", device: str = "cpu") -> None:
+        self.alpha = alpha
+        self.scale = scale
+        self.device = device
+
+    def divergence(self) -> float:
+        """Give the relative Pearson divergence of the fitted samples."""
+        self._check_fitted()
+        return self._divergence
+
+    def interval(self, X: Any, level: float = 0.9) -> NDArray[np.float64]:
+        """Give, for each row, bounds that the true ratio is within with this probability.
+
+        The probability is over distributions like those that the network has practised on; the model's card says how
+        often it held on kinds that it had not.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Where to evaluate the ratio.
+        level : {0.5, 0.8, 0.9, 0.95}
+            The probability.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper bounds.
+        """
+        self._check_fitted()
+        column = _level(level)
+        bounds = [self._by_blocks(X, lambda rows, side=side: self._bound(rows, column, side)) for side in (0, 1)]
+        return np.stack(bounds, axis=1)
+
+    def divergence_interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Give bounds that the true divergence is within with this probability, as `interval` does for the ratio."""
+        self._check_fitted()
+        low, high = self._divergence_bounds[_level(level)].tolist()
+        return low, high
+
+    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        model, intervals = _shipped(str(resolve_device(self.device)))
+        self._mean, self._scale = self._scaling([X_nu, X_de])
+        pair = Pair(self._tensor(X_nu), self._tensor(X_de))
+        with torch.no_grad():
+            ratio = model.adapt(pair, self._alpha(pair.rows))
+            own = ratio.of_support()
+            divergence = relative_pearson_divergence(own, pair.shares, float(self.alpha))
+            bounds = intervals.of_divergence(ratio, divergence)
+        if not torch.isfinite(divergence):
+            raise InputError(
+                "The ratio of these samples is not finite: their values are too large for the model's arithmetic. "
+                "Rescale the columns to about unit size."
+            )
+        self.ratio_, self._divergence, self._divergence_bounds = ratio, divergence.item(), bounds
+        self._own = OwnRows(np.concatenate([X_nu, X_de]))
+
+    def _scaling(self, samples: list[NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        mean, scale = column_scaling(samples)
+        if self.scale == "columns":
+            return mean, scale
+        # Distances do not change with the origin and the network does not know of units, but float32 does.
+        return mean, np.full_like(scale, max(1e-300, float(np.sqrt(np.mean(scale**2)))))
+
+    def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
+        with torch.no_grad():
+            return self._own.replaced(
+                self.ratio_(self._tensor(X)).cpu().numpy(), X, lambda: self.ratio_.of_support().cpu().numpy()
+            )
+
+    def _bound(self, X: NDArray[np.float64], level: int, side: int) -> NDArray[Any]:
+        _, intervals = _shipped(str(resolve_device(self.device)))
+        with torch.no_grad():
+            bounds: NDArray[Any] = intervals.of_ratio(self.ratio_, self._tensor(X))[..., level, side].cpu().numpy()
+        return bounds
+
+    def _divergences(
+        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        if self.scale == "columns":
+            return super()._divergences(rows, nu, de)
+        model, _ = _shipped(str(resolve_device(self.device)))
+        mean, scale = self._scaling([rows])
+        place = torch.device(str(resolve_device(self.device)))
+        return adapted_divergences(
+            model, float(self.alpha), (rows - mean) / scale, nu, de, torch.float32, place, told=True
+        )
+
+    def _alpha(self, rows: Tensor) -> Tensor:
+        return rows.new_full(rows.shape[:-2], float(self.alpha))
+
+    def _tensor(self, X: NDArray[np.float64]) -> Tensor:
+        return torch.from_numpy((X - self._mean) / self._scale).to(resolve_device(self.device), torch.float32)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ratio_")
+
+
+def _level(level: float) -> int:
+    if level not in LEVELS:
+        raise InputError(f"level is {level}; {', '.join(map(str, LEVELS))} are known. Use one of them.")
+    return LEVELS.index(level)

@@ -1,0 +1,171 @@
+"""How the universal network is trained: on random pairs of distributions, in stages, then its intervals."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fewratio.core.objectives import QueryMean, ScaledSquaredError
+from fewratio.core.pair import Episode
+from fewratio.data.episodes import EpisodeSampler, SupportSize
+from fewratio.data.seeds import seed_for
+from fewratio.data.sources.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
+from fewratio.estimators.universal import ALPHAS, universal_model, untrained_intervals
+from fewratio.nn import RatioModel
+from fewratio.nn.intervals import IntervalLoss, Intervals
+from fewratio.optim import Ensemble, History, TrainingPlan, train
+
+# Kinds of pairs that the network never practises on, to see how it does on kinds that are new to it.
+HELD_OUT_SHAPE = "warped"
+HELD_OUT_RELATION = "rescaled"
+PRACTISED_SHAPES = tuple(name for name in SHAPES if name != HELD_OUT_SHAPE)
+PRACTISED_RELATIONS = tuple(name for name in RELATIONS if name != HELD_OUT_RELATION)
+
+_AVERAGING = 0.999
+_N_VALIDATION = 1000
+_VALIDATION_STEPS = 16
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stretch of the training.
+
+    Attributes
+    ----------
+    steps : int
+        Number of steps.
+    learning_rate : float
+        Adam's.
+    largest : int
+        Size of a sample at most; small ones are the more frequent, the larger ``skew`` is.
+    skew : float
+        1 if all sizes are as frequent.
+    tasks : int
+        Pairs a step.
+    n_query : int
+        Instances a side that judge, those of the sample included.
+    """
+
+    steps: int
+    learning_rate: float
+    largest: int = 10
+    skew: float = 1.0
+    tasks: int = 128
+    n_query: int = 48
+
+
+# Small samples first, at a falling rate; then some large ones among them.
+STAGES = (
+    Stage(14_000, 1e-3),
+    Stage(6_000, 3e-4),
+    Stage(4_000, 2e-4, largest=128, skew=3.0, tasks=16, n_query=160),
+)
+INTERVALS = Stage(4_000, 1e-3, largest=32, skew=2.0, tasks=64, n_query=64)
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Pairs to practise on: how many, and how many instances of each side."""
+
+    n_pairs: int = 16_384
+    n_instances: int = 192
+    max_columns: int = 256
+
+
+BANK = Bank()
+
+
+def train_universal(
+    seed: int = 0,
+    device: str = "cpu",
+    stages: Sequence[Stage] = STAGES,
+    intervals: Stage = INTERVALS,
+    bank: Bank = BANK,
+    progress: bool | None = None,
+) -> tuple[RatioModel, Intervals, list[History]]:
+    """Train the universal network and its intervals.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of everything random.
+    device : str
+        Where to train; a GPU needs some minutes.
+    stages, intervals : Stage
+        How long, and on what sizes.
+    bank : Bank
+        What to draw from the prior.
+    progress : bool, optional
+        Whether to show progress bars; by default on a terminal.
+
+    Returns
+    -------
+    (RatioModel, Intervals, list of History)
+        The network, its intervals and how each stage went.
+    """
+    kinds = {"relations": PRACTISED_RELATIONS, "shapes": PRACTISED_SHAPES}
+    pairs, others = (
+        draw_pairs(count, bank.n_instances, bank.max_columns, seed_for("prior", role, seed), device, **kinds)
+        for role, count in (("practice", bank.n_pairs), ("validation", min(bank.n_pairs, _N_VALIDATION)))
+    )
+    model = universal_model(torch.Generator().manual_seed(seed))
+    histories = []
+    for number, stage in enumerate(stages):
+        plan = TrainingPlan(
+            stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress
+        )
+        draw = _sampler(pairs.table(), pairs, stage, seed_for("universal", number, seed))
+        looks = _Fixed(_sampler(others.table(), others, stage, seed))
+        histories += train(Ensemble([model], device, _AVERAGING), draw, looks, ScaledSquaredError(), plan)
+    bounds = untrained_intervals(torch.Generator().manual_seed(seed))
+    histories += _train_intervals(model, bounds, pairs, others, intervals, seed, device, progress)
+    return model, bounds, histories
+
+
+def _train_intervals(
+    model: RatioModel,
+    bounds: Intervals,
+    pairs: PriorPairs,
+    others: PriorPairs,
+    stage: Stage,
+    seed: int,
+    device: str,
+    progress: bool | None,
+) -> list[History]:
+    plan = TrainingPlan(stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress)
+    draw, looks = (_sampler(_with_truth(part), part, stage, seed, known=True) for part in (pairs, others))
+    loss = IntervalLoss(model, bounds)
+    return train(Ensemble([loss], device, _AVERAGING), draw, _Fixed(looks), QueryMean(), plan)
+
+
+def _sampler(rows: Tensor, pairs: PriorPairs, stage: Stage, seed: int, known: bool = False) -> EpisodeSampler:
+    size = SupportSize(1, stage.largest)
+    chosen = pairs.with_truth() if known else None
+    return EpisodeSampler(
+        rows,
+        [pairs.pools(chosen)],
+        [seed],
+        [(size, size)],
+        stage.n_query,
+        stage.tasks,
+        (True, True),
+        ALPHAS,
+        stage.skew,
+    )
+
+
+def _with_truth(pairs: PriorPairs) -> Tensor:
+    """All instances with their true log-ratio as one more column."""
+    return torch.cat([pairs.table(), pairs.log_ratio.flatten().unsqueeze(-1)], dim=-1)
+
+
+class _Fixed:
+    """The first steps of a sampler, the same every time."""
+
+    def __init__(self, draw: EpisodeSampler) -> None:
+        self._draw = draw
+
+    def batches(self) -> Iterable[Episode]:
+        """Give the episodes."""
+        return (self._draw(torch.tensor(step, device=self._draw.device)) for step in range(_VALIDATION_STEPS))

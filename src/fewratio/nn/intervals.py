@@ -1,0 +1,125 @@
+"""How far off a ratio may be: quantiles of the true ratio and divergence, given what the model has seen."""
+
+import torch
+from torch import Tensor, nn
+
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.pair import Episode, Pair
+from fewratio.core.shapes import Float
+from fewratio.nn.mlp import mlp
+from fewratio.nn.ratio_model import AdaptedRatio, RatioModel
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+_QUANTILES = tuple((1 - level) / 2 for level in LEVELS[::-1]) + tuple((1 + level) / 2 for level in LEVELS)
+
+
+class Intervals(nn.Module):
+    """Quantiles of the truth beside the estimates of a trained `RatioModel` that is told alpha.
+
+    Parameters
+    ----------
+    n_features : int
+        Number T of the model's features.
+    n_latent : int
+        Length of what the model knows of a pair.
+    width : int
+        Hidden width.
+    generator : torch.Generator, optional
+        Where the start is drawn from.
+    """
+
+    def __init__(
+        self, n_features: int, n_latent: int, width: int = 64, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.ratio = mlp([n_features + n_latent + 1, width, width, len(_QUANTILES)], generator)
+        self.divergence = mlp([n_latent + 1, width, width, len(_QUANTILES)], generator)
+
+    def of_ratio(
+        self, ratio: AdaptedRatio, x: Float[Tensor, "... n d"], own: Tensor | None = None
+    ) -> Float[Tensor, "... n level 2"]:
+        """Give bounds of the true ratio at each instance, for every level."""
+        model, z, alpha = ratio.model, ratio.z, ratio.alpha
+        assert z is not None
+        assert isinstance(alpha, Tensor)
+        phi = model.features(model.scaler(x), ratio.support, z, own)
+        return _pairs(self.ratio_quantiles(phi, z, ratio.combine(phi), alpha))
+
+    def of_divergence(self, ratio: AdaptedRatio, estimate: Float[Tensor, "..."]) -> Float[Tensor, "... level 2"]:
+        """Give bounds of the true divergence of each pair, for every level."""
+        assert ratio.z is not None
+        assert isinstance(ratio.alpha, Tensor)
+        return _pairs(self.divergence_quantiles(ratio.z, estimate, ratio.alpha))
+
+    def ratio_quantiles(self, phi: Tensor, z: Tensor, estimate: Tensor, alpha: Tensor) -> Float[Tensor, "... n q"]:
+        """Quantiles of the true ratio, which is at most 1 / alpha."""
+        told = torch.cat([z.unsqueeze(-2).expand(*phi.shape[:-1], -1), phi], dim=-1)
+        share = (estimate * alpha.unsqueeze(-1)).unsqueeze(-1)
+        return _rising(self.ratio(torch.cat([told, share], dim=-1)), share) / alpha[..., None, None]
+
+    def divergence_quantiles(self, z: Tensor, estimate: Tensor, alpha: Tensor) -> Float[Tensor, "... q"]:
+        """Quantiles of the true divergence, which is at most (1 - alpha) / (2 alpha)."""
+        most = (1 - alpha) / (2 * alpha)
+        share = (estimate / most).clamp(0, 1).unsqueeze(-1)
+        return _rising(self.divergence(torch.cat([z, share], dim=-1)), share) * most.unsqueeze(-1)
+
+
+class IntervalLoss(nn.Module):
+    """Trains `Intervals`: gives each query row's quantile loss; the last column of the rows is the true log-ratio.
+
+    Parameters
+    ----------
+    model : RatioModel
+        The trained model; it stays as it is.
+    intervals : Intervals
+        What is trained.
+    """
+
+    levels: Tensor
+
+    def __init__(self, model: RatioModel, intervals: Intervals) -> None:
+        super().__init__()
+        self.model = model.requires_grad_(False)
+        self.intervals = intervals
+        self.register_buffer("levels", torch.tensor(_QUANTILES), persistent=False)
+
+    def forward(self, episode: Episode) -> Float[Tensor, "... n"]:
+        """Give the loss of ratio and divergence, the latter once a row."""
+        support, query, alpha = episode.support, episode.query, episode.alpha
+        assert alpha is not None
+        with torch.no_grad():
+            ratio = self.model.adapt(Pair.joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
+            phi = self.model.features(query.rows[..., :-1], ratio.support, ratio.z)
+            estimate = ratio.combine(phi)
+            own = relative_pearson_divergence(ratio.of_support(), support.shares, alpha)
+            truth = true_ratio(query.rows[..., -1], alpha)
+            divergence = relative_pearson_divergence(truth, query.shares, alpha)
+        assert ratio.z is not None
+        quantiles = self.intervals.ratio_quantiles(phi, ratio.z, estimate, alpha)
+        of_pair = self.intervals.divergence_quantiles(ratio.z, own, alpha)
+        scale = 2 * alpha
+        losses = self._pinball(quantiles, truth) * scale.unsqueeze(-1)
+        return losses + (self._pinball(of_pair, divergence) * scale).unsqueeze(-1)
+
+    def _pinball(self, quantiles: Tensor, truth: Tensor) -> Tensor:
+        error = truth.unsqueeze(-1) - quantiles
+        return torch.maximum(self.levels * error, (self.levels - 1) * error).mean(-1)
+
+
+def true_ratio(log_ratio: Float[Tensor, "... n"], alpha: Float[Tensor, "..."]) -> Float[Tensor, "... n"]:
+    """Give the relative ratio from the logarithm of the plain one."""
+    alpha = alpha.unsqueeze(-1)
+    return 1 / (alpha + (1 - alpha) * torch.exp(-log_ratio.clamp(-60, 60)))
+
+
+def _rising(raw: Tensor, share: Tensor) -> Tensor:
+    """Turn a network's outputs into rising quantiles within (0, 1), around an estimate."""
+    first, rest = raw[..., :1], torch.nn.functional.softplus(raw[..., 1:])
+    start = torch.logit(share.clamp(0.02, 0.98))
+    return torch.sigmoid(start + torch.cat([first, first + rest.cumsum(-1)], dim=-1))
+
+
+def _pairs(quantiles: Float[Tensor, "... q"]) -> Float[Tensor, "... level 2"]:
+    """Lower and upper bound of each level, from rising quantiles."""
+    half = len(LEVELS)
+    return torch.stack([quantiles[..., :half].flip(-1), quantiles[..., half:]], dim=-1)
