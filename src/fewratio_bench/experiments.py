@@ -47,7 +47,17 @@ OURS_BETTER = Learned(
 )
 # What we would use where there are sources: distances to the support, in the columns' space and in a learned one.
 RELATIONAL = replace(
-    OURS_BETTER, name="fewratio, relational", features="relational", clip="range", shape={"space": "both"}
+    OURS_BETTER,
+    name="fewratio, relational",
+    features="relational",
+    clip="range",
+    shape={"space": "both"},
+    training=OURS_BETTER.training | {"max_steps": 5_000, "n_query": 64, "weight_decay": 1.0},
+)
+CALIBRATED = replace(
+    RELATIONAL,
+    name="fewratio, relational, calibrated",
+    training=RELATIONAL.training | {"weight_decay": 0.3, "calibration": 0.3},
 )
 
 RULSIF = Kernel("RuLSIF", "RuLSIF")
@@ -134,7 +144,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             (Panel("Gaussian-1d", (SYNTHETIC,), "squared_error"), Panel("Gaussian-1d", (SYNTHETIC,), "regret")),
             (
                 *(OURS, RULSIF, RULSIF_FT, META_RULSIF),
-                *(replace(method, sizes=(1, 10)) for method in (OURS_BETTER, RELATIONAL)),
+                *(replace(method, sizes=(1, 10), keep_aside=True) for method in (OURS_BETTER, RELATIONAL, CALIBRATED)),
                 RULSIF_RATIO,
             ),
         ),
@@ -142,7 +152,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "relative-dre",
             "Relative density-ratio estimation",
             _each("squared_error", *_PAIRS),
-            (OURS, RULSIF, RULSIF_FT, OURS_BETTER, RELATIONAL, RULSIF_RATIO),
+            (OURS, RULSIF, RULSIF_FT, OURS_BETTER, RELATIONAL, CALIBRATED, RULSIF_RATIO),
         ),
         Experiment(
             "dataset-comparison",

@@ -11,6 +11,7 @@ from fewratio.data.collection import Collection
 from fewratio.data.seeds import seed_for
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
 from fewratio.data.splits import PROTOCOLS, Split
+from fewratio_bench.class_tables import class_collection
 from fewratio_bench.evaluate import Evaluation, OutlierEvaluation, PairEvaluation, TrueRatios
 
 ROLES = ("validation", "target")
@@ -122,6 +123,28 @@ class PairProblem:
 
 
 @dataclass(frozen=True)
+class TableProblem:
+    """The classes of a well-known table against each other, with no sources; columns standardised over the table."""
+
+    data: str
+    sizes: tuple[int, ...] = (3, 5, 10)
+    name: str = "table"
+    episodes: str = "pairs"
+    validate_every: int = 500
+    patience: int | None = None
+
+    def split(self, number: int) -> Split:
+        """Give the classes: there is nothing to deal out, but the supports of another split are others."""
+        classes = class_collection(self.data)
+        return Split(classes, classes, classes, number)
+
+    def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> Evaluation:
+        """Give all ordered pairs of classes; "validation" is other supports."""
+        seed = seed_for(self.name, self.data, split.number, role, n_support, "supports")
+        return PairEvaluation(split.target, n_support, seed, device)
+
+
+@dataclass(frozen=True)
 class OutlierProblem:
     """Which of a dataset's unlabelled instances are outliers, given a few normal ones."""
 
@@ -175,3 +198,8 @@ ISOLET = PairProblem("isolet", "Isolet")
 LANDMINE = OutlierProblem("landmine", "Landmine")
 SCHOOL = OutlierProblem("school", "School")
 IOT = OutlierProblem("iot", "IoT")
+WINE, DIGITS = TableProblem("Wine"), TableProblem("Digits")
+# Looked at once, after the universal network was final.
+UNSEEN_TABLES = tuple(
+    TableProblem(data) for data in ("Iris", "Breast cancer", "Diabetes", "Landmine fields", "Schools")
+)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from fewratio.core.pair import Episode
 from fewratio.core.shapes import Float
 from fewratio.errors import ParameterError
 
@@ -23,11 +24,11 @@ class Objective(Protocol):
 
 
 @runtime_checkable
-class ObjectiveAtAlpha(Protocol):
-    """The same where each task asks for a relative ratio of its own."""
+class EpisodeObjective(Protocol):
+    """A loss for training that looks at more of an episode than the query's shares."""
 
-    def at(self, alpha: Float[Tensor, "..."], /) -> Objective:
-        """Give the loss for the tasks with these alphas."""
+    def on(self, ratio: Float[Tensor, "... n"], episode: Episode, /) -> Float[Tensor, "..."]:
+        """Give one loss a task, from the values of the query's rows."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,33 @@ class ScaledSquaredError:
         """Give the loss for each task."""
         return 2 * self.alpha * RelativeSquaredError(self.alpha)(ratio, shares)
 
-    def at(self, alpha: Float[Tensor, "..."]) -> "ScaledSquaredError":
-        """Give the loss for tasks with these alphas."""
-        return ScaledSquaredError(alpha)
+    def on(self, ratio: Float[Tensor, "... n"], episode: Episode) -> Float[Tensor, "..."]:
+        """Give the loss for tasks that each have an alpha."""
+        alpha = self.alpha if episode.alpha is None else episode.alpha
+        return ScaledSquaredError(alpha)(ratio, episode.query.shares)
+
+
+@dataclass(frozen=True)
+class CalibratedSquaredError:
+    """Eq. 8, and in training the squared difference of two divergences: that at the support, and that at the query.
+
+    A divergence is read off the support. Nothing in Eq. 8 asks that it be what the query would say.
+    """
+
+    alpha: float = 0.5
+    weight: float = 1.0
+
+    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+        """Give Eq. 8 for each task."""
+        return RelativeSquaredError(self.alpha)(ratio, shares)
+
+    def on(self, ratio: Float[Tensor, "... n"], episode: Episode) -> Float[Tensor, "..."]:
+        """Give the loss for tasks among whose query rows are the support's own, with no share in the query."""
+        loss = self(ratio, episode.query.shares)
+        if episode.own is None:
+            return loss
+        shares = episode.support.shares[..., episode.own.clamp_min(0)] * (episode.own >= 0)
+        return loss + self.weight * (self(ratio, shares) - loss.detach()).square()
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,9 @@ class MetaRatioEstimator(RatioEstimator):
         Instances a side that judge an adapted ratio in training; at least as many as the largest support.
     max_steps : int, default=10000
         Gradient steps at most.
+    calibration : float, default=0
+        Weight of a term of the training loss that makes the divergence, which is read off the samples themselves, agree
+        with what other instances say (relational features only).
     learning_rate : float, default=1e-3
         Adam's learning rate.
     weight_decay : float, default=0
@@ -145,6 +148,7 @@ class MetaRatioEstimator(RatioEstimator):
         "n_query": [_POSITIVE],
         "max_steps": [_POSITIVE],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "calibration": [Interval(Real, 0, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "averaging": [Interval(Real, 0, 1, closed="left")],
         "validate_every": [_POSITIVE],
@@ -179,6 +183,7 @@ class MetaRatioEstimator(RatioEstimator):
         tasks_per_step: int = 16,
         n_query: int = 128,
         max_steps: int = 10_000,
+        calibration: float = 0.0,
         learning_rate: float = 1e-3,
         weight_decay: float = 0.0,
         averaging: float = 0.99,
@@ -206,6 +211,7 @@ class MetaRatioEstimator(RatioEstimator):
         self.tasks_per_step = tasks_per_step
         self.n_query = n_query
         self.max_steps = max_steps
+        self.calibration = calibration
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.averaging = averaging

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewratio.core.objectives import RelativeSquaredError
+from fewratio.core.objectives import CalibratedSquaredError, Objective, RelativeSquaredError
 from fewratio.data.collection import Collection
 from fewratio.data.episodes import SupportSize
 from fewratio.errors import ParameterError
@@ -61,7 +61,7 @@ def pretrain_together(
         for estimator, collection, validation in zip(estimators, collections, validations, strict=True)
     ]
     identity = [settings(estimator, _FREE_LATER) for estimator in estimators]
-    objective = RelativeSquaredError(float(first.alpha))
+    objective = squared_error(first)
     learned = learn_together(lessons, first, objective, checkpoint=checkpoint, identity=identity)
     warn_if_interrupted(learned[0][1], first.max_steps)
     astray = []
@@ -71,6 +71,13 @@ def pretrain_together(
         else:
             astray.append(collection.name)
     check_none_astray(astray)
+
+
+def squared_error(estimator: MetaRatioEstimator) -> Objective:
+    """Give the loss that an estimator is trained with."""
+    if estimator.features == "relational" and estimator.calibration:
+        return CalibratedSquaredError(float(estimator.alpha), float(estimator.calibration))
+    return RelativeSquaredError(float(estimator.alpha))
 
 
 def _support_sizes(estimator: MetaRatioEstimator) -> tuple[SupportSize, SupportSize]:

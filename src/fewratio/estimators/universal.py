@@ -51,7 +51,7 @@ def untrained_intervals(generator: torch.Generator | None = None) -> Intervals:
 
 
 @cache
-def _shipped(device: str) -> tuple[RatioModel, Intervals]:
+def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
     """Read the weights that come with the package, once a process."""
     tensors, _header = read_tensors(UNIVERSAL, "model")
     model = universal_model()
@@ -140,7 +140,7 @@ class UniversalRatioEstimator(RatioEstimator):
         return low, high
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
-        model, intervals = _shipped(str(resolve_device(self.device)))
+        model, intervals = shipped_parts(str(resolve_device(self.device)))
         self._mean, self._scale = self._scaling([X_nu, X_de])
         pair = Pair(self._tensor(X_nu), self._tensor(X_de))
         with torch.no_grad():
@@ -170,7 +170,7 @@ class UniversalRatioEstimator(RatioEstimator):
             )
 
     def _bound(self, X: NDArray[np.float64], level: int, side: int) -> NDArray[Any]:
-        _, intervals = _shipped(str(resolve_device(self.device)))
+        _, intervals = shipped_parts(str(resolve_device(self.device)))
         with torch.no_grad():
             bounds: NDArray[Any] = intervals.of_ratio(self.ratio_, self._tensor(X))[..., level, side].cpu().numpy()
         return bounds
@@ -180,7 +180,7 @@ class UniversalRatioEstimator(RatioEstimator):
     ) -> NDArray[np.float64]:
         if self.scale == "columns":
             return super()._divergences(rows, nu, de)
-        model, _ = _shipped(str(resolve_device(self.device)))
+        model, _ = shipped_parts(str(resolve_device(self.device)))
         mean, scale = self._scaling([rows])
         place = torch.device(str(resolve_device(self.device)))
         return adapted_divergences(

@@ -116,7 +116,7 @@ def train_universal(
             stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress
         )
         draw = _sampler(pairs.table(), pairs, stage, seed_for("universal", number, seed))
-        looks = _Fixed(_sampler(others.table(), others, stage, seed))
+        looks = _Fixed(_sampler(others.table(), others, stage, seed, alphas=(0.5, 0.5)))
         histories += train(Ensemble([model], device, _AVERAGING), draw, looks, ScaledSquaredError(), plan)
     bounds = untrained_intervals(torch.Generator().manual_seed(seed))
     histories += _train_intervals(model, bounds, pairs, others, intervals, seed, device, progress)
@@ -139,7 +139,9 @@ def _train_intervals(
     return train(Ensemble([loss], device, _AVERAGING), draw, _Fixed(looks), QueryMean(), plan)
 
 
-def _sampler(rows: Tensor, pairs: PriorPairs, stage: Stage, seed: int, known: bool = False) -> EpisodeSampler:
+def _sampler(
+    rows: Tensor, pairs: PriorPairs, stage: Stage, seed: int, known: bool = False, alphas: tuple[float, float] = ALPHAS
+) -> EpisodeSampler:
     size = SupportSize(1, stage.largest)
     chosen = pairs.with_truth() if known else None
     return EpisodeSampler(
@@ -150,7 +152,7 @@ def _sampler(rows: Tensor, pairs: PriorPairs, stage: Stage, seed: int, known: bo
         stage.n_query,
         stage.tasks,
         (True, True),
-        ALPHAS,
+        alphas,
         stage.skew,
     )
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from fewratio.core.objectives import Objective, ObjectiveAtAlpha
+from fewratio.core.objectives import EpisodeObjective, Objective
 from fewratio.core.pair import Episode
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
@@ -204,7 +204,11 @@ class Training:
 
     def _gradient_step(self) -> None:
         episode = self.draw(self.counter)
-        losses = self._losses(self.ensemble(episode), episode).mean(-1)
+        values, objective = self.ensemble(episode), self.objective
+        if isinstance(objective, EpisodeObjective):
+            losses = objective.on(values, episode).mean(-1)
+        else:
+            losses = objective(values, episode.query.shares).mean(-1)
         self.optimizer.zero_grad()
         losses.sum().backward()
         self.optimizer.step()
@@ -212,18 +216,14 @@ class Training:
         self.loss_sum += losses.detach()
         self.counter += 1
 
-    def _losses(self, values: Tensor, episode: Episode) -> Tensor:
-        """Judge the values of the query's rows."""
-        objective = self.objective
-        if episode.alpha is not None and isinstance(objective, ObjectiveAtAlpha):
-            objective = objective.at(episode.alpha)
-        return objective(values, episode.query.shares)
-
     @torch.no_grad()
     def look(self) -> None:
         """Evaluate the validation episodes and keep the weights of members that have improved."""
         losses = torch.cat(
-            [self._losses(self.ensemble.judge(episode), episode) for episode in self.validation.batches()],
+            [
+                self.objective(self.ensemble.judge(episode), episode.query.shares)
+                for episode in self.validation.batches()
+            ],
             dim=-1,
         ).double()
         n_steps = self.step % self.plan.validate_every or self.plan.validate_every

@@ -23,7 +23,7 @@ from fewratio.data.episodes import SupportSize
 from fewratio.data.seeds import seed_for
 from fewratio.estimators import MetaRatioEstimator
 from fewratio.estimators.learning import Lesson, learn_together
-from fewratio.estimators.pretraining import UNLABELLED_SUPPORT
+from fewratio.estimators.pretraining import UNLABELLED_SUPPORT, squared_error
 from fewratio.nn import (
     AdaptedRatio,
     DescentHead,
@@ -80,6 +80,8 @@ class Learned:
         Sizes of the supports to practise on, one model for all cells of a split; by default each cell's own size.
     training : dict
         Settings of `MetaRatioEstimator` that say how to train.
+    keep_aside : bool
+        Whether to choose the best moment by some of the sources, kept aside, instead of the validation datasets.
     trained_as : str, optional
         The method whose models these are, before fine-tuning; by default its own.
     """
@@ -102,6 +104,7 @@ class Learned:
     training: dict[str, Any] = field(default_factory=lambda: PAPER_TRAINING)
     shape: dict[str, Any] = field(default_factory=dict)
     trained_as: str | None = None
+    keep_aside: bool = False
 
     @property
     def rule(self) -> str:
@@ -125,11 +128,14 @@ class Learned:
     def _source_settings(self, problem: Problem) -> list[Parameters]:
         curriculum = self._curriculum(problem, None)
         common: Parameters = {name: getattr(self, name) for name in ("encoder", "features", "head", "alpha", "clip")}
-        common |= self.shape | {"depth": self.depth, "learn_alpha": self.learn_alpha, "n_support": self.sizes}
+        common |= self.shape | ({"keep_aside": True} if self.keep_aside else {})
+        common |= {"depth": self.depth, "learn_alpha": self.learn_alpha, "n_support": self.sizes}
         common |= {
             name: getattr(curriculum, name)
             for name in ("tasks_per_step", "averaging", "validate_every", "max_steps", "patience", "standardise")
         }
+        if self.features == "relational":
+            common |= {name: getattr(curriculum, name) for name in ("n_query", "weight_decay", "calibration")}
         dims = self.latent_dims if self.encoder == "set" else (None,)
         return [
             common | ({} if dim is None else {"latent_dim": dim}) | ({} if bound is None else {"bound": bound})
@@ -196,7 +202,7 @@ class Learned:
         lessons = [
             Lesson(
                 group[0].split.source,
-                group[0].split.validation,
+                None if self.keep_aside else group[0].split.validation,
                 _Build(self, group[0].split.source, source.get("latent_dim")),
                 self._support_sizes(group[0]),
                 seed,
@@ -211,7 +217,9 @@ class Learned:
             self._checkpoint(bench, identity, seeds[part::n_jobs]) for part, identity in enumerate(identities)
         ]
         trained = joblib.Parallel(n_jobs)(
-            joblib.delayed(_learn)(part, curriculum, self._objective(bound), checkpoint, identity, n_jobs)
+            joblib.delayed(_learn)(
+                part, curriculum, self._training_loss(curriculum, bound), checkpoint, identity, n_jobs
+            )
             for part, checkpoint, identity in zip(parts, checkpoints, identities, strict=True)
         )
         learned = [trained[number % n_jobs][number // n_jobs] for number in range(len(lessons))]
@@ -242,6 +250,9 @@ class Learned:
         if bench.folder is None or not find_spec("safetensors"):
             return None
         return bench.folder / f".{seed_for(self.name, identity, *seeds):x}.checkpoint"
+
+    def _training_loss(self, curriculum: MetaRatioEstimator, bound: float | None) -> Objective:
+        return squared_error(curriculum) if bound is None else self._objective(bound)
 
     def _objective(self, bound: float | None) -> Objective:
         return RelativeSquaredError(self.alpha) if bound is None else NonNegativeLSIF(bound)

@@ -33,8 +33,10 @@ RELATIONS = {
 SHAPES = {"plain": 0.2, "heavy": 0.15, "correlated": 0.2, "warped": 0.15, "discrete": 0.1, "sheet": 0.2}
 
 # Distance of two classes, and length of a shift, beside the deviation within a class.
-_SPREAD = (0.15, 4.0)
-_SHIFT = (0.1, 4.0)
+_SPREAD = (0.3, 6.0)
+_SHIFT = (0.3, 6.0)
+# Few columns are a world of their own, and more common than an even draw would have them.
+_FEW_COLUMNS, _SHARE_OF_FEW = 3, 0.15
 _HALF = 4  # components of each of two groups
 _COORDINATES_OF_A_SHEET = 16
 _FREEDOM = 10  # degrees of freedom of heavy tails at most
@@ -126,7 +128,9 @@ def draw_pairs(
         rng.choice(given, n_pairs, p=np.array([known[name] for name in given]) / sum(known[name] for name in given))
         for given, known in ((list(relations), RELATIONS), (list(shapes), SHAPES))
     ]
-    n_columns = np.exp(rng.uniform(0, np.log(max_columns + 1), n_pairs)).astype(int).clip(1, max_columns)
+    n_columns = np.exp(rng.uniform(0, np.log(max_columns + 1), n_pairs)).astype(int)
+    few = rng.integers(1, _FEW_COLUMNS + 1, n_pairs)
+    n_columns = np.where(rng.random(n_pairs) < _SHARE_OF_FEW, few, n_columns).clip(1, max_columns)
     block = max(1, _BLOCK_VALUES // (2 * n_instances * max_columns * 4))
     parts = [
         _Draw(

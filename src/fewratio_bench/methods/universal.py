@@ -1,0 +1,58 @@
+"""The universal network: learns nothing from the sources."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from fewratio.core.pair import Pair
+from fewratio.data.seeds import seed_for
+from fewratio.estimators.universal import shipped_parts
+from fewratio_bench.evaluate import judged_ratio
+from fewratio_bench.methods.base import Bench, Parameters, Verdict
+from fewratio_bench.problems import Cell, Problem
+
+_TASKS_AT_ONCE = 25
+
+
+@dataclass(frozen=True)
+class Universal:
+    """The weights that come with the package, as they are."""
+
+    name: str = "fewratio, no sources"
+    published: str | None = None
+    alpha: float = 0.5
+    rule: str = "validation"
+    criterion: str | None = None
+
+    def quick(self) -> "Universal":
+        """Give the same: it is quick."""
+        return self
+
+    def settings(self, problem: Problem) -> list[Parameters]:
+        """Give the one setting there is; records of other weights are other settings."""
+        model, _ = shipped_parts("cpu")
+        values = b"".join(tensor.numpy().tobytes() for tensor in model.state_dict().values())
+        return [{"alpha": self.alpha, "weights": f"{seed_for(values.hex()):016x}"}]
+
+    @torch.no_grad()
+    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+        """Adapt to every task of every cell."""
+        (parameters,) = self.settings(cells[0].problem)
+        for cell in cells:
+            model, _ = shipped_parts(str(cell.device))
+            for role, evaluation in cell.evaluations.items():
+                started = time.perf_counter()
+                episode = evaluation.episode
+                support, query = [], []
+                for first in range(0, len(episode.rows), _TASKS_AT_ONCE):
+                    part = slice(first, first + _TASKS_AT_ONCE)
+                    shares = episode.support.shares
+                    rows = episode.support.rows[part]
+                    pair = Pair.joined(rows, shares if shares.dim() == 2 else shares[part], episode.support.n_nu)
+                    ratio = model.adapt(pair, rows.new_full((len(rows),), self.alpha))
+                    support.append(ratio.of_support())
+                    query.append(ratio(episode.query.rows[part], episode.own))
+                judgement = judged_ratio(torch.cat(support), torch.cat(query), episode, self.alpha)
+                yield Verdict(cell, role, parameters, judgement, time.perf_counter() - started, 0)
