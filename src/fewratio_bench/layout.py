@@ -136,6 +136,7 @@ def _caption(experiment: Experiment, blocks: Sequence[Block], records: Sequence[
     methods = {names[line.method].name for line in lines}
     mine = [record for record in records if record.method in methods]
     commits, devices = (sorted({getattr(record, name) for record in mine}) for name in ("commit", "device"))
+    unseen = "; ".join(name for name in names if name not in {line.method for line in lines})
     published = (
         "In brackets, and under 'published': the paper's number, beside the rule of selection that the paper uses for "
         "the method. "
@@ -145,5 +146,6 @@ def _caption(experiment: Experiment, blocks: Sequence[Block], records: Sequence[
         "column and those that are not significantly worse (paired t-test, p = 0.05). "
         f"{published if any(line.published for line in lines) else ''}"
         f"Selected by: {'; '.join(f'{name}, {rule}' for name, rule in sorted(rules.items()))}. "
+        f"{f'Without records, and so not shown: {unseen}. ' if unseen else ''}"
         f"Commit {', '.join(commits)}; device {', '.join(devices)}."
     )

@@ -59,7 +59,8 @@ def as_html(table: Table) -> str:
         )
         parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>")
         for row in grid.rows:
-            cells = [Cell(html.escape(cell.text), cell.bold, html.escape(cell.after)) for cell in row]
+            # What follows a number goes below it, or a table of five sizes is wider than a page.
+            cells = [Cell(html.escape(cell.text), cell.bold, _below(html.escape(cell.after))) for cell in row]
             written = (
                 f'<td class="{kind}">{_decorated(cell, "<b>", "</b>")}</td>'
                 for kind, cell in zip(kinds, cells, strict=True)
@@ -83,6 +84,10 @@ FORMATS: dict[str, Callable[[Table], str]] = {"markdown": markdown, "latex": lat
 
 def _decorated(cell: Cell, begin: str, end: str) -> str:
     return f"{begin}{cell.text}{end}{cell.after}" if cell.bold else cell.text + cell.after
+
+
+def _below(text: str) -> str:
+    return f"<br><small>{text.strip()}</small>" if text else ""
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ h3 { margin: 1.2rem 0 .2rem; font-size: 15px }
 table { border-collapse: collapse; margin: .4rem 0 1.2rem; font-size: 13px; font-variant-numeric: tabular-nums }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; vertical-align: top; text-align: left }
 th { border-bottom: 2px solid #bbb } td.name, .number { white-space: nowrap } .number { text-align: right }
-tbody tr:hover { background: #f4f6f8 }
+small { color: #6b7280 } tbody tr:hover { background: #f4f6f8 }
 nav ul { columns: 3 16rem; padding-left: 1.2rem }
 .caption, .absent { color: #555; max-width: 60rem; font-size: 13px } .absent { font-style: italic }
 figure { margin: 0; overflow-x: auto } section { overflow-x: auto } svg { max-width: 100%; height: auto }
