@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--jobs", type=_positive, default=1, help="processes to train in, on a CPU (default: 1)")
     run.add_argument("--data", nargs="+", default=(), help="only these data (default: all of the experiment)")
     run.add_argument("--methods", nargs="+", default=(), help="only these methods (default: all)")
-    run.add_argument("--no-progress", action="store_true", help="show no progress bar")
+    run.add_argument("--no-progress", action="store_true", help="show neither a progress bar nor what is done")
     run.set_defaults(action=_run)
 
     pack = verbs.add_parser("pack", help="compress the records, and join those of several folders")
@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
 
     table = verbs.add_parser("table", help="print a table made from the records")
     table.add_argument("--format", choices=list(FORMATS), default="markdown", help="(default: markdown)")
+    table.add_argument("--quick", action="store_true", help="the table of a quick run")
     table.set_defaults(action=_table)
 
     figure = verbs.add_parser("figure", help="draw a figure from the records")
@@ -79,10 +80,9 @@ def _positive(text: str) -> int:
 def _run(args: argparse.Namespace) -> int:
     from fewratio_bench.run import run
 
-    folder = args.results or (Path("results/quick") if args.quick else Path("results"))
     files = run(
         args.experiment,
-        folder,
+        _folder(args),
         n_splits=args.splits,
         quick=args.quick,
         device=args.device,
@@ -148,22 +148,26 @@ def _pack(args: argparse.Namespace) -> int:
 
 def _table(args: argparse.Namespace) -> int:
     from fewratio_bench.experiments import EXPERIMENTS
+    from fewratio_bench.layout import table_of
     from fewratio_bench.render import FORMATS
-    from fewratio_bench.run import record_file
-    from fewratio_bench.tables import make_blocks
 
-    experiment = EXPERIMENTS[args.experiment]
-    folder = args.results or Path("results")
-    records = {problem.data: record_file(folder, problem).read() for problem in experiment.problems}
-    everything = [record for each in records.values() for record in each]
-    if not everything:
+    experiment = EXPERIMENTS[args.experiment].quick() if args.quick else EXPERIMENTS[args.experiment]
+    folder = _folder(args)
+    table = table_of(experiment, folder)
+    if table.is_empty:
+        quick = " --quick" if args.quick else ""
         sys.stderr.write(
             f"fewratio-bench: there are no records of {args.experiment!r} in {folder}; a table is made from records. "
-            f"Run 'fewratio-bench run {args.experiment}' first, or name the folder of records with --results.\n"
+            f"Run 'fewratio-bench run {args.experiment}{quick}' first, or name the folder of records with --results.\n"
         )
         return 1
-    sys.stdout.write(FORMATS[args.format](experiment, make_blocks(experiment, records), everything))
+    sys.stdout.write(FORMATS[args.format](table))
     return 0
+
+
+def _folder(args: argparse.Namespace) -> Path:
+    """Give the folder of records: those of quick runs are kept apart."""
+    return args.results or (Path("results/quick") if args.quick else Path("results"))
 
 
 if __name__ == "__main__":

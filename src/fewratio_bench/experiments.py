@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, TargetTrained
 from fewratio_bench.methods.base import REGS
 from fewratio_bench.methods.detectors import Detector, forest_scores, kl_scores, lof_scores
+from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import IOT, ISOLET, LANDMINE, MNIST_R, SCHOOL, SYNTHETIC, Problem
 
 # ---------------------------------------------------------------- rows
@@ -93,7 +94,7 @@ class Panel:
         What the paper calls it; a single problem's data, or several together.
     problems : tuple of Problem
         The problems that are averaged.
-    metric : {"squared_error", "auc", "regret"}
+    metric : {"squared_error", "auc", "regret", "seconds"}
         What it shows.
     complete : bool
         Whether the paper's average is over the same data; if not, it is no number to compare with.
@@ -107,12 +108,41 @@ class Panel:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table of the paper: its name in ``published.csv``, its blocks and its rows."""
+    """A table of the paper.
+
+    Attributes
+    ----------
+    name, title : str
+        Its name in ``published.csv``, and what stands above it.
+    panels : tuple of Panel
+        Its blocks.
+    methods : tuple of Method
+        What is run.
+    layout : {"sizes", "panels", "seconds"}
+        What its columns are: numbers of support instances, its panels, or seconds of learning and judging.
+    shown : tuple of (str, Method)
+        The rows by name, if they are not simply the methods: these with settings that are to stand side by side.
+    note : str
+        What its caption says first.
+    """
 
     name: str
     title: str
     panels: tuple[Panel, ...]
     methods: tuple[Method, ...]
+    layout: str = "sizes"
+    shown: tuple[tuple[str, Method], ...] = ()
+    note: str = ""
+
+    @property
+    def rows(self) -> tuple[tuple[str, Method], ...]:
+        """The rows of the table by name."""
+        return self.shown or tuple((method.name, method) for method in self.methods)
+
+    def quick(self) -> "Experiment":
+        """Give the same with small grids and short trainings."""
+        shown = tuple((name, method.quick()) for name, method in self.shown)
+        return replace(self, methods=tuple(method.quick() for method in self.methods), shown=shown)
 
     @property
     def problems(self) -> list[Problem]:
@@ -129,6 +159,14 @@ _PAIRS = (MNIST_R, ISOLET)
 _OUTLIERS = (LANDMINE, SCHOOL, IOT)
 _HERE = (LANDMINE, SCHOOL)
 _ABLATIONS = (OURS, NO_LATENT, NO_SADAPT, NO_SADAPT_FT)
+# A quick run of the lengths themselves has the shortest, the usual and the longest.
+_EVERY_LENGTH = replace(OURS, quick_dims=(4, 32, 256))
+
+
+def _of_length(dim: int) -> Method:
+    return replace(OURS, latent_dims=(dim,), quick_dims=(dim,))
+
+
 _ALL_THREE = (
     Panel("relative DRE", _PAIRS, "squared_error"),
     Panel("dataset comparison", _PAIRS, "auc"),
@@ -203,6 +241,22 @@ EXPERIMENTS: dict[str, Experiment] = {
             ),
         ),
         Experiment("trainable-alpha", "A learned alpha", _ALL_THREE, (_VARIANT, LEARNED_ALPHA)),
+        Experiment(
+            "latent-dimension",
+            "Dependence on the length K of the dataset vectors",
+            (*_each("squared_error", *_PAIRS), *_each("auc", *_PAIRS, *_OUTLIERS)),
+            (_EVERY_LENGTH, RULSIF),
+            layout="panels",
+            shown=(*((f"Ours, K = {dim}", _of_length(dim)) for dim in LATENT_DIMS), (RULSIF.name, RULSIF)),
+            note="Every length K is shown as it is; the paper has this as figures, without numbers. ",
+        ),
+        Experiment(
+            "computation-cost",
+            "Computation cost",
+            _each("seconds", MNIST_R),
+            (OURS, RULSIF, ULSIF, MMD, RULSIF_FT),
+            layout="seconds",
+        ),
         Experiment("deeper-network", "A deeper network", _ALL_THREE, (_VARIANT, DEEP_OURS, RULSIF)),
         Experiment("additional-outlier", "More outlier detection", _each("auc", *_OUTLIERS), (OURS, KL, NNPU)),
     )

@@ -1,46 +1,52 @@
-"""Figures made from records alone."""
+"""Figures made from records."""
 
 import statistics
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewratio_bench.examples import synthetic_examples
 from fewratio_bench.experiments import AE, AE_FT, D3RE, EXPERIMENTS, NNPU, OURS, RULSIF, SD, SD_FT
-from fewratio_bench.methods import Method
+from fewratio_bench.methods import Learned, Method
+from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
 from fewratio_bench.records import Record
 from fewratio_bench.run import record_file
-from fewratio_bench.tables import METRICS, make_blocks
+from fewratio_bench.tables import METRICS, make_blocks, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PANELS: tuple[tuple[Problem, str], ...] = (
-    (MNIST_R, "squared_error"),
-    (ISOLET, "squared_error"),
-    (MNIST_R, "auc"),
-    (ISOLET, "auc"),
-    (LANDMINE, "auc"),
-    (SCHOOL, "auc"),
+# The tables that the figure of support sizes goes through, and the data that IoT's absence leaves.
+_BY_SIZE: tuple[tuple[str, Problem], ...] = (
+    *(("relative-dre", problem) for problem in (MNIST_R, ISOLET)),
+    *(("dataset-comparison", problem) for problem in (MNIST_R, ISOLET)),
+    *(("outlier-detection", problem) for problem in (LANDMINE, SCHOOL)),
 )
 _TRAINED_ON_TARGETS: tuple[Method, ...] = (D3RE, NNPU, AE, AE_FT, SD, SD_FT)
 
 
 def latent_dimension(folder: Path) -> "Figure":
     """Draw how Ours depends on the length K of the dataset vectors, with RuLSIF as a line (the paper's K figures)."""
-    figure, axes = _panels(_PANELS)
-    for ax, (problem, metric) in zip(axes, _PANELS, strict=True):
-        records = _targets(folder, problem, metric)
-        by_dim = _by_parameter(records, OURS.name, "latent_dim")
-        _curve(ax, by_dim, "Ours", "C0")
-        by_reg = _by_parameter(records, RULSIF.name, "reg")
-        if by_reg:
-            best = (min if METRICS[metric][2] else max)(statistics.mean(values) for values in by_reg.values())
-            ax.axhline(best, color="C1", linestyle="--", label="RuLSIF, best on test")
+    experiment = EXPERIMENTS["latent-dimension"]
+    records = {problem.data: record_file(folder, problem).read() for problem in experiment.problems}
+    blocks = make_blocks(experiment, records)
+    dims = {name: method.latent_dims[0] for name, method in experiment.rows if isinstance(method, Learned)}
+    figure, axes = _panels(len(blocks), n_columns=4)
+    for ax, block in zip(axes, blocks, strict=True):
+        averages = {(line.method, line.selection): line.values[block.columns[-1]] for line in block.lines}
+        by_dim = {dims[name]: values for (name, _), values in averages.items() if name in dims}
+        _curve(ax, by_dim, "Ours", "C0", marker="o")
+        rulsif = averages.get((RULSIF.name, RULSIF.rule))
+        if rulsif:
+            mean, error = statistics.mean(rulsif), standard_error(rulsif) if len(rulsif) > 1 else 0.0
+            ax.axhline(mean, color="C1", linestyle="--", label="RuLSIF, lambda best on test")
+            ax.axhspan(mean - error, mean + error, color="C1", alpha=0.2, linewidth=0)
         ax.set_xscale("log", base=2)
-        _label(ax, problem, metric, "length K of the dataset vectors", by_dim)
-    axes[0].legend()
+        ax.set_xticks(LATENT_DIMS, [str(dim) for dim in LATENT_DIMS])
+        _label(ax, block.panel.data, block.panel.metric, "length K of the dataset vectors", by_dim)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
@@ -49,10 +55,9 @@ def support_size(folder: Path) -> "Figure":
 
     Settings are selected by the rule that the paper uses for the method; for ours, on validation.
     """
-    figure, axes = _panels(_PANELS)
-    names = ("relative-dre", "relative-dre", "dataset-comparison", "dataset-comparison", *["outlier-detection"] * 2)
+    figure, axes = _panels(len(_BY_SIZE), n_columns=3)
     handles: dict[str, Any] = {}
-    for ax, name, (problem, metric) in zip(axes, names, _PANELS, strict=True):
+    for ax, (name, problem) in zip(axes, _BY_SIZE, strict=True):
         experiment = EXPERIMENTS[name]
         blocks = make_blocks(experiment, {problem.data: record_file(folder, problem).read()})
         (block,) = [block for block in blocks if block.panel.data == problem.data]
@@ -67,18 +72,18 @@ def support_size(folder: Path) -> "Figure":
                 number = list(handles).index(method.name) if method.name in handles else len(handles)
                 style = {"linestyle": "-" if number < 10 else "--", "marker": "o" if method is OURS else None}
                 handles[method.name] = _curve(ax, by_size, method.name, f"C{number % 10}", **style)
-        _label(ax, problem, metric, "support instances N_S", block.lines)
+        ax.set_xticks(problem.sizes)
+        _label(ax, problem.data, block.panel.metric, "support instances N_S", block.lines)
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize="small")
     return figure
 
 
 def training_curves(folder: Path) -> "Figure":
     """Draw what becomes of networks as they train on a target, with the value of their other parameter best in it."""
-    problems = (MNIST_R, ISOLET, LANDMINE, SCHOOL)
-    panels = [(problem, "auc") for problem in problems]
-    figure, axes = _panels(panels)
-    for ax, (problem, metric) in zip(axes, panels, strict=True):
-        records = _targets(folder, problem, metric)
+    problems: tuple[Problem, ...] = (MNIST_R, ISOLET, LANDMINE, SCHOOL)
+    figure, axes = _panels(len(problems), n_columns=2)
+    for ax, problem in zip(axes, problems, strict=True):
+        records = _targets(folder, problem, "auc")
         for number, method in enumerate(_TRAINED_ON_TARGETS):
             mine = [record for record in records if record.method == method.name]
             other = "bound" if "bound" in (mine[0].parameters if mine else {}) else "latent_dim"
@@ -92,24 +97,27 @@ def training_curves(folder: Path) -> "Figure":
                 _curve(ax, best, method.name, f"C{number}")
                 ax.legend(fontsize="small")
         ax.set_xscale("log")
-        _label(ax, problem, metric, "gradient steps on the target", ax.get_legend_handles_labels()[0])
+        _label(ax, problem.data, "auc", "gradient steps on the target", ax.get_legend_handles_labels()[0])
     return figure
 
 
 FIGURES: dict[str, Callable[[Path], "Figure"]] = {
+    "synthetic": synthetic_examples,
     "latent-dimension": latent_dimension,
     "support-size": support_size,
     "training-curves": training_curves,
 }
 
 
-def _panels(panels: Sequence[tuple[Problem, str]]) -> "tuple[Figure, list[Axes]]":
+def _panels(n_panels: int, n_columns: int) -> "tuple[Figure, list[Axes]]":
     from matplotlib.figure import Figure
 
-    n_columns = 2 if len(panels) == 4 else 3
-    n_rows = -(-len(panels) // n_columns)
+    n_rows = -(-n_panels // n_columns)
     figure = Figure(figsize=(4 * n_columns, 3.4 * n_rows), layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False).flatten().tolist()
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).flatten().tolist()
+    for spare in axes[n_panels:]:
+        spare.set_visible(False)
+    return figure, axes[:n_panels]
 
 
 def _targets(folder: Path, problem: Problem, metric: str) -> list[Record]:
@@ -129,16 +137,21 @@ def _by_parameter(records: Sequence[Record], method: str, parameter: str) -> dic
 
 def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, colour: str, **style: Any) -> Any:
     """Draw means with their standard errors."""
-    errors = [statistics.stdev(each) / len(each) ** 0.5 if len(each) > 1 else 0.0 for each in values.values()]
+    errors = [standard_error(each) if len(each) > 1 else 0.0 for each in values.values()]
     means = [statistics.mean(each) for each in values.values()]
     return ax.errorbar(list(values), means, yerr=errors, color=colour, label=label, capsize=2, **style)
 
 
-def _label(ax: "Axes", problem: Problem, metric: str, x: str, drawn: Collection[object]) -> None:
+def _label(ax: "Axes", data: str, metric: str, x: str, drawn: Collection[object]) -> None:
     name, _, less = METRICS[metric]
-    ax.set_title(problem.data)
+    ax.set_title(data)
+    ax.minorticks_off()
+    if not drawn:
+        # A scale would be made up.
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ax.text(0.5, 0.5, f"{name}: no records", transform=ax.transAxes, ha="center", color="0.5")
+        return
     ax.set_xlabel(x)
     ax.set_ylabel(f"{name} ({'lower' if less else 'higher'} is better)")
     ax.grid(alpha=0.3)
-    if not drawn:
-        ax.text(0.5, 0.5, "no records", transform=ax.transAxes, ha="center", color="0.5")

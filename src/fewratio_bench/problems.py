@@ -88,7 +88,7 @@ class SyntheticProblem:
         source, validation, target = (self._family(number, role).collection for role in ("source", *ROLES))
         return Split(source, validation, target, number)
 
-    def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> Evaluation:
+    def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> PairEvaluation:
         """Give all ordered pairs, with the true ratio at every instance."""
         seed = seed_for(self.name, self.data, split.number, role, "supports")
         truth = TrueRatios(self._family(split.number, role))

@@ -58,16 +58,18 @@ def run(
     device : str
         Where to run.
     progress : bool, optional
-        Progress bar or not; by default on a terminal.
+        Progress bar or not; by default on a terminal, and elsewhere a line for each method that is done.
     n_jobs : int
         Processes to train in, on a CPU.
     data, methods : sequence of str
         Names of the only data and methods to measure; by default all.
     """
-    plan = EXPERIMENTS[experiment]
+    plan = EXPERIMENTS[experiment].quick() if quick else EXPERIMENTS[experiment]
     place = resolve_device(device)
     problems = _named(plan.problems, "data", data)
-    rows = [method.quick() if quick else method for method in _named(plan.methods, "name", methods)]
+    rows = _named(plan.methods, "name", methods)
+    # A log has no bar that moves: there every method that is done gets a line.
+    tell = _write_line if progress is None and not sys.stderr.isatty() else _say_nothing
     files = []
     for problem in problems:
         file = record_file(folder, problem)
@@ -85,8 +87,10 @@ def run(
         for method in rows:
             done = _measured(method, problem, file)
             missing = [cell for cell in cells if (cell.split.number, cell.n_support) not in done]
+            started = time.monotonic()
             if missing:
                 _measure_into(file, method, missing, bench)
+            tell(f"{problem.data}, {method.name}: {_what_was_done(missing, time.monotonic() - started)}")
         files.append(file)
     if not files:
         names = listed([problem.data for problem in problems])
@@ -112,6 +116,21 @@ def _measure_into(file: RecordFile, method: Method, cells: Sequence[Cell], bench
     finally:
         if complete:
             file.append(complete)
+
+
+def _what_was_done(missing: Sequence[Cell], seconds: float) -> str:
+    if not missing:
+        return "measured before"
+    return f"{len(missing)} cells (a split at a size) measured in {seconds:.1f} s"
+
+
+def _write_line(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def _say_nothing(text: str) -> None:
+    pass
 
 
 def _make_folder(folder: Path) -> None:

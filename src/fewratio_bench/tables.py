@@ -3,7 +3,7 @@
 import csv
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,6 +16,8 @@ from fewratio_bench.problems import Problem
 from fewratio_bench.records import Record
 
 AVERAGE = "avg"
+Records = Mapping[str, Sequence[Record]]
+"""The records of each problem, by the name of its data."""
 SELECTIONS = {
     "best_on_test": "the setting with the best mean on the targets themselves",
     "validation": (
@@ -30,12 +32,12 @@ METRICS = {"squared_error": ("J", 3, True), "regret": ("regret", 3, True), "auc"
 
 @dataclass(frozen=True)
 class Line:
-    """One method under one rule of selection.
+    """One row under one rule of selection.
 
     Attributes
     ----------
     method, selection : str
-        Which.
+        Which: the name that the table gives the method.
     values : dict
         By column (a number of support instances, or the average), the values of all splits.
     published : dict
@@ -72,7 +74,7 @@ class Block:
         return value if METRICS[self.panel.metric][2] else -value
 
 
-def make_blocks(experiment: Experiment, records: Mapping[str, Sequence[Record]]) -> list[Block]:
+def make_blocks(experiment: Experiment, records: Records) -> list[Block]:
     """Make the blocks of an experiment's table.
 
     Parameters
@@ -80,12 +82,12 @@ def make_blocks(experiment: Experiment, records: Mapping[str, Sequence[Record]])
     experiment : Experiment
         Which table.
     records : mapping
-        The records of each problem, by the name of its data.
+        The records of each problem.
     """
     blocks = []
     for panel in experiment.panels:
         lines = []
-        for method in experiment.methods:
+        for name, method in experiment.rows:
             tables = [_values(records.get(problem.data, ()), method, problem) for problem in panel.problems]
             if not all(tables):
                 continue
@@ -95,7 +97,7 @@ def make_blocks(experiment: Experiment, records: Mapping[str, Sequence[Record]])
                 values = _columns([_select(table, panel.metric, selection, criterion) for table in tables])
                 comparable = panel.complete and selection in (method.rule, "none")
                 published = _published(experiment.name, panel, method.published, values) if comparable else {}
-                lines.append(Line(method.name, selection, values, published))
+                lines.append(Line(name, selection, values, published))
         columns = {column for line in lines for column in line.values}
         ordered = sorted(columns - {AVERAGE}, key=int) + [AVERAGE] * (AVERAGE in columns)
         blocks.append(Block(panel, tuple(ordered), lines))
@@ -109,13 +111,18 @@ _Values = dict[str, dict[tuple[str, str], dict[int, dict[int, float]]]]
 def _values(records: Iterable[Record], method: Method, problem: Problem) -> _Values:
     """Give the values of a method's present settings; records of others are left alone."""
     values: _Values = {}
+    for key, record in present(records, method, problem):
+        sizes = values.setdefault(key, {}).setdefault((record.role, record.metric), {})
+        sizes.setdefault(record.n_support, {})[record.split] = record.value
+    return values
+
+
+def present(records: Iterable[Record], method: Method, problem: Problem) -> Iterator[tuple[str, Record]]:
+    """Give the records of a method's present settings, each with its setting as text."""
     known = {json.dumps(setting, sort_keys=True) for setting in method.settings(problem)}
     for record in records:
-        key = json.dumps(record.parameters, sort_keys=True)
-        if record.method == method.name and key in known:
-            sizes = values.setdefault(key, {}).setdefault((record.role, record.metric), {})
-            sizes.setdefault(record.n_support, {})[record.split] = record.value
-    return values
+        if record.method == method.name and (key := json.dumps(record.parameters, sort_keys=True)) in known:
+            yield key, record
 
 
 def _criterion(method: Method, metric: str, selection: str) -> str:
@@ -171,6 +178,11 @@ def _published(experiment: str, panel: Panel, method: str | None, values: Mappin
         if sizes and all(size in found for size in sizes):
             found[AVERAGE] = statistics.mean(found[size] for size in sizes)
     return found
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Give the standard error of a mean."""
+    return statistics.stdev(values) / len(values) ** 0.5
 
 
 @cache

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -243,6 +244,27 @@ def test_run_and_table_from_the_command_line(experiment, tmp_path, capsys):
     assert "96 records" in capsys.readouterr().out
     assert cli.main(["table", "synthetic", "--results", str(tmp_path)]) == 0
     assert "| Ours | validation |" in capsys.readouterr().out
+
+
+def test_a_quick_run_has_a_quick_table(experiment, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["run", "synthetic", "--quick", "--device", "cpu", "--no-progress"]) == 0
+    assert cli.main(["table", "synthetic", "--quick"]) == 0
+    assert "| Ours | none |" in capsys.readouterr().out
+
+
+def test_a_log_gets_a_line_for_every_method_that_is_done(experiment, tmp_path, capsys):
+    arguments = ["run", "synthetic", "--results", str(tmp_path), "--splits", "1", "--device", "cpu"]
+    assert cli.main(arguments) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["Gaussian-1d, Ours", "Gaussian-1d, RuLSIF"]
+    assert all(re.search(r": 2 cells .* in \d+\.\d s$", line) for line in lines)
+    assert cli.main(arguments) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        f"Gaussian-1d, {name}: measured before" for name in ("Ours", "RuLSIF")
+    ]
+    assert cli.main([*arguments, "--no-progress"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,15 @@
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fewratio_bench.experiments import EXPERIMENTS
-from fewratio_bench.render import FORMATS, as_csv, latex, markdown
-from fewratio_bench.run import record_file
+from fewratio_bench.experiments import EXPERIMENTS, Experiment, Panel
+from fewratio_bench.layout import by_panel, by_size, table_of
+from fewratio_bench.render import FORMATS, as_csv, as_html, latex, markdown
 from fewratio_bench.tables import make_blocks, published_numbers
 from tests.bench.conftest import KERNEL, OURS, SMALL, a_record, replace, small
 
@@ -87,34 +88,34 @@ def test_bold_is_the_best_and_what_is_not_significantly_worse(metric, better):
         for name, shift in shifts.items()
         for record in records_of(name, list(noise - better * (shift + wobble[name])), metric)
     ]
-    from fewratio_bench.experiments import Experiment, Panel
-
     methods = OURS_ALONE, replace(OURS_ALONE, name="near"), KERNEL_ALONE
     experiment = Experiment("synthetic", "Small", (Panel(SMALL.data, (SMALL,), metric),), methods)
     (block,) = make_blocks(experiment, {SMALL.data: records})
     assert [block.is_best(line, "10") for line in block.lines] == [True, True, False]
-    text = markdown(experiment, [block], records)
+    text = markdown(by_size(experiment, {SMALL.data: records}))
     assert text.count("**") == 4
 
 
 def test_every_format_holds_the_same_numbers():
     records = [r for metric in ("squared_error", "regret") for r in records_of("RuLSIF", [-0.5, -0.52], metric)]
     experiment = small(KERNEL_ALONE, problem=replace(SMALL, sizes=(10,)))
-    blocks = make_blocks(experiment, {SMALL.data: records})
-    text = markdown(experiment, blocks, records)
+    table = by_size(experiment, {SMALL.data: records})
+    text = markdown(table)
     assert "**-0.510 ± 0.010** | -0.559 | +0.049" in text
     assert "Commit abc; device cpu" in text
-    assert "-0.510 $\\pm$ 0.010" in latex(experiment, blocks, records)
-    rows = list(csv.DictReader(io.StringIO(as_csv(experiment, blocks, records))))
+    assert "-0.510 $\\pm$ 0.010" in latex(table)
+    assert '<td class="number"><b>-0.510 ± 0.010</b></td>' in as_html(table)
+    rows = list(csv.DictReader(io.StringIO(as_csv(table))))
     assert rows[0]["mean"] == "-0.51000"
     assert float(rows[0]["difference"]) == pytest.approx(0.049)
 
 
 def test_a_panel_without_records_says_so():
     experiment = small(KERNEL)
-    blocks = make_blocks(experiment, {})
-    for write in (markdown, latex):
-        assert "no records" in write(experiment, blocks, [])
+    table = by_size(experiment, {})
+    assert table.is_empty
+    for write in (markdown, latex, as_html):
+        assert "no records" in write(table)
 
 
 def test_published_numbers_are_looked_up():
@@ -133,9 +134,9 @@ def test_columns_are_in_order_and_what_is_missing_is_a_dash():
         for record in records_of(method, [0.0, 2.0], metric, size)
     ]
     experiment = small(OURS_ALONE, KERNEL_ALONE, problem=problem)
-    blocks = make_blocks(experiment, {SMALL.data: records})
-    assert blocks[0].columns == ("1", "2", "5", "avg")
-    assert "| RuLSIF | none | **1.000 ± 1.000** | - |" in markdown(experiment, blocks, records)
+    (block, _) = make_blocks(experiment, {SMALL.data: records})
+    assert block.columns == ("1", "2", "5", "avg")
+    assert "| RuLSIF | none | **1.000 ± 1.000** | - |" in markdown(by_size(experiment, {SMALL.data: records}))
 
 
 def test_an_average_over_problems_is_of_the_splits_that_all_of_them_have():
@@ -146,15 +147,14 @@ def test_an_average_over_problems_is_of_the_splits_that_all_of_them_have():
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("tables/*.*")), ids=lambda path: path.name)
 def test_a_committed_table_is_what_the_committed_records_give(path):
-    experiment = EXPERIMENTS[path.stem]
-    records = {problem.data: record_file(RESULTS, problem).read() for problem in experiment.problems}
-    everything = [record for each in records.values() for record in each]
     write = FORMATS[{".md": "markdown", ".tex": "latex", ".csv": "csv"}[path.suffix]]
-    assert write(experiment, make_blocks(experiment, records), everything) == path.read_text(encoding="utf-8")
+    assert write(table_of(EXPERIMENTS[path.stem], RESULTS)) == path.read_text(encoding="utf-8")
 
 
-def test_there_are_committed_tables():
-    assert {path.suffix for path in RESULTS.glob("tables/*.*")} >= {".md", ".csv"}
+def test_what_was_measured_has_committed_tables_for_people_and_for_programs():
+    measured = {"synthetic", "relative-dre", "dataset-comparison", "latent-dimension", "computation-cost"}
+    for suffix in ("md", "csv"):
+        assert {path.stem for path in RESULTS.glob(f"tables/*.{suffix}")} >= measured
 
 
 def test_a_published_average_is_over_the_sizes_that_we_have():
@@ -168,3 +168,103 @@ def test_a_published_average_is_over_the_sizes_that_we_have():
     (block, _) = make_blocks(experiment, {"Mnist-r": records})
     (line,) = block.lines
     assert line.published["avg"] == pytest.approx((-0.543 - 0.578) / 2)
+
+
+def test_a_method_without_records_is_named():
+    records = [r for metric in ("squared_error", "regret") for r in records_of("RuLSIF", [-0.5, -0.52], metric)]
+    caption = by_size(small(OURS_ALONE, KERNEL_ALONE, problem=ONE_SIZE), {SMALL.data: records}).caption
+    assert "Without records, and so not shown: Ours." in caption
+    assert "Without records" not in by_size(small(KERNEL_ALONE, problem=ONE_SIZE), {SMALL.data: records}).caption
+
+
+# ---------------------------------------------------------------- one row a setting, one column a panel
+
+
+def test_every_length_has_a_row_of_its_own_and_every_panel_a_column():
+    """Nothing is selected, and a panel without records says so in every row."""
+    dims = {"Ours, K = 3": 3, "Ours, K = 5": 5}
+    elsewhere = replace(SMALL, data="elsewhere")
+    experiment = Experiment(
+        "latent-dimension",
+        "Lengths",
+        (Panel(SMALL.data, (ONE_SIZE,), "squared_error"), Panel("elsewhere", (elsewhere,), "auc")),
+        (OURS,),
+        layout="panels",
+        shown=tuple((name, replace(OURS, latent_dims=(dim,))) for name, dim in dims.items()),
+    )
+    records = [
+        record
+        for dim, values in ((3, [-0.5, -0.7]), (5, [-0.4, -0.5]))
+        for record in records_of("Ours", values, parameters=SETTINGS["Ours"] | {"latent_dim": dim})
+    ]
+    (grid,) = by_panel(experiment, {SMALL.data: records}).grids
+    assert list(grid.header[2:]) == ["Gaussian-1d: J", "elsewhere: AUC [%]"]
+    assert [[cell.text for cell in row] for row in grid.rows] == [
+        ["Ours, K = 3", "none", "-0.600 ± 0.100", "no records"],
+        ["Ours, K = 5", "none", "-0.450 ± 0.050", "no records"],
+    ]
+
+
+def test_the_lengths_of_the_paper_are_run_as_one_and_shown_one_by_one():
+    experiment = EXPERIMENTS["latent-dimension"]
+    assert [panel.metric for panel in experiment.panels] == ["squared_error"] * 2 + ["auc"] * 5
+    for size in (experiment, experiment.quick()):
+        ours = size.methods[0]
+        run = {json.dumps(setting) for setting in ours.settings(SMALL)}
+        for name, method in size.rows[:-1]:
+            (setting,) = method.settings(SMALL)
+            assert name == f"Ours, K = {setting['latent_dim']}"
+            assert (json.dumps(setting) in run) == (setting["latent_dim"] in ours.latent_dims)
+    assert len(experiment.rows) == 8
+
+
+# ---------------------------------------------------------------- seconds
+
+
+@pytest.fixture
+def costs():
+    """Records of two splits: seconds of judging and of an ensemble's share, and of other sizes, which do not count."""
+    experiment = EXPERIMENTS["computation-cost"]
+    settings = {method.name: method.settings(experiment.problems[0]) for method in experiment.methods}
+    return {
+        "Mnist-r": [
+            a_record(
+                data="Mnist-r",
+                method=name,
+                n_support=size,
+                split=split,
+                metric="auc",
+                parameters=settings[name][0],
+                seconds=seconds + split + 100 * (size == 1),
+            )
+            for name, seconds in (("Ours", 2.0), ("MMD", 0.5))
+            for size in (1, 5)
+            for split in (0, 1)
+        ]
+    }
+
+
+def test_seconds_stand_beside_the_published_ones(costs, tmp_path):
+    cost = {"method": "Ours", "learning, seconds": 70.0, "steps of learning": 9000, "judging 200 pairs, seconds": 0.5}
+    kernel = {"method": "MMD", "learning, seconds": 0.0, "steps of learning": 0, "judging 200 pairs, seconds": 0.02}
+    lines = [json.dumps(each | {"threads": 1, "commit": "abc", "device": "cpu"}) for each in (cost, kernel)]
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "method_cost.jsonl").write_text("\n".join(lines) + "\n")
+    table = table_of(EXPERIMENTS["computation-cost"], tmp_path, costs)
+    alone, together = ([[cell.text for cell in row] for row in grid.rows] for grid in table.grids)
+    assert alone == [
+        ["Ours (train)", "cpu, 1 thread", "70.000", "137.93"],
+        ["Ours (test)", "cpu, 1 thread", "0.250", "0.32"],
+        ["MMD", "cpu, 1 thread", "0.010", "0.12"],
+    ]
+    assert together == [["Ours", "cpu", "2.500", "138.25"], ["MMD", "cpu", "1.000", "0.12"]]
+    assert "9000 steps" in table.caption
+    assert "divided by its members" in table.caption
+    rows = list(csv.DictReader(io.StringIO(as_csv(table))))
+    assert (rows[3]["what"], rows[3]["standard_error"], rows[3]["device"]) == ("Ours", "0.50000", "cpu")
+
+
+def test_seconds_that_were_not_measured_say_so(costs, tmp_path):
+    table = table_of(EXPERIMENTS["computation-cost"], tmp_path, costs)
+    assert "Run benchmarks/method_cost.py" in markdown(table)
+    assert table_of(EXPERIMENTS["computation-cost"], tmp_path, {}).is_empty

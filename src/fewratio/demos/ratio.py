@@ -2,23 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
+from fewratio.demos.picture import DrawnPair, draw_pairs, ratio_grid, spread, style
 from fewratio.errors import DataNotFoundError, FewRatioError
 from fewratio.estimators import MetaRatioEstimator, RatioEstimator, RuLSIF
 from fewratio.estimators.quantities import gaussian_relative_ratio, relative_squared_error
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 N_SOURCES, N_VALIDATION, N_TARGETS, N_SUPPORT = 600, 10, 20, 10
-INK, MUTED, GRID = "#1f2328", "#6b7280", "#e5e7eb"
-TRUE, LEARNED, KERNEL = "#111827", "#0072b2", "#d55e00"
-NUMERATOR, DENOMINATOR = "#009e73", "#9a6fb0"
 
 
 @dataclass(frozen=True)
@@ -112,9 +106,8 @@ def _unseen_pairs(family: GaussianFamily) -> list[UnseenPair]:
 
 
 def _spread(pairs: list[UnseenPair]) -> list[UnseenPair]:
-    """Choose four pairs from hard to tell apart to easy, by the truth and not by anyone's result."""
-    ordered = sorted(pairs, key=lambda pair: -pair.error(pair.true_ratio(pair.test)))
-    return [ordered[round(share * (len(ordered) - 1))] for share in (0.2, 0.45, 0.7, 0.95)]
+    """Choose four pairs by the truth and not by anyone's result."""
+    return [pairs[number] for number in spread([pair.error(pair.true_ratio(pair.test)) for pair in pairs])]
 
 
 def _regret(method: RatioEstimator, pair: UnseenPair) -> float:
@@ -123,53 +116,18 @@ def _regret(method: RatioEstimator, pair: UnseenPair) -> float:
 
 
 def _draw(folder: Path, pairs: list[UnseenPair], methods: dict[str, RatioEstimator]) -> tuple[Path, ...]:
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    with plt.rc_context({"font.family": "sans-serif", "font.size": 10, "text.color": INK, "svg.fonttype": "none"}):
-        figure, panels = plt.subplots(2, 2, figsize=(9.6, 6.6), sharey=True)
-        for panel, pair in zip(panels.flat, pairs, strict=True):
-            _draw_pair(panel, pair, methods)
-        for panel in panels[:, 0]:
-            panel.set_ylabel("relative density ratio", color=MUTED)
-        for panel in panels[1]:
-            panel.set_xlabel("x", color=MUTED)
-        handles, labels = panels[0, 0].get_legend_handles_labels()
-        figure.suptitle(
-            "Relative density ratio of four unseen pairs, ten instances each", x=0.02, ha="left", weight="bold"
-        )
-        figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.012, 0.96), ncols=5, frameon=False)
-        figure.tight_layout(rect=(0, 0, 1, 0.945))
-        paths = tuple(folder / f"ratio.{suffix}" for suffix in ("png", "svg"))
+    figure = draw_pairs(
+        [_drawn(pair, methods) for pair in pairs], "Relative density ratio of four unseen pairs, ten instances each"
+    )
+    paths = tuple(folder / f"ratio.{suffix}" for suffix in ("png", "svg"))
+    with style():
         for path in paths:
             figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
-        plt.close(figure)
     return paths
 
 
-def _draw_pair(panel: "Axes", pair: UnseenPair, methods: dict[str, RatioEstimator]) -> None:
+def _drawn(pair: UnseenPair, methods: dict[str, RatioEstimator]) -> DrawnPair:
     nu, de = pair.support
-    nu_mean, nu_std, de_mean, de_std = pair.moments
-    low, high = min(nu_mean - 3 * nu_std, de_mean - 3 * de_std), max(nu_mean + 3 * nu_std, de_mean + 3 * de_std)
-    x = np.linspace(low, high, 400)[:, None]
-    panel.plot(x, pair.true_ratio(x), color=TRUE, lw=2.2, label="true")
-    for (name, method), colour, style in zip(methods.items(), (LEARNED, KERNEL), ("-", (0, (5, 2))), strict=True):
-        panel.plot(x, method.fit(nu, de).predict(x), color=colour, lw=2, ls=style, label=name)
-    for sample, colour, level, name in (
-        (nu, NUMERATOR, -0.14, "numerator's"),
-        (de, DENOMINATOR, -0.28, "denominator's"),
-    ):
-        panel.plot(sample, np.full(len(sample), level), "|", ms=9, mew=1.6, color=colour, label=f"{name} instances")
-    panel.set_title(
-        f"N({nu_mean:.1f}, {nu_std:.1f}²) over N({de_mean:.1f}, {de_std:.1f}²)", loc="left", fontsize=10, color=MUTED
-    )
-    panel.set_ylim(-0.4, 2.5)
-    panel.set_yticks([0, 0.5, 1, 1.5, 2])
-    panel.grid(axis="y", color=GRID, lw=0.8)
-    panel.set_axisbelow(True)
-    panel.tick_params(colors=MUTED, length=0)
-    for side in ("top", "right", "left"):
-        panel.spines[side].set_visible(False)
-    panel.spines["bottom"].set_color(GRID)
+    x = ratio_grid(pair.moments)[:, None]
+    curves = {name: method.fit(nu, de).predict(x) for name, method in methods.items()}
+    return DrawnPair(pair.moments, nu[:, 0], de[:, 0], curves)

@@ -76,6 +76,8 @@ class Learned:
         If given, the loss is non-negative LSIF with each of these bounds.
     latent_dims : tuple of int
         Grid of lengths of the dataset vectors.
+    quick_dims : tuple of int
+        The same of a quick run.
     sizes : (int, int) or None
         Sizes of the supports to practise on, one model for all cells of a split; by default each cell's own size.
     training : dict
@@ -98,6 +100,7 @@ class Learned:
     clip: str = "weights"
     bounds: tuple[float, ...] = ()
     latent_dims: tuple[int, ...] = LATENT_DIMS
+    quick_dims: tuple[int, ...] = (32,)
     sizes: tuple[int, int] | None = None
     regs: tuple[float, ...] = REGS
     steps: tuple[int, ...] = (0, 1, 5, 10, 20, 50, 100)
@@ -117,9 +120,9 @@ class Learned:
         return "squared_error" if self.target_head == "same" else None
 
     def quick(self) -> "Learned":
-        """Give the same with one length of vectors, one bound and a training of a tenth."""
+        """Give the same with few lengths of vectors, one bound and a training of a tenth."""
         training = self.training | {"max_steps": self.training["max_steps"] // 10, "validate_every": 100}
-        return replace(self, latent_dims=(32,), bounds=self.bounds[:1], steps=(0, 10, 100), training=training)
+        return replace(self, latent_dims=self.quick_dims, bounds=self.bounds[:1], steps=(0, 10, 100), training=training)
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each length of vectors, bound, and way of fine-tuning."""

@@ -1,0 +1,112 @@
+"""The picture of ratios in one dimension: the truth, what methods say, and the instances they saw."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.estimators.quantities import gaussian_relative_ratio
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, MUTED, GRID = "#1f2328", "#6b7280", "#e5e7eb"
+TRUE = "#111827"
+NUMERATOR, DENOMINATOR = "#009e73", "#9a6fb0"
+# In the order of the curves: what is to be looked at is drawn in one piece.
+CURVES = (("#0072b2", "-"), ("#d55e00", (0, (5, 2))), ("#cc79a7", (0, (1, 1.5))))
+
+
+@dataclass(frozen=True)
+class DrawnPair:
+    """Two Gaussians, instances of both, and ratios on a grid.
+
+    Attributes
+    ----------
+    moments : (float, float, float, float)
+        Mean and standard deviation of the numerator, then of the denominator.
+    nu, de : array of shape (n,)
+        The instances that were shown.
+    curves : dict
+        By the name of a method, its ratio at every point of `grid`.
+    """
+
+    moments: tuple[float, float, float, float]
+    nu: NDArray[np.float64]
+    de: NDArray[np.float64]
+    curves: dict[str, NDArray[np.float64]]
+
+    @property
+    def grid(self) -> NDArray[np.float64]:
+        """Where the ratios are drawn."""
+        return ratio_grid(self.moments)
+
+
+def ratio_grid(moments: tuple[float, float, float, float]) -> NDArray[np.float64]:
+    """Give points that cover both Gaussians."""
+    nu_mean, nu_std, de_mean, de_std = moments
+    low, high = min(nu_mean - 3 * nu_std, de_mean - 3 * de_std), max(nu_mean + 3 * nu_std, de_mean + 3 * de_std)
+    return np.linspace(low, high, 400)
+
+
+def spread(errors: Sequence[float]) -> list[int]:
+    """Choose four of some pairs, from hard to tell apart to easy, by the error of the true ratio (less is easier)."""
+    ordered = sorted(range(len(errors)), key=lambda number: -errors[number])
+    return [ordered[round(share * (len(ordered) - 1))] for share in (0.2, 0.45, 0.7, 0.95)]
+
+
+def style() -> AbstractContextManager[None]:
+    """Give the context to draw and to save in."""
+    import matplotlib
+
+    return matplotlib.rc_context(
+        {"font.family": "sans-serif", "font.size": 10, "text.color": INK, "svg.fonttype": "none"}
+    )
+
+
+def draw_pairs(pairs: Sequence[DrawnPair], title: str, note: str = "") -> "Figure":
+    """Draw four pairs, each with the true ratio; a note goes below."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(9.6, 6.6))
+        panels = figure.subplots(2, 2, sharey=True)
+        for panel, pair in zip(panels.flat, pairs, strict=True):
+            _draw_pair(panel, pair)
+        for panel in panels[:, 0]:
+            panel.set_ylabel("relative density ratio", color=MUTED)
+        for panel in panels[1]:
+            panel.set_xlabel("x", color=MUTED)
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.suptitle(title, x=0.02, ha="left", weight="bold")
+        figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.012, 0.96), ncols=len(labels), frameon=False)
+        figure.text(0.02, 0.012, note, color=MUTED, fontsize=8)
+        figure.tight_layout(rect=(0, 0.025 * len(note.splitlines()), 1, 0.945))
+    return figure
+
+
+def _draw_pair(panel: "Axes", pair: DrawnPair) -> None:
+    nu_mean, nu_std, de_mean, de_std = pair.moments
+    panel.plot(pair.grid, gaussian_relative_ratio(pair.grid[:, None], *pair.moments), color=TRUE, lw=2.2, label="true")
+    for (name, ratio), (colour, style) in zip(pair.curves.items(), CURVES, strict=False):
+        panel.plot(pair.grid, ratio, color=colour, lw=2, ls=style, label=name)
+    for sample, colour, level, name in (
+        (pair.nu, NUMERATOR, -0.14, "numerator's"),
+        (pair.de, DENOMINATOR, -0.28, "denominator's"),
+    ):
+        panel.plot(sample, np.full(len(sample), level), "|", ms=9, mew=1.6, color=colour, label=f"{name} instances")
+    panel.set_title(
+        f"N({nu_mean:.1f}, {nu_std:.1f}²) over N({de_mean:.1f}, {de_std:.1f}²)", loc="left", fontsize=10, color=MUTED
+    )
+    panel.set_ylim(-0.4, 2.5)
+    panel.set_yticks([0, 0.5, 1, 1.5, 2])
+    panel.grid(axis="y", color=GRID, lw=0.8)
+    panel.set_axisbelow(True)
+    panel.tick_params(colors=MUTED, length=0)
+    for side in ("top", "right", "left"):
+        panel.spines[side].set_visible(False)
+    panel.spines["bottom"].set_color(GRID)

@@ -1,0 +1,151 @@
+"""How the numbers of an experiment are laid out as a table."""
+
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fewratio_bench.cost import cost_table
+from fewratio_bench.experiments import Experiment
+from fewratio_bench.grids import Cell, Grid, Table
+from fewratio_bench.records import Record
+from fewratio_bench.run import record_file
+from fewratio_bench.tables import AVERAGE, METRICS, SELECTIONS, Block, Line, Records, make_blocks, standard_error
+
+NO_RECORDS = "no records"
+_COLUMNS = (
+    *("experiment", "data", "metric", "n_support", "method", "selection"),
+    *("mean", "standard_error", "n_splits", "best_or_comparable", "published", "difference"),
+)
+
+
+def table_of(experiment: Experiment, folder: Path, records: Records | None = None) -> Table:
+    """Make an experiment's table from the records in a folder; those of its problems, if they are read already."""
+    if records is None:
+        records = {problem.data: record_file(folder, problem).read() for problem in experiment.problems}
+    mine = {problem.data: records.get(problem.data, ()) for problem in experiment.problems}
+    return LAYOUTS[experiment.layout](experiment, mine, folder)
+
+
+def by_size(experiment: Experiment, records: Records, folder: Path | None = None) -> Table:
+    """Lay out a grid for each panel: methods by numbers of support instances, with the paper's numbers."""
+    blocks = make_blocks(experiment, records)
+    return _table(experiment, blocks, [_panel_grid(block) for block in blocks], records)
+
+
+def by_panel(experiment: Experiment, records: Records, folder: Path | None = None) -> Table:
+    """Lay out one grid: methods by panels, the average over all sizes in each."""
+    blocks = make_blocks(experiment, records)
+    found = [{(line.method, line.selection): line for line in block.lines} for block in blocks]
+    order = [name for name, _ in experiment.rows]
+    rows = sorted({key for lines in found for key in lines}, key=lambda key: (order.index(key[0]), key[1]))
+    cells = [
+        [Cell(name), Cell(selection)]
+        + [
+            _number(block, lines[name, selection], block.columns[-1])
+            if (name, selection) in lines
+            else Cell(NO_RECORDS)
+            for block, lines in zip(blocks, found, strict=True)
+        ]
+        for name, selection in rows
+    ]
+    header = ["method", "selected by", *(_heading(block) for block in blocks)]
+    absent = "There are no records of it, so there is no number. Run it."
+    return _table(experiment, blocks, [Grid("Averages over N_S", header, cells, absent)], records)
+
+
+LAYOUTS: dict[str, Callable[[Experiment, Records, Path], Table]] = {
+    "sizes": by_size,
+    "panels": by_panel,
+    "seconds": cost_table,
+}
+
+
+def _table(experiment: Experiment, blocks: Sequence[Block], grids: Sequence[Grid], records: Records) -> Table:
+    everything = [record for each in records.values() for record in each]
+    caption = _caption(experiment, blocks, everything)
+    return Table(experiment.title, grids, caption, _COLUMNS, _numbers(experiment, blocks))
+
+
+def _numbers(experiment: Experiment, blocks: Sequence[Block]) -> list[list[str | float | None]]:
+    numbers: list[list[str | float | None]] = []
+    for block in blocks:
+        for line in block.lines:
+            for column, values in line.values.items():
+                if not values:
+                    continue
+                mean, published = statistics.mean(values), line.published.get(column)
+                error = None if len(values) < 2 else f"{standard_error(values):.5f}"
+                difference = None if published is None else f"{mean - published:.5f}"
+                where = (experiment.name, block.panel.data, block.panel.metric, column, line.method, line.selection)
+                best = int(block.is_best(line, column))
+                numbers.append([*where, f"{mean:.5f}", error, len(values), best, published, difference])
+    return numbers
+
+
+def _panel_grid(block: Block) -> Grid:
+    absent = (
+        f"{block.panel.data}: there are no records of it, so there is no number. Run it where its data are complete."
+    )
+    sizes = [AVERAGE if column == AVERAGE else f"N_S = {column}" for column in block.columns]
+    extra = ["published", "difference"] if any(line.published for line in block.lines) else []
+    rows = [
+        [Cell(line.method), Cell(line.selection)]
+        + [_number(block, line, column) for column in block.columns]
+        + (_comparison(block, line) if extra else [])
+        for line in block.lines
+    ]
+    return Grid(_heading(block), ["method", "selected by", *sizes, *extra], rows, absent)
+
+
+def _heading(block: Block) -> str:
+    partly = "" if block.panel.complete else f" ({' and '.join(problem.data for problem in block.panel.problems)} only)"
+    return f"{block.panel.data}{partly}: {METRICS[block.panel.metric][0]}"
+
+
+def _number(block: Block, line: Line, column: str) -> Cell:
+    values = line.values.get(column)
+    if not values:
+        return Cell("-")
+    digits = METRICS[block.panel.metric][1]
+    text = f"{statistics.mean(values):.{digits}f}"
+    if len(values) > 1:
+        text += f" ± {standard_error(values):.{digits}f}"
+    # What the paper says of the last column has columns of its own.
+    bracket = column != block.columns[-1] and column in line.published
+    return Cell(text, block.is_best(line, column), f" ({line.published[column]:.{digits}f})" if bracket else "")
+
+
+def _comparison(block: Block, line: Line) -> list[Cell]:
+    """Give the paper's number for the last column (the average, or the only size) and how far ours is from it."""
+    digits = METRICS[block.panel.metric][1]
+    published, values = line.published.get(block.columns[-1]), line.values.get(block.columns[-1])
+    difference = None if published is None or not values else statistics.mean(values) - published
+    return [
+        Cell("-" if published is None else f"{published:.{digits}f}"),
+        Cell("-" if difference is None else f"{difference:+.{digits}f}"),
+    ]
+
+
+def _caption(experiment: Experiment, blocks: Sequence[Block], records: Sequence[Record]) -> str:
+    lines = [line for block in blocks for line in block.lines]
+    if not lines:
+        return "There are no records."
+    counts = sorted({len(values) for line in lines for values in line.values.values()})
+    rules = {line.selection: SELECTIONS[line.selection] for line in lines}
+    names = dict(experiment.rows)
+    methods = {names[line.method].name for line in lines}
+    mine = [record for record in records if record.method in methods]
+    commits, devices = (sorted({getattr(record, name) for record in mine}) for name in ("commit", "device"))
+    unseen = "; ".join(name for name in names if name not in {line.method for line in lines})
+    published = (
+        "In brackets, and under 'published': the paper's number, beside the rule of selection that the paper uses for "
+        "the method. "
+    )
+    return (
+        f"{experiment.note}Mean and standard error over {' or '.join(map(str, counts))} splits. Bold: the best of a "
+        "column and those that are not significantly worse (paired t-test, p = 0.05). "
+        f"{published if any(line.published for line in lines) else ''}"
+        f"Selected by: {'; '.join(f'{name}, {rule}' for name, rule in sorted(rules.items()))}. "
+        f"{f'Without records, and so not shown: {unseen}. ' if unseen else ''}"
+        f"Commit {', '.join(commits)}; device {', '.join(devices)}."
+    )
