@@ -255,3 +255,14 @@ def test_wrong_tables_are_named():
 def test_a_clone_has_the_parameters():
     detector = clone(InlierOutlierDetector(RuLSIF(0.1), 0.2))
     assert (detector.estimator.alpha, detector.contamination) == (0.1, 0.2)
+
+
+def test_the_picture_explains_the_oddest_rows():
+    rng = np.random.default_rng(0)
+    normals = pd.DataFrame(rng.normal(size=(30, 2)), columns=["depth", "width"])
+    batch = pd.DataFrame(np.vstack([rng.normal(size=(9, 2)), [[0.0, 8.0]]]), columns=normals.columns)
+    ranks, reasons, _ = InlierOutlierDetector().fit(normals).plot(batch, n_shown=3).axes
+    assert [label.get_text() for label in reasons.get_yticklabels()][0] == "row 9"
+    assert len(reasons.get_yticklabels()) == 3
+    assert reasons.get_xticklabels()[0].get_text() == "width"
+    assert "odd (1)" in [text.get_text() for text in ranks.get_legend().get_texts()]
