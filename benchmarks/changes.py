@@ -102,12 +102,15 @@ def f1(truth: list[int], found: list[int]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--series", type=int, default=10, help="series of a family")
-    n_series = parser.parse_args().series
+    parser.add_argument("--series", type=int, default=20, help="series of a family")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
+    args = parser.parse_args()
+    n_series = args.series
     if KernelCPD is None:
         parser.error("ruptures is not installed; pip install 'fewratio[peers-changes]'")
     torch.set_num_threads(1)
-    for family, draw in FAMILIES.items():
+    for family in args.families:
+        draw = FAMILIES[family]
         for (method, number), find in METHODS.items():
             scores, counts, seconds = [], [], []
             for seed in range(n_series):
@@ -128,6 +131,7 @@ def main() -> None:
                 "rows": N_ROWS,
                 "true_number": N_CHANGES,
                 "series": n_series,
+                "seeds": [0, n_series - 1],
                 "threads": 1,
                 **circumstances(torch.device("cpu")),
             }

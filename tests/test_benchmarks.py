@@ -1,5 +1,7 @@
 """Every benchmark can at least be started, and says how, whether or not what it compares with is installed."""
 
+import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
-PEERS = ("densratio", "pandas", "polars", "pyod", "torchdensityestimation")
+PEERS = ("densratio", "hyppo", "pandas", "polars", "pyod", "ruptures", "torchdensityestimation")
 PROGRAM = """
 import runpy, sys
 sys.modules.update(dict.fromkeys(sys.argv[2:]))  # to import these is an error now
@@ -21,3 +23,46 @@ def test_it_says_how_it_is_run(path):
     run = subprocess.run([sys.executable, "-c", PROGRAM, str(path), *PEERS], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith(f"usage: {path.name}")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a benchmark here, with sizes so small that only its records can be looked at."""
+
+    def records(name, *arguments):
+        path = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
+        monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
+        runpy.run_path(str(path), run_name="__main__")
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return records
+
+
+def test_the_level_is_measured_at_every_attainable_level(run):
+    found = run("comparison", "level", "--pairs", 8, "--sides", 3, 10, "--permutations", 39)
+    assert [(each["exact"], each["attainable_levels"]) for each in found] == 4 * [(True, 20), (False, 40)]
+    tested = [each["law"] for each in found if each["uniformity_p_value"] is not None]
+    assert tested == ["gaussian", "student t, 2 degrees"]
+
+
+def test_speed_of_comparisons(run):
+    found = run("comparison", "speed", "--repeats", 1) + run("comparison", "all-pairs", "--sizes", 3, 5)
+    assert [each.get("datasets") for each in found] == [None, None, 3, 5]
+    assert all(each["seconds"] > 0 for each in found)
+
+
+def test_power_is_that_of_the_same_pairs(run, tmp_path):
+    common = ("--data", "digits_r", "--model", tmp_path / "model")
+    run("comparison", "train", "--steps", 1, *common)
+    found = run("comparison", "power", "--pairs", 2, "--peers", "MMD", "logistic regression", *common)
+    assert [each["test"] for each in found] == ["fewratio", "fewratio, with sources", "MMD", "logistic regression"]
+    for each in found:
+        lead = each["share_of_p_at_most_0_05"] - found[0]["share_of_p_at_most_0_05"]
+        assert each["lead_over_ours"] == pytest.approx(lead)
+
+
+def test_changes_are_found_by_both(run):
+    pytest.importorskip("ruptures")
+    found = run("changes", "--series", 2, "--families", "pw_normal")
+    assert {each["method"].partition(",")[0] for each in found} == {"fewratio", "ruptures KernelCPD rbf"}
+    assert all(0 <= each["f1"] <= 1 for each in found)

@@ -255,3 +255,16 @@ def test_wrong_tables_are_named():
 def test_a_clone_has_the_parameters():
     detector = clone(InlierOutlierDetector(RuLSIF(0.1), 0.2))
     assert (detector.estimator.alpha, detector.contamination) == (0.1, 0.2)
+
+
+def test_the_picture_explains_the_oddest_rows():
+    rng = np.random.default_rng(0)
+    normals = pd.DataFrame(rng.normal(size=(90, 2)), columns=["depth", "width"])
+    batch = pd.DataFrame(np.vstack([rng.normal(size=(60, 2)), [[0.0, 8.0]]]), columns=normals.columns)
+    detector = InlierOutlierDetector().fit(normals)
+    ranks, reasons, _ = detector.plot(batch, n_shown=3).axes
+    assert reasons.get_yticklabels()[0].get_text() == "row 60"
+    assert len(reasons.get_yticklabels()) == 3
+    assert reasons.get_xticklabels()[0].get_text() == "width"
+    n_odd = (detector.predict(batch) == -1).sum()
+    assert [text.get_text() for text in ranks.get_legend().get_texts()] == [f"normal ({61 - n_odd})", f"odd ({n_odd})"]

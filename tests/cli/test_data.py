@@ -94,18 +94,24 @@ def test_info_finds_files_and_notices_other_content(fewratio, tmp_path):
     [
         (["info", "mnist"], "Did you mean 'mnist_r'?"),
         (["fetch", "nothing"], "known are digits_r"),
-        (["fetch", "iot"], "fetched by hand"),
-        (["preview", "digits_r", "-o", "absent/x.png"], "there is no folder for it"),
+        (["preview", "digits_r", "-o", "absent/x.png"], "there is no folder"),
         (["preview", "digits_r", "-o", "x.bmp"], "must end in .png, .svg, .pdf"),
     ],
 )
 def test_a_mistake_ends_in_one_line(fewratio, arguments, said, tmp_path):
     done = fewratio(*arguments)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
     assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_fetched_is_no_mistake_of_the_call(fewratio):
+    done = fewratio("fetch", "iot")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "fetched by hand" in line
 
 
 def test_a_download_without_a_network_says_what_to_put_where(fewratio, tmp_path):

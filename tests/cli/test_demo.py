@@ -1,10 +1,18 @@
 """``fewratio demo`` as a person would call it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
+from sklearn.datasets import load_wine
+from typer.testing import CliRunner
+
+from fewratio.cli import app
+from fewratio.demos.wines import write_wine_tables
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -14,9 +22,47 @@ def fewratio(*arguments, cwd=None):
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def test_demo_trains_compares_and_draws(tmp_path):
-    done = fewratio("demo", "--steps", "60", cwd=tmp_path)
+def test_the_main_demo_compares_real_tables_and_ranks_odd_rows(tmp_path, monkeypatch):
+    done = fewratio("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    made = tmp_path / "demo"
+    assert {path.name for path in made.iterdir()} == {
+        *("grower_1.csv", "grower_2.csv", "delivery.csv"),
+        *("compare.png", "outliers.png"),
+    }
+    for picture in ("compare.png", "outliers.png"):
+        assert imread(made / picture).std() > 0.05  # not blank
+    for said in ("divergence", "p-value     0.001 (999 permutations)", "columns     alcohol, "):
+        assert said in done.stdout
+    (truth,) = re.findall(r"In truth rows (.*) of delivery.csv are", done.stdout)
+    oddest = re.findall(r"^ +(\d+) +[\d.e-]+ +odd", done.stdout, flags=re.MULTILINE)
+    assert set(oddest) == set(truth.split(", "))
+    # What it says it runs gives what it shows.
+    (command,) = re.findall(r"^\$ fewratio (outliers .*)$", done.stdout, flags=re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, command.split()).stdout in done.stdout
+
+
+def test_the_demos_tables_are_the_data_and_share_no_wine(tmp_path):
+    tables = write_wine_tables(tmp_path)
+    known, other, delivery = (
+        np.loadtxt(path, delimiter=",", skiprows=1) for path in (tables.known, tables.other, tables.delivery)
+    )
+    wines = load_wine()
+    growers = {tuple(row): grower for row, grower in zip(wines.data.tolist(), wines.target, strict=True)}
+    assert len(growers) == len(wines.data)
+    every = [tuple(row) for rows in (known, other, delivery) for row in rows.tolist()]
+    assert len(set(every)) == len(every)
+    assert {growers[row] for row in every[: len(known)]} == {0}
+    assert {growers[row] for row in every[len(known) : -len(delivery)]} == {1}
+    strangers = [row for row, wine in enumerate(every[-len(delivery) :]) if growers[wine] != 0]
+    assert tuple(strangers) == tables.strangers
+
+
+def test_the_ratio_demo_trains_compares_and_draws(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["demo", "ratio", "--steps", "60"])
+    assert done.exit_code == 0, done.stderr
     assert (tmp_path / "demo" / "ratio.png").read_bytes().startswith(PNG)
     assert "<svg" in (tmp_path / "demo" / "ratio.svg").read_text()
     regrets = dict(line.split() for line in done.stdout.splitlines() if line.startswith("  "))
@@ -25,17 +71,21 @@ def test_demo_trains_compares_and_draws(tmp_path):
     assert 0 < float(regrets["meta-learned"]) < 0.15
 
 
-@pytest.mark.parametrize("arguments", [["demo", "--steps", "0"], ["demo", "--steps", "many"], ["nothing"]])
+@pytest.mark.parametrize(
+    "arguments", [["demo", "ratio", "--steps", "0"], ["demo", "--steps", "9"], ["demo", "some"], ["nothing"]], ids=str
+)
 def test_wrong_calls_exit_with_two_and_no_traceback(arguments, tmp_path):
-    done = fewratio(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
+    done = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path / "demo")])
+    assert done.exit_code == 2
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_made_is_said_before_any_work(tmp_path):
+@pytest.mark.parametrize("name", ["tables", "ratio"])
+def test_a_folder_that_cannot_be_made_is_said_before_any_work(name, tmp_path):
     (tmp_path / "taken").write_text("a file")
-    done = fewratio("demo", "--output", "taken", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "taken" in done.stderr
-    assert "Traceback" not in done.stderr
+    done = CliRunner().invoke(app, ["demo", name, "--output", str(tmp_path / "taken")])
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert "taken" in line
+    assert done.stdout == ""

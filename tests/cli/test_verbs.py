@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,12 +13,13 @@ from pathlib import Path
 import numpy as np
 import polars
 import pytest
+from matplotlib.image import imread
 from typer.testing import CliRunner
 
 from fewratio import MetaRatioEstimator, RuLSIF, __version__, compare_datasets
 from fewratio.cli import app, exchange
 
-VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info")
+VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
 ONE = {
     "compare": ["compare", "a.csv", "b.csv"],
     "compare-all": ["compare-all", "sources"],
@@ -26,6 +28,7 @@ ONE = {
     "changes": ["changes", "series.csv", "--window", "12", "--permutations", "99"],
     "ratio": ["ratio", "a.csv", "b.csv", "series.csv"],
 }
+SOURCES = [f"d{i}" for i in range(6)]
 MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 
@@ -44,8 +47,8 @@ def filled(tmp_path_factory):
     write(folder / "other.csv", rng.normal(0, 1, (12, 2)), "x,z")
     write(folder / "swapped.csv", rng.normal(0, 1, (12, 2)), "y,x")
     (folder / "sources").mkdir()
-    for i in range(6):
-        write(folder / "sources" / f"d{i}.csv", rng.normal(i % 3, 1, (20, 2)))
+    for i, name in enumerate(SOURCES):
+        write(folder / "sources" / f"{name}.csv", rng.normal(i % 3, 1, (20, 2)))
     (folder / "empty.csv").touch()
     (folder / "empty.parquet").touch()
     (folder / "header.csv").write_text("x,y\n")
@@ -89,6 +92,40 @@ def test_a_picture_is_of_the_kind_of_its_ending(filled, tmp_path, verb, ending):
     done = run([*ONE[verb], "--plot", str(picture)], filled)
     assert done.exit_code == 0, done.output
     assert picture.read_bytes().startswith(MAGIC[ending])
+
+
+@pytest.mark.parametrize("verb", ONE)
+def test_every_result_has_a_picture(filled, tmp_path, verb):
+    done = run([*ONE[verb], "--plot", str(tmp_path / "r.png")], filled)
+    assert done.exit_code == 0, done.output
+    assert imread(tmp_path / "r.png").std() > 0.05  # not blank
+
+
+def test_the_ratio_of_one_column_is_drawn_along_it(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("n.csv", "d.csv"):
+        write(tmp_path / name, rng.normal(0, 1, (9, 1)), "depth")
+    done = run(["ratio", "n.csv", "d.csv", "--plot", "r.svg"], tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "depth" in (tmp_path / "r.svg").read_text()  # as the name of the axis
+
+
+@pytest.mark.parametrize("verb", ["compare", "compare-all", "outliers", "changes", "ratio"])
+def test_units_do_not_matter_where_columns_are_standardised(filled, tmp_path, verb):
+    shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
+    for path in tmp_path.rglob("*.csv"):
+        if path.read_text("latin-1").startswith(("x,y\n", "y,x\n")) and path.stem in ("a", "b", "series", *SOURCES):
+            write(path, np.loadtxt(path, delimiter=",", skiprows=1) * [1, 1000])
+    numbers = []
+    for folder in (filled, tmp_path):
+        done = run([*ONE[verb], "--standardise", "--json"], folder)
+        assert done.exit_code == 0, done.output
+        numbers.append(json.loads(done.stdout))
+    key = {"compare": "null", "compare-all": "divergences", "outliers": "margin", "changes": "points", "ratio": "ratio"}
+    found, expected = (each.get(key[verb], each.get("p_value")) for each in numbers)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    plain = json.loads(run([*ONE[verb], "--json"], tmp_path).stdout)
+    assert plain != numbers[1]
 
 
 def test_compare_says_what_the_function_finds(filled):
@@ -150,6 +187,19 @@ def test_info_tells_what_was_learned(filled):
     assert (found["parameters"]["max_steps"], found["parameters"]["standardise"]) == (3, True)
 
 
+def test_a_training_with_a_checkpoint_goes_on_from_it(filled, tmp_path):
+    options = ["--steps", "4", "--device", "cpu", "--checkpoint", str(tmp_path / "state")]
+    for model in ("one.model", "again.model"):
+        done = run(["train", "sources", "-o", str(tmp_path / model), *options, "--json"], filled)
+        assert done.exit_code == 0, done.output
+    assert (tmp_path / "state").is_file()
+    weights = [MetaRatioEstimator.load(tmp_path / model).model_.state_dict() for model in ("one.model", "again.model")]
+    assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
+    done = run(["train", "sources", "-o", str(tmp_path / "other.model"), *options, "--seed", "9"], filled)
+    assert done.exit_code == 2
+    assert str(tmp_path / "state") in done.stderr
+
+
 def test_train_on_inliers_with_categories_and_gaps(tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "sources").mkdir()
@@ -199,14 +249,18 @@ HOSTILE = [
     (["compare-all", "."], ["file '"]),
     (["train", "absent", "-o", "new.model"], ["absent"]),
     (["train", "sources", "-o", "absent/new.model"], ["absent", "--output"]),
+    (["train", "sources", "-o", "new.model", "--checkpoint", "absent/c"], ["absent", "--checkpoint"]),
+    (["train", "sources", "-o", "new.model", "--device", "nowhere"], ["device", "nowhere"]),
     (["train", "sources", "-o", "new.model", "--episodes", "some"], ["episodes"]),
     (["train", "sources", "-o", "new.model", "--outlier", "odd"], ["odd"]),
     (["train", "sources", "-o", "new.model", "--categorical", "some"], ["categorical"]),
+    (["compare", "a.csv", "b.csv", "--standardise", "-m", "m.model"], ["--standardise", "--model"]),
     (["compare", "a.csv", "b.csv", "-o", "absent/r.json"], ["absent", "--output"]),
     (["compare", "a.csv", "b.csv", "-o", "sources"], ["must end in"]),
     (["compare", "a.csv", "b.csv", "-o", "r.xlsx"], ["must end in"]),
     (["compare", "a.csv", "b.csv", "--plot", "r.bmp"], ["must end in", "--plot"]),
     (["compare", "a.csv", "b.csv", "-o", "r.json", "--plot", "absent/r.png"], ["absent", "--plot"]),
+    (["weights", "a.csv", "b.csv", "--plot", "r.gif"], ["must end in", "--plot"]),
 ]
 
 
@@ -274,38 +328,67 @@ def test_version():
 def shell(command, folder):
     program = shlex.quote(str(Path(sys.executable).with_name("fewratio")))
     return subprocess.run(
-        command.replace("fewratio", program), shell=True, capture_output=True, text=True, check=False, cwd=folder
+        ["bash", "-c", command.replace("fewratio ", f"{program} ")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
     )
 
 
-def test_help_imports_nothing_heavy():
-    heavy = {"torch", "numpy", "sklearn", "rich"}
-    code = f"import sys, fewratio.cli; print({heavy} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+HEAVY = {"torch", "numpy", "scipy", "sklearn", "polars", "pandas", "narwhals", "matplotlib", "rich", "joblib"}
+ALL_HELP = """
+import sys
+from typer.testing import CliRunner
+from fewratio.cli import app
+for arguments in sys.argv[2:]:
+    done = CliRunner().invoke(app, [*arguments.split(), "--help"])
+    assert done.exit_code == 0 and "Usage" in done.output, done.output
+print(sorted(set(sys.argv[1].split()) & set(sys.modules)))
+"""
 
 
-def test_standard_input_in_a_pipe(filled):
-    done = shell("cat a.csv | fewratio ratio - b.csv --json", filled)
+def test_no_help_imports_anything_heavy():
+    names = ["", *VERBS, "data", "data list", "data info", "data fetch", "data preview"]
+    done = subprocess.run(
+        [sys.executable, "-c", ALL_HELP, " ".join(HEAVY), *names], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+# What each verb says of input that it cannot use, found before anything heavy is imported.
+MISTAKES = {
+    "compare a.csv text.csv": "'four'",
+    "compare-all absent": "does not exist",
+    "outliers --normal a.csv --unlabelled nan.csv": "row 1",
+    "weights a.csv empty.parquet": "it is empty",
+    "changes binary.csv": "cannot be read",
+    "ratio a.csv other.csv": "unexpected: 'z'",
+    "train sources -o absent/new.model": "absent",
+    "data info mnist": "mnist_r",
+    "demo --steps 3": "--steps",
+    "compare a.csv - < text.csv": "standard input",
+}
+
+
+def test_mistakes_in_a_shell(filled):
+    before = sorted(filled.rglob("*"))
+    for command, said in MISTAKES.items():
+        done = shell(f"fewratio {command}", filled)
+        assert done.returncode == 2, (command, done.stderr)
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("fewratio: ")
+        assert said in line
+        assert done.stdout == ""
+    assert sorted(filled.rglob("*")) == before
+
+
+def test_a_pipe_in_a_shell(filled, tmp_path):
+    """Each start of the program takes seconds, so one stands for all verbs, which run above within this process."""
+    folder = shlex.quote(str(filled))
+    command = f"fewratio compare - {folder}/b.csv -m {folder}/m.model -o r.csv --plot r.png"
+    done = shell(f"set -o pipefail; cat {folder}/a.csv | {command} | head -1", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["ratio"]) == 12
-
-
-def test_a_mistake_in_a_pipe(filled):
-    done = shell("printf 'x,y\\n1,a\\n' | fewratio weights a.csv -", filled)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert "standard input" in line
-    assert "column 'y'" in line
-
-
-def test_every_verb_in_a_shell(filled, tmp_path):
-    lines = ["set -e", f"cp -r {shlex.quote(str(filled))}/. .", "fewratio train sources -o new.model --steps 2"]
-    lines += ["fewratio info new.model"]
-    lines += [f"fewratio {shlex.join(ONE[verb])} -o {verb}.csv" for verb in ONE]
-    done = shell("\n".join(lines), tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert (tmp_path / "new.model").is_file()
-    for verb in ONE:
-        assert len((tmp_path / f"{verb}.csv").read_text().splitlines()) > 2
+    assert (done.stdout, done.stderr) == ("standard input (12 rows) and b.csv (14 rows)\n", "")
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 27
+    assert (tmp_path / "r.png").read_bytes().startswith(MAGIC[".png"])

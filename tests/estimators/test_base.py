@@ -78,6 +78,7 @@ def test_the_log_ratio_is_the_logarithm_of_the_ratio_and_minus_infinity_at_zero(
         ULSIF(reg=1e-9),
         RuLSIF(reg="cv", random_state=0),
         RuLSIF(centres=5, standardise=True, random_state=0),
+        RuLSIF(standardise=True),
         D3RE(n_steps=3, random_state=0),
     ],
     ids=repr,
@@ -96,9 +97,22 @@ def test_many_divergences_are_those_of_each_pair(estimator, n_nu, n_de, n_rows):
     np.testing.assert_array_equal(estimator.predict(X), before)
 
 
-def test_no_pairs_have_no_divergences():
+@pytest.mark.parametrize("first_rows", [(0,), (0, 3)])
+def test_every_pair_is_standardised_by_its_own_rows(first_rows):
+    """Whether all are made of the same rows, as in a permutation test, or not; a column may be constant in some."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 3)) * [1, 100, 1]
+    X[:9, 2] = 0.1
+    orders = np.array([first + rng.permutation(9) for first in first_rows for _ in range(4)])
+    nu, de, estimator = orders[:, :4], orders[:, 4:], RuLSIF(standardise=True)
+    expected = [estimator.fit(X[i], X[j]).divergence() for i, j in zip(nu, de, strict=True)]
+    np.testing.assert_allclose(estimator.divergences(X, nu, de), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("standardise", [False, True])
+def test_no_pairs_have_no_divergences(standardise):
     empty = np.empty((0, 2), dtype=int)
-    assert RuLSIF().divergences(np.zeros((3, 1)), empty, empty).shape == (0,)
+    assert RuLSIF(standardise=standardise).divergences(np.zeros((3, 1)), empty, empty).shape == (0,)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.applications.change_points import ChangePoints
+from fewratio.applications.defaults import default_estimator
 from fewratio.applications.own_estimator import own_estimator
 from fewratio.applications.windows import check_threshold, check_whole, open_series, window_scores
 from fewratio.errors import InputError, ParameterError
-from fewratio.estimators.least_squares import RuLSIF
 
 # Series of a few values have equal scores, which rounding must not put in an order; float32 models are that precise.
 _ROUNDING = 1e-6
@@ -79,7 +79,7 @@ def detect_changes(
         check_whole(name, value)
     rank = _rank(level, n_permutations) if threshold is None else 0
     rng = np.random.default_rng(random_state)
-    model = own_estimator(estimator, RuLSIF(), rng, ("divergences",))
+    model = own_estimator(estimator, default_estimator(), rng, ("divergences",))
     table = open_series(model, series, "series")
     if table.n_rows < 2 * window:
         raise InputError(

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.applications.defaults import default_estimator
 from fewratio.applications.own_estimator import own_estimator
 from fewratio.applications.windows import check_threshold, check_whole, open_series, window_scores
 from fewratio.errors import InputError
-from fewratio.estimators.least_squares import RuLSIF
 
 
 class ChangeDetector:
@@ -54,7 +54,7 @@ class ChangeDetector:
         self.window = window
         self.threshold = check_threshold(threshold)
         # A seed once and for all: the same windows must have the same score at any time.
-        self.estimator = own_estimator(estimator, RuLSIF(), np.random.default_rng(0), ("divergences",))
+        self.estimator = own_estimator(estimator, default_estimator(), np.random.default_rng(0), ("divergences",))
         self.n_rows_ = 0
         self.score_ = float("nan")
         self.changes_: list[int] = []

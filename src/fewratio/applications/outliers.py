@@ -1,7 +1,7 @@
 """Odd rows of a batch, by the ratio of known normal rows to the batch."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,20 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
 from fewratio.applications.conformal import conformal_p_values, discovery_threshold
+from fewratio.applications.defaults import default_estimator
 from fewratio.applications.explanation import RowExplanation, explain_row
 from fewratio.applications.own_estimator import open_table, own_estimator
+from fewratio.applications.parameters import check_count
 from fewratio.applications.pyod_style import PyODStyle
+from fewratio.applications.row_pictures import draw_outliers
 from fewratio.data.tables import check_same_features
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
-from fewratio.estimators.least_squares import RuLSIF
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_NEIGHBOURS = 5
 _CONTAMINATION, _DISCOVERIES, _PART_OF_MEDIAN = (
     "contamination",
     "false discovery rate",
@@ -110,7 +116,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         self._check_parameters()
         rng = np.random.default_rng(self.random_state)
-        estimator = own_estimator(self.estimator, RuLSIF(), rng)
+        estimator = own_estimator(self.estimator, default_estimator(), rng)
         table = open_table(estimator, X_inlier, "X_inlier")
         self.estimator_, self._normals = estimator, table.to_numpy()
         self._set_features(table.n_features, table.feature_names)
@@ -157,7 +163,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         return conformal_p_values(*self._split_scores(self._read(X)))
 
-    def explain(self, x: Any, n_neighbours: int = 5) -> RowExplanation:
+    def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS) -> RowExplanation:
         """Show a row beside its nearest normals.
 
         Distances are between columns in units of the normals' standard deviations (of 1 where a column is constant).
@@ -187,6 +193,27 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         if len(rows) != 1:
             raise InputError(f"x has {len(rows)} rows; needed is the one to explain. Pass a single row.")
         return explain_row(rows[0], self._normals, int(n_neighbours), self._feature_names())
+
+    def plot(self, X: Any, n_shown: int = 10) -> "Figure":
+        """Draw the rows of the batch X from odd to normal, and in what the oddest differ from their nearest normals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            The batch.
+        n_shown : int, default=10
+            How many of the oddest rows to explain.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        check_count("n_shown", n_shown, 1)
+        margins = self.decision_function(X)
+        rows = self._read(X)
+        oddest = np.argsort(margins, kind="stable")[:n_shown].tolist()
+        reasons = [explain_row(rows[row], self._normals, _NEIGHBOURS, self._feature_names()) for row in oddest]
+        return draw_outliers(margins, list(zip(oddest, reasons, strict=True)))
 
     def as_pyod(self) -> PyODStyle:
         """Give the fitted detector with PyOD's attributes and its sense: larger scores are odder, labels are 0 and 1.

@@ -3,15 +3,15 @@
 from numbers import Integral
 from typing import Any
 
+from fewratio.applications.defaults import default_estimator
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import RatioEstimator
-from fewratio.estimators.least_squares import RuLSIF
 
 
 def check_estimator(estimator: Any) -> RatioEstimator:
     """Give the default for None; refuse what is no estimator of ratios."""
     if estimator is None:
-        return RuLSIF()
+        return default_estimator()
     if not isinstance(estimator, RatioEstimator):
         what = estimator.__name__ + " (a class)" if isinstance(estimator, type) else type(estimator).__name__
         raise ParameterError(

@@ -3,15 +3,19 @@
 import warnings
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from fewratio.applications.defaults import default_weights_estimator
 from fewratio.applications.own_estimator import open_table, own_estimator
+from fewratio.applications.row_pictures import draw_weights
 from fewratio.data.tables import check_same_features
 from fewratio.errors import InputError, ParameterError
-from fewratio.estimators.least_squares import RuLSIF
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _THIN_SIZE, _THIN_RATIO = 0.1, 0.1
 
@@ -52,6 +56,15 @@ class ImportanceWeights:
             "overlap": self.overlap,
             "n_clipped": self.n_clipped,
         }
+
+    def plot(self) -> "Figure":
+        """Draw the weights from large to small, and what they are worth.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return draw_weights(self)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return self.weights.astype(self.weights.dtype if dtype is None else dtype, copy=bool(copy))
@@ -117,8 +130,7 @@ def importance_weights(
     if clip is not None and (isinstance(clip, bool) or not isinstance(clip, Real) or not 0 < clip < np.inf):
         raise ParameterError(f"clip is {clip!r}; needed is the largest ratio allowed. Pass a positive number, or None.")
     rng = np.random.default_rng(random_state)
-    default = RuLSIF(0.1, sigma="cv", reg="cv", standardise=True)
-    model = own_estimator(estimator, default, rng)
+    model = own_estimator(estimator, default_weights_estimator(), rng)
     train, target = open_table(model, X_train, "X_train"), open_table(model, X_target, "X_target")
     check_same_features(target, train.n_features, train.feature_names, reference="X_train")
     rows = train.to_numpy()

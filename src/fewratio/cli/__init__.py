@@ -1,13 +1,11 @@
 """Command line ``fewratio``: one file a verb; a verb parses, calls one function and prints."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from fewratio import __version__
 from fewratio.cli import changes, compare, compare_all, data, demo, info, outliers, ratio, train, weights
-from fewratio.errors import FewRatioError
 
 app = typer.Typer(
     name="fewratio",
@@ -45,9 +43,5 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one line, not in a traceback."""
-    try:
-        app()
-    except FewRatioError as error:
-        sys.stderr.write(f"fewratio: {error}\n")
-        sys.exit(1)
+    """Run the command line. What becomes of a mistake is said by `fewratio.cli.exchange.verb`."""
+    app()

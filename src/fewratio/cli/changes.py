@@ -12,7 +12,9 @@ from fewratio.cli.exchange import (
     Output,
     Plot,
     Seed,
+    Standardise,
     check_targets,
+    chosen_estimator,
     deliver,
     label,
     load_model,
@@ -28,6 +30,7 @@ def changes(
     permutations: Annotated[int, typer.Option(min=1, help="How many times to shuffle for the threshold.")] = 199,
     level: Annotated[float, typer.Option(help="Chance to report a change where there is none.")] = 0.01,
     model: Model = None,
+    standardise: Standardise = False,
     as_json: AsJson = False,
     output: Output = None,
     plot: Plot = None,
@@ -38,12 +41,14 @@ def changes(
     Example: fewratio changes sensor.csv --window 30 --plot changes.png
     """
     check_targets(output, plot)
-    from fewratio.applications.changes import detect_changes
     from fewratio.data.columns import counted
 
     learned = load_model(model)
     (rows,) = read_tables([series], learned, model)
-    result = detect_changes(rows, window, learned, permutations, level, random_state=seed)
+    from fewratio.applications.changes import detect_changes
+
+    estimator = chosen_estimator(learned, standardise)
+    result = detect_changes(rows, window, estimator, permutations, level, random_state=seed)
     words = result.to_dict()
     points = words["points"]
     lines = [
@@ -60,4 +65,4 @@ def changes(
         "score": words["scores"],
         "change": [int(row in points) for row in range(rows.n_rows)],
     }
-    deliver(Answer(lines, words, columns), as_json, output, plot, result)
+    deliver(Answer(lines, words, columns), as_json, output, plot, result.plot)

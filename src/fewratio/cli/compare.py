@@ -15,7 +15,9 @@ from fewratio.cli.exchange import (
     Output,
     Plot,
     Seed,
+    Standardise,
     check_targets,
+    chosen_estimator,
     deliver,
     label,
     load_model,
@@ -35,6 +37,7 @@ def compare(
     b: Annotated[Path, typer.Argument(help="Table of the second sample, with the same columns.")],
     permutations: Annotated[int, typer.Option(min=0, help="Arrangements for the p-value; 0 for no test.")] = 999,
     model: Model = None,
+    standardise: Standardise = False,
     as_json: AsJson = False,
     output: Output = None,
     plot: Plot = None,
@@ -45,14 +48,16 @@ def compare(
     Example: fewratio compare before.csv after.csv --plot difference.png
     """
     check_targets(output, plot)
-    from fewratio.applications.comparison import compare_datasets
-
     learned = load_model(model)
     first, second = read_tables([a, b], learned, model)
-    found = compare_datasets(first, second, learned, permutations, seed)
+    # Imported only now: what is wrong with the tables is said at once, and this takes seconds.
+    from fewratio.applications.comparison import compare_datasets
+
+    estimator = chosen_estimator(learned, standardise)
+    found = compare_datasets(first, second, estimator, permutations, seed)
     names = (label(a), label(b)) if label(a) != label(b) else (str(a), str(b))
     result = replace(found, names=names)
-    deliver(Answer(list(_lines(result)), result.to_dict(), _columns(result)), as_json, output, plot, result)
+    deliver(Answer(list(_lines(result)), result.to_dict(), _columns(result)), as_json, output, plot, result.plot)
 
 
 def _lines(result: "ComparisonResult") -> "Iterator[str]":

@@ -13,7 +13,9 @@ from fewratio.cli.exchange import (
     Output,
     Plot,
     Seed,
+    Standardise,
     check_targets,
+    chosen_estimator,
     deliver,
     load_model,
     read_folder,
@@ -34,6 +36,7 @@ def compare_all(
     permutations: Annotated[int, typer.Option(min=0, help="Arrangements a pair for p-values; 0 for none.")] = 0,
     jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one a core.")] = 1,
     model: Model = None,
+    standardise: Standardise = False,
     as_json: AsJson = False,
     output: Output = None,
     plot: Plot = None,
@@ -44,12 +47,13 @@ def compare_all(
     Example: fewratio compare-all sites/ --plot sites.png
     """
     check_targets(output, plot)
-    from fewratio.applications.all_pairs import compare_all as compare_all_datasets
-
     learned = load_model(model)
     collection = read_folder(folder, learned, model)
-    result = compare_all_datasets(collection, learned, permutations, n_jobs=jobs, random_state=seed)
-    deliver(Answer(list(_lines(result)), result.to_dict(), _columns(result)), as_json, output, plot, result)
+    from fewratio.applications.all_pairs import compare_all as compare_all_datasets
+
+    estimator = chosen_estimator(learned, standardise)
+    result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=seed)
+    deliver(Answer(list(_lines(result)), result.to_dict(), _columns(result)), as_json, output, plot, result.plot)
 
 
 def _lines(result: "AllPairsResult") -> "Iterator[str]":

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fewratio.cli.exchange import AsJson, plain_warnings
+from fewratio.cli.exchange import AsJson, check_picture, verb
+from fewratio.errors import DataNotFoundError, FewRatioError
 
 if TYPE_CHECKING:
     from fewratio.data.registry import SourceInfo
@@ -21,6 +22,7 @@ Name = Annotated[str, typer.Argument(help="Name of the source, as `fewratio data
 
 
 @app.command("list")
+@verb
 def list_sources(as_json: AsJson = False) -> None:
     """List the known collections and whether they are here.
 
@@ -28,8 +30,7 @@ def list_sources(as_json: AsJson = False) -> None:
     """
     from fewratio.data.registry import SOURCES, source_info
 
-    with plain_warnings():
-        infos = [source_info(name) for name in SOURCES]
+    infos = [source_info(name) for name in SOURCES]
     if as_json:
         typer.echo(json.dumps([asdict(info) for info in infos], indent=2))
         return
@@ -41,6 +42,7 @@ def list_sources(as_json: AsJson = False) -> None:
 
 
 @app.command()
+@verb
 def info(name: Name, as_json: AsJson = False) -> None:
     """Say what a collection is: datasets, sizes, features, origin, licence, files and checksums.
 
@@ -48,8 +50,7 @@ def info(name: Name, as_json: AsJson = False) -> None:
     """
     from fewratio.data.registry import source_info
 
-    with plain_warnings():
-        found = source_info(name)
+    found = source_info(name)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
@@ -58,6 +59,7 @@ def info(name: Name, as_json: AsJson = False) -> None:
 
 
 @app.command()
+@verb
 def fetch(name: Name) -> None:
     """Make sure that the files of a collection are here, by a download if need be.
 
@@ -65,8 +67,11 @@ def fetch(name: Name) -> None:
     """
     from fewratio.data.registry import fetch_source, find_source
 
-    with plain_warnings():
+    try:
         paths = fetch_source(name)
+    except DataNotFoundError as error:
+        # Nothing is wrong with the call: what it asks for cannot be had.
+        raise FewRatioError(str(error)) from error
     if not paths:
         typer.echo(f"{name} needs no file.")
         return
@@ -78,6 +83,7 @@ def fetch(name: Name) -> None:
 
 
 @app.command()
+@verb
 def preview(
     name: Name,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Picture to write. [default: NAME.png]")] = None,
@@ -86,14 +92,13 @@ def preview(
 
     Example: fewratio data preview digits_r --output digits.png
     """
-    from fewratio.cli.preview import check_output, draw_preview
+    from fewratio.cli.preview import draw_preview
     from fewratio.data.registry import find_source, load_collection
 
     source = find_source(name)
     path = Path(f"{name}.png") if output is None else output
-    check_output(path)
-    with plain_warnings():
-        collection = load_collection(name)
+    check_picture(path, "--output")
+    collection = load_collection(name)
     draw_preview(collection, source.image_shape, path)
     typer.echo(f"{collection!r}: {path}")
 

@@ -1,25 +1,85 @@
 """``fewratio demo``."""
 
+import shlex
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fewratio.cli.compare import compare
+from fewratio.cli.exchange import check_picture, verb
+from fewratio.cli.outliers import outliers
+from fewratio.errors import ParameterError
 
+_STEPS = 2000
+
+
+class Demo(StrEnum):
+    """What can be shown."""
+
+    TABLES = "tables"
+    RATIO = "ratio"
+
+
+@verb
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture.")] = Path("demo"),
-    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of data and training.")] = 0,
+    name: Annotated[
+        Demo, typer.Argument(help="tables: compare two real tables and find odd rows. ratio: learn to estimate ratios.")
+    ] = Demo.TABLES,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables and pictures.")] = Path("demo"),
+    steps: Annotated[
+        int | None, typer.Option(min=1, help=f"Training steps of the ratio demo. [default: {_STEPS}]")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
 ) -> None:
-    """Learn from 600 small datasets, then estimate the ratio of unseen pairs from ten instances each.
+    """Compare two small real tables and rank the odd rows of a third; or, as `ratio`, learn ratios and draw some.
 
     Example: fewratio demo --output demo
     """
     # Imported here so that `fewratio --help` need not wait for torch.
+    from fewratio.demos.folder import prepare_folder
+
+    if name is not Demo.RATIO and steps is not None:
+        raise ParameterError("--steps is for the ratio demo; this one does not train. Leave it out.")
+    prepare_folder(output)
+    if name is Demo.RATIO:
+        _show_ratios(output, _STEPS if steps is None else steps, seed)
+    else:
+        _show_tables(output, seed)
+
+
+def _show_tables(folder: Path, seed: int) -> None:
+    """Run two verbs on files, as a person would."""
+    from fewratio.demos.wines import write_wine_tables
+
+    pictures = {name: folder / f"{name}.png" for name in ("compare", "outliers")}
+    for picture in pictures.values():
+        check_picture(picture, "--output")
+    tables = write_wine_tables(folder, seed)
+    known, other, delivery = tables.known, tables.other, tables.delivery
+    typer.echo(f"Wines of two growers, {len(tables.columns)} measurements each (data that come with scikit-learn).\n")
+    _echo_command("compare", known, other, "--standardise", "--plot", pictures["compare"])
+    compare(known, other, standardise=True, plot=pictures["compare"], seed=seed)
+    typer.echo()
+    options = ("--normal", known, "--unlabelled", delivery, "--standardise", "--plot", pictures["outliers"])
+    _echo_command("outliers", *options)
+    outliers(known, delivery, standardise=True, plot=pictures["outliers"], seed=seed)
+    typer.echo(
+        f"In truth rows {', '.join(map(str, tables.strangers))} of {delivery.name} are wines of other growers.\n\n"
+        f"Pictures: {', '.join(map(str, pictures.values()))}"
+    )
+
+
+def _echo_command(*words: str | Path) -> None:
+    typer.echo(f"$ fewratio {shlex.join(map(str, words))}")
+
+
+def _show_ratios(folder: Path, steps: int, seed: int) -> None:
     from fewratio.demos.ratio import N_SOURCES, run_ratio_demo
 
     typer.echo(f"Learning from {N_SOURCES} datasets ({steps} steps; Ctrl-C keeps what is learned so far) ...")
-    result = run_ratio_demo(output, steps, seed)
+    result = run_ratio_demo(folder, steps, seed)
     typer.echo(f"Learned in {result.seconds:.0f} s; best look at step {result.best_step}.")
     typer.echo(f"Mean regret to the true ratio over {result.n_pairs} unseen pairs, ten instances each (0 is perfect):")
     for name, regret in result.regrets.items():

@@ -29,6 +29,7 @@ from fewratio.errors import (
 if TYPE_CHECKING:
     from fewratio.data.collection import Collection
     from fewratio.data.tables import Table
+    from fewratio.estimators.base import RatioEstimator
     from fewratio.estimators.meta import MetaRatioEstimator
 
 STANDARD_INPUT = "-"
@@ -41,13 +42,16 @@ SHOWN = 10
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 Model = Annotated[
-    Path | None, typer.Option("--model", "-m", help="A model that `fewratio train` wrote. [default: none, RuLSIF]")
+    Path | None, typer.Option("--model", "-m", help="A model that `fewratio train` wrote. [default: none is needed]")
 ]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="File for the whole result: .json, or .csv or .tsv for its rows.")
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+Standardise = Annotated[
+    bool, typer.Option("--standardise", help="Bring the columns to a common unit. (A model knows its units.)")
+]
 
 
 class Answer(NamedTuple):
@@ -64,7 +68,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
         try:
-            with plain_warnings():
+            with _plain_warnings():
                 function(*arguments, **options)
         except FewRatioError as error:
             _say(str(error))
@@ -80,7 +84,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def plain_warnings() -> Iterator[None]:
+def _plain_warnings() -> Iterator[None]:
     """Say warnings as lines of text, without the place in the code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -105,6 +109,20 @@ def load_model(path: Path | None) -> "MetaRatioEstimator | None":
     from fewratio.estimators.meta import MetaRatioEstimator
 
     return MetaRatioEstimator.load(path)
+
+
+def chosen_estimator(model: "MetaRatioEstimator | None", standardise: bool) -> "RatioEstimator":
+    """Give the model, or what is used without one."""
+    from fewratio.applications.defaults import default_estimator
+
+    if model is None:
+        return default_estimator(standardise)
+    if standardise:
+        raise ParameterError(
+            "--standardise is given with --model, but a model has the units of what it was trained on. Leave it out, "
+            "or give it to `fewratio train`."
+        )
+    return model
 
 
 def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model_path: Path | None) -> "list[Table]":
@@ -196,12 +214,17 @@ def check_targets(output: Path | None, plot: Path | None = None) -> None:
         _check_ending(output, _RESULTS, "--output")
         check_target(output, "--output")
     if plot is not None:
-        from importlib.util import find_spec
+        check_picture(plot, "--plot")
 
-        if find_spec("matplotlib") is None:
-            raise FewRatioError("matplotlib is not installed; --plot needs it. Run pip install 'fewratio[plot]'.")
-        _check_ending(plot, _PICTURES, "--plot")
-        check_target(plot, "--plot")
+
+def check_picture(path: Path, option: str) -> None:
+    """Refuse a picture that cannot be drawn or written."""
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise FewRatioError(f"matplotlib is not installed; {option} needs it. Run pip install 'fewratio[plot]'.")
+    _check_ending(path, _PICTURES, option)
+    check_target(path, option)
 
 
 def check_target(path: Path, option: str) -> None:
@@ -223,7 +246,11 @@ def check_target(path: Path, option: str) -> None:
 
 
 def deliver(
-    answer: Answer, as_json: bool, output: Path | None = None, plot: Path | None = None, result: Any = None
+    answer: Answer,
+    as_json: bool,
+    output: Path | None = None,
+    plot: Path | None = None,
+    draw: Callable[[], Any] | None = None,
 ) -> None:
     """Print an answer, and write it and its picture to files where asked for: each whole or not at all.
 
@@ -234,16 +261,16 @@ def deliver(
         Whether to print JSON instead of lines.
     output, plot : path or None
         Checked by `check_targets` before.
-    result : object
-        Its ``plot()`` gives the picture.
+    draw : callable
+        Gives the picture, as a Figure or an Axes.
     """
     text = json.dumps(_finite(answer.words), indent=2, allow_nan=False)
     files = {}
     if output is not None:
         separator = _SEPARATORS.get(output.suffix.lower())
         files[output] = (f"{text}\n" if separator is None else _as_table(answer.columns, separator)).encode()
-    if plot is not None:
-        files[plot] = _as_picture(result, plot.suffix.lower()[1:])
+    if plot is not None and draw is not None:
+        files[plot] = _as_picture(draw(), plot.suffix.lower()[1:])
     if files:
         from fewratio.core.tensorfile import write_atomically
 
@@ -275,11 +302,11 @@ def _as_table(columns: Mapping[str, Sequence[Any]], separator: str) -> str:
     return text.getvalue()
 
 
-def _as_picture(result: Any, kind: str) -> bytes:
+def _as_picture(drawn: Any, kind: str) -> bytes:
     payload = io.BytesIO()
     # An Axes knows its figure, and a Figure itself. Without the date the same result gives the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    result.plot().figure.savefig(payload, format=kind, metadata=metadata)
+    drawn.figure.savefig(payload, format=kind, metadata=metadata)
     return payload.getvalue()
 
 

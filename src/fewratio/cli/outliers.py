@@ -11,8 +11,11 @@ from fewratio.cli.exchange import (
     AsJson,
     Model,
     Output,
+    Plot,
     Seed,
+    Standardise,
     check_targets,
+    chosen_estimator,
     deliver,
     label,
     load_model,
@@ -29,22 +32,25 @@ def outliers(
         float | None, typer.Option(help="Share of rows to flag, at most 0.5. [default: by false discovery rate]")
     ] = None,
     model: Model = None,
+    standardise: Standardise = False,
     as_json: AsJson = False,
     output: Output = None,
+    plot: Plot = None,
     seed: Seed = 0,
 ) -> None:
     """Find the odd rows of a table, given rows that are known to be normal.
 
-    Example: fewratio outliers --normal good.csv --unlabelled today.csv
+    Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot odd.png
     """
-    check_targets(output)
+    check_targets(output, plot)
+    learned = load_model(model)
+    X_inlier, X = read_tables([normal, unlabelled], learned, model)
     import numpy as np
 
     from fewratio.applications.outliers import InlierOutlierDetector
 
-    learned = load_model(model)
-    X_inlier, X = read_tables([normal, unlabelled], learned, model)
-    detector = InlierOutlierDetector(learned, contamination, random_state=seed).fit(X_inlier)
+    estimator = chosen_estimator(learned, standardise)
+    detector = InlierOutlierDetector(estimator, contamination, random_state=seed).fit(X_inlier)
     margins = detector.decision_function(X)
     scores, odd = detector.score_samples(X).tolist(), (margins < 0).tolist()
     order = np.argsort(margins, kind="stable").tolist()
@@ -58,7 +64,7 @@ def outliers(
         lines.append(f"{row:>8}  {scores[row]:>8.3g}  {'odd' if odd[row] else '':<3}  {columns}")
     words = {"rule": detector.threshold_rule_, "score": scores, "margin": margins.tolist(), "odd": odd, "order": order}
     table = {"row": range(len(odd)), "score": scores, "margin": margins.tolist(), "odd": [int(flag) for flag in odd]}
-    deliver(Answer(lines, words, table), as_json, output)
+    deliver(Answer(lines, words, table), as_json, output, plot, lambda: detector.plot(X))
 
 
 def _differences(explanation: Any, most: int = 3) -> list[str]:

@@ -1,6 +1,5 @@
 """Pictures of a collection: thumbnails for images, small multiples for tables."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted
-from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
+from fewratio.errors import DataNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,20 +21,6 @@ NORMAL, OUTLIER, POOLED = "#0072b2", "#d55e00", "#d1d5db"
 N_PANELS = 12
 PANEL_HEIGHT, MAP_HEIGHT = 1.2, 2.7  # inches
 MOST_BINS = 30
-ENDINGS = (".png", ".svg", ".pdf")
-
-
-def check_output(path: Path) -> None:
-    """Fail before the data are loaded, not after."""
-    if find_spec("matplotlib") is None:
-        raise FewRatioError("A preview is drawn with matplotlib, which is not here. pip install 'fewratio[plot]'.")
-    if path.suffix.lower() not in ENDINGS:
-        raise ParameterError(f"--output is {path}; it must end in {', '.join(ENDINGS)}. Choose one of them.")
-    if path.is_dir() or not path.resolve().parent.is_dir():
-        raise DataNotFoundError(
-            f"{path} cannot be written: {'it is a folder' if path.is_dir() else 'there is no folder for it'}. "
-            "Give another file with --output."
-        )
 
 
 def draw_preview(collection: Collection, image_shape: tuple[int, int] | None, path: Path) -> None:

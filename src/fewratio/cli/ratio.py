@@ -10,7 +10,10 @@ from fewratio.cli.exchange import (
     AsJson,
     Model,
     Output,
+    Plot,
+    Standardise,
     check_targets,
+    chosen_estimator,
     deliver,
     first_rows,
     label,
@@ -26,21 +29,26 @@ def ratio(
     de: Annotated[Path, typer.Argument(help="Table of the denominator's sample.")],
     rows: Annotated[Path | None, typer.Argument(help="Rows to give the ratio at. [default: those of NU]")] = None,
     model: Model = None,
+    standardise: Standardise = False,
     as_json: AsJson = False,
     output: Output = None,
+    plot: Plot = None,
 ) -> None:
     """Estimate the ratio of two densities at rows.
 
     Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
     """
-    check_targets(output)
+    check_targets(output, plot)
     from fewratio.data.columns import counted
-    from fewratio.estimators.least_squares import RuLSIF
 
     learned = load_model(model)
     X_nu, X_de, *others = read_tables([nu, de] if rows is None else [nu, de, rows], learned, model)
-    estimator = (RuLSIF() if learned is None else learned).fit(X_nu, X_de)
-    values = estimator.predict(others[0] if others else X_nu).tolist()
+    from fewratio.applications.row_pictures import draw_ratios
+
+    estimator = chosen_estimator(learned, standardise)
+    table = others[0] if others else X_nu
+    ratios = estimator.fit(X_nu, X_de).predict(table)
+    values = ratios.tolist()
     divergence = estimator.divergence()
     columns = {"row": range(len(values)), "ratio": values}
     lines = [
@@ -48,4 +56,6 @@ def ratio(
         f"divergence {divergence:.4g}; ratio at the rows of {label(nu if rows is None else rows)}:",
         *first_rows(columns),
     ]
-    deliver(Answer(lines, {"divergence": divergence, "ratio": values}, columns), as_json, output)
+    title = f"ratio {label(nu)}/{label(de)} at the rows of {label(nu if rows is None else rows)}"
+    answer = Answer(lines, {"divergence": divergence, "ratio": values}, columns)
+    deliver(answer, as_json, output, plot, lambda: draw_ratios(ratios, table, title))

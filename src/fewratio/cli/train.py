@@ -20,6 +20,10 @@ def train(
     standardise: Annotated[bool, typer.Option("--standardise", help="Centre and scale the columns.")] = False,
     categorical: Annotated[str, typer.Option(help="What to do with columns of text: error or onehot.")] = "error",
     missing: Annotated[str, typer.Option(help="What to do with missing numbers: error or median.")] = "error",
+    device: Annotated[str, typer.Option(help="Where to learn: cpu, cuda, or auto for CUDA where it is.")] = "auto",
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File that keeps the training; if it is there, the training goes on from it.")
+    ] = None,
     as_json: AsJson = False,
     seed: Seed = 0,
 ) -> None:
@@ -28,12 +32,17 @@ def train(
     Example: fewratio train sites/ -o sites.model --standardise
     """
     check_target(output, "--output")
+    if checkpoint is not None:
+        check_target(checkpoint, "--checkpoint")
     from fewratio.data.collection import Collection
-    from fewratio.estimators.meta import MetaRatioEstimator
 
     collection = Collection.from_folder(sources, outlier, categorical=categorical, missing=missing)
-    estimator = MetaRatioEstimator(episodes=episodes, standardise=standardise, max_steps=steps, random_state=seed)
-    estimator.pretrain(collection).save(output)
+    from fewratio.estimators.meta import MetaRatioEstimator
+
+    estimator = MetaRatioEstimator(
+        episodes=episodes, standardise=standardise, max_steps=steps, device=device, random_state=seed
+    )
+    estimator.pretrain(collection, checkpoint=checkpoint).save(output)
     history = estimator.history_
     lines = [
         f"Learned from {collection!r} in {history.seconds:.0f} s; best look at step {history.best_step} "

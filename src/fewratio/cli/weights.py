@@ -10,6 +10,7 @@ from fewratio.cli.exchange import (
     AsJson,
     Model,
     Output,
+    Plot,
     Seed,
     check_targets,
     deliver,
@@ -29,17 +30,18 @@ def weights(
     model: Model = None,
     as_json: AsJson = False,
     output: Output = None,
+    plot: Plot = None,
     seed: Seed = 0,
 ) -> None:
     """Weigh training rows so that they look like the target.
 
     Example: fewratio weights train.csv target.csv --output weights.csv
     """
-    check_targets(output)
-    from fewratio.applications.weights import importance_weights
-
+    check_targets(output, plot)
     learned = load_model(model)
     X_train, X_target = read_tables([train, target], learned, model)
+    from fewratio.applications.weights import importance_weights
+
     result = importance_weights(X_train, X_target, learned, clip, random_state=seed)
     columns = {"row": range(len(result)), "weight": result.weights.tolist()}
     lines = [
@@ -47,4 +49,4 @@ def weights(
         f"overlap {result.overlap:.2f}, {result.n_clipped} clipped",
         *first_rows(columns),
     ]
-    deliver(Answer(lines, result.to_dict(), columns), as_json, output)
+    deliver(Answer(lines, result.to_dict(), columns), as_json, output, plot, result.plot)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
 from fewratio.demos.picture import DrawnPair, draw_pairs, ratio_grid, spread, style
-from fewratio.errors import DataNotFoundError, FewRatioError
 from fewratio.estimators import MetaRatioEstimator, RatioEstimator, RuLSIF
 from fewratio.estimators.quantities import gaussian_relative_ratio, relative_squared_error
 
@@ -60,13 +59,12 @@ def run_ratio_demo(folder: Path, steps: int, seed: int) -> RatioDemo:
     Parameters
     ----------
     folder : Path
-        Where the pictures go; made if it is not there.
+        Where the pictures go; it must be there.
     steps : int
         Training steps.
     seed : int
         Seed of data and training.
     """
-    _check_output(folder)
     rng = np.random.default_rng(seed)
     sources, validation, targets = (gaussian_family(n, random_state=rng) for n in (N_SOURCES, N_VALIDATION, N_TARGETS))
     learned = MetaRatioEstimator(n_support=N_SUPPORT, max_steps=steps, random_state=seed)
@@ -77,22 +75,6 @@ def run_ratio_demo(folder: Path, steps: int, seed: int) -> RatioDemo:
     regrets = {name: float(np.mean([_regret(method, pair) for pair in pairs])) for name, method in methods.items()}
     pictures = _draw(folder, _spread(pairs), methods)
     return RatioDemo(regrets, len(pairs), pictures, learned.history_.best_step, learned.history_.seconds)
-
-
-def _check_output(folder: Path) -> None:
-    """Fail before the training, not after it."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise FewRatioError(
-            "The demo draws a picture, which needs matplotlib. pip install 'fewratio[plot]'."
-        ) from error
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataNotFoundError(
-            f"The folder {folder} cannot be made ({error.strerror}). Give another one with --output."
-        ) from error
 
 
 def _unseen_pairs(family: GaussianFamily) -> list[UnseenPair]:

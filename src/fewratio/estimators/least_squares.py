@@ -157,17 +157,22 @@ class RuLSIF(RatioEstimator):
     ) -> NDArray[np.float64]:
         n_rows = nu.shape[1] + de.shape[1]
         sigma, reg = (float(value) if isinstance(value, Real) else None for value in (self.sigma, self.reg))
-        plain = self.centres == "both" and not self.standardise and n_rows <= MAX_CENTRES
+        plain = self.centres == "both" and n_rows <= MAX_CENTRES
         if not plain or reg is None or reg < SMALLEST_REG or not (sigma is not None or self.sigma == "median"):
             return super()._divergences(rows, nu, de)
         # All that `_fit` does with nothing to choose, from the parts, for many pairs at once.
         self._regularisers(n_rows)
         check_squares(torch.from_numpy(rows), torch.from_numpy(rows[:0]))
-        if distances_are_shared(len(rows), nu, de):
+        standardise = self.standardise
+        if standardise and (together := _common_rows(nu, de)) is not None:
+            # Scaled once for all pairs, as in a permutation test, where every pair is made of the same rows.
+            mean, scale = column_scaling([rows[together]])
+            rows, standardise = (rows - mean) / scale, False
+        if not standardise and distances_are_shared(len(rows), nu, de):
             return kernel_divergences(rows, nu, de, self.alpha, sigma, reg, self.clip)
         head = RidgeHead(float(self.alpha), reg, learn_reg=False)
         model = RatioModel(NoEncoder(), GaussianFeatures(sigma), head, self.clip).double()
-        return adapted_divergences(model, self.alpha, rows, nu, de)
+        return adapted_divergences(model, self.alpha, rows, nu, de, standardise=standardise)
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._ratio_of(torch.from_numpy(X)).numpy()
@@ -203,6 +208,12 @@ class RuLSIF(RatioEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
+
+
+def _common_rows(nu: NDArray[np.intp], de: NDArray[np.intp]) -> NDArray[np.intp] | None:
+    """Give the numbers of the rows that each pair is made of, if they are the same for all pairs."""
+    together = np.sort(np.concatenate([nu, de], axis=1), axis=1)
+    return together[0] if len(together) and (together == together[0]).all() else None
 
 
 class ULSIF(RuLSIF):

@@ -8,6 +8,7 @@ from torch import Tensor
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair, equal_shares
 from fewratio.core.ridge import ridge_weights
+from fewratio.estimators.scaling import standardised_samples
 from fewratio.nn import RatioModel
 
 # Values of a block of pairs, with what becomes of them on the way: about 30 MB as float64.
@@ -27,6 +28,7 @@ def adapted_divergences(
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
     told: bool = False,
+    standardise: bool = False,
 ) -> NDArray[np.float64]:
     """Adapt a model to pairs of samples, a block of pairs at a time, and give their relative Pearson divergences.
 
@@ -44,6 +46,8 @@ def adapted_divergences(
         What the rows are given to the model as, and where.
     told : bool
         Whether the model is told alpha.
+    standardise : bool
+        Whether the rows of each pair are centred and scaled by themselves.
     """
     table = torch.from_numpy(rows).to(device, dtype)
     numbers = torch.from_numpy(np.concatenate([nu, de], axis=1)).to(device)
@@ -51,6 +55,8 @@ def adapted_divergences(
     found = []
     for block in numbers.split(step):
         joined = table[block]
+        if standardise:
+            joined = torch.from_numpy(standardised_samples(joined.cpu().numpy())).to(device, dtype)
         pair = Pair(joined[:, : nu.shape[1]], joined[:, nu.shape[1] :])
         asked = torch.full((len(block),), float(alpha), dtype=dtype, device=device) if told else None
         ratio = model.adapt(pair, asked).of_support()

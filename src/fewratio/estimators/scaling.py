@@ -37,6 +37,21 @@ def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[NDArray[np.
         # In blocks of rows: what is left of a large sample when its mean is taken off is another large array.
         parts = (X[start : start + _BLOCK_ROWS] for X in samples for start in range(0, len(X), _BLOCK_ROWS))
         variance = sum(((part - mean) ** 2).sum(0) for part in parts) / n_rows
-    scale: NDArray[np.float64] = np.sqrt(variance)
-    scale[scale <= np.maximum(1e-12 * np.abs(mean), np.finfo(np.float64).tiny)] = 1.0
-    return mean, scale
+    return mean, _usable(mean, np.sqrt(variance))
+
+
+def standardised_samples(samples: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Centre and scale the columns of each of many samples as `column_scaling` would for it alone.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (n_samples, n, d)
+    """
+    mean = samples.mean(1)
+    result: NDArray[np.float64] = (samples - mean[:, None]) / _usable(mean, samples.std(1))[:, None]
+    return result
+
+
+def _usable(mean: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Put 1 for a deviation that is none."""
+    return np.where(scale <= np.maximum(1e-12 * np.abs(mean), np.finfo(np.float64).tiny), 1.0, scale)

@@ -1,0 +1,24 @@
+"""What the applications estimate with where the user names nothing: the one place that decides."""
+
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.least_squares import RuLSIF
+
+
+def default_estimator(standardise: bool = False) -> RatioEstimator:
+    """Give a new estimator of the kind that applications use by default.
+
+    Parameters
+    ----------
+    standardise : bool, default=False
+        Whether it brings the columns of the two samples to a common unit.
+    """
+    return RuLSIF(standardise=standardise)
+
+
+def default_weights_estimator() -> RatioEstimator:
+    """Give a new estimator of the kind that `importance_weights` uses by default.
+
+    Its alpha of 0.1 bounds the ratio by 10, and with it the variance of what is learned by weighing; a larger alpha
+    would flatten the weights.
+    """
+    return RuLSIF(0.1, sigma="cv", reg="cv", standardise=True)

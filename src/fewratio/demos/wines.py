@@ -1,0 +1,64 @@
+"""The main demo's tables: wines of two growers, and a delivery in which some come from elsewhere."""
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fewratio.core.tensorfile import write_atomically
+
+N_KNOWN, N_OTHER, N_STRANGERS = 20, 10, 4
+
+
+@dataclass(frozen=True)
+class WineTables:
+    """Where the tables are, and the truth about the delivery.
+
+    Attributes
+    ----------
+    known, other : Path
+        Wines of the first grower and of the second.
+    delivery : Path
+        The first grower's other wines, with some of the second and the third.
+    strangers : tuple of int
+        Which rows of the delivery those are.
+    columns : tuple of str
+        What was measured.
+    """
+
+    known: Path
+    other: Path
+    delivery: Path
+    strangers: tuple[int, ...]
+    columns: tuple[str, ...]
+
+
+def write_wine_tables(folder: Path, seed: int = 0) -> WineTables:
+    """Deal scikit-learn's wine data (Aeberhard and Forina, UCI) to three CSV files.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to; it must be there.
+    seed : int, default=0
+        Deals.
+    """
+    from sklearn.datasets import load_wine
+
+    wines = load_wine()
+    rng = np.random.default_rng(seed)
+    first, second, third = (rng.permutation(np.flatnonzero(wines.target == grower)) for grower in range(3))
+    half = N_STRANGERS // 2
+    strangers = np.concatenate([second[N_OTHER : N_OTHER + half], third[: N_STRANGERS - half]])
+    delivery = rng.permutation(np.concatenate([first[N_KNOWN:], strangers]))
+    columns = tuple(name.replace("od280/od315_of_diluted_wines", "od280/od315") for name in wines.feature_names)
+    tables = {"grower_1": first[:N_KNOWN], "grower_2": second[:N_OTHER], "delivery": delivery}
+    paths = [folder / f"{name}.csv" for name in tables]
+    for path, rows in zip(paths, tables.values(), strict=True):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([columns, *wines.data[rows].tolist()])
+        write_atomically(path, text.getvalue().encode())
+    which = tuple(np.flatnonzero(np.isin(delivery, strangers)).tolist())
+    return WineTables(paths[0], paths[1], paths[2], which, columns)

@@ -1,0 +1,99 @@
+"""The numbers of the benchmark are those of the public calls: one implementation."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+
+from fewratio import (
+    Collection,
+    DataNotFoundError,
+    InlierOutlierDetector,
+    MetaRatioEstimator,
+    RuLSIF,
+    compare_datasets,
+)
+from fewratio.data.splits import Split
+from fewratio_bench.evaluate import OutlierEvaluation
+from fewratio_bench.methods import Kernel, Learned
+from fewratio_bench.methods.base import Bench
+from fewratio_bench.problems import LANDMINE, MNIST_R, Cell
+from tests.bench.conftest import SMALL, TRAINING
+
+KERNELS = {clip: Kernel("RuLSIF", "RuLSIF", clip, regs=(0.1,)) for clip in ("ratio", "weights")}
+LEARNED = Learned("Ours", "Ours", latent_dims=(4,), training=TRAINING)
+
+
+def judged(method, cell):
+    """Give what a method of the benchmark says of the targets, and the same as an estimator."""
+    bench = Bench("cpu", progress=False)
+    (verdict,) = [verdict for verdict in method.judge([cell], bench) if verdict.role == "target"]
+    if method is not LEARNED:
+        # Of more than 300 instances RuLSIF draws 300 centres unless it is told otherwise; the benchmark takes all.
+        return verdict, RuLSIF(reg=0.1, clip=method.clip, centres=10_000)
+    (((model, history, _),),) = bench.trained.values()
+    estimator = MetaRatioEstimator(latent_dim=4, clip="weights", device="cpu")
+    estimator._set_model(model, history, cell.evaluations["target"].episode.support.nu.shape[-1], None)
+    return verdict, estimator
+
+
+def cell_of(problem, n_support=5):
+    try:
+        return Cell(problem, problem.split(0), n_support, torch.device("cpu"))
+    except DataNotFoundError:
+        pytest.skip(f"the data of {problem.data} are not here: set FEWRATIO_DATA")
+
+
+# ---------------------------------------------------------------- dataset comparison
+
+
+@pytest.mark.parametrize("method", [*KERNELS.values(), LEARNED], ids=["ratio", "weights", "learned"])
+@pytest.mark.parametrize("problem", [SMALL, MNIST_R], ids=lambda problem: problem.data)
+def test_comparing_datasets_gives_the_benchmarks_auc(problem, method):
+    verdict, estimator = judged(method, cell_of(problem))
+    evaluation = verdict.cell.evaluations["target"]
+    support = evaluation.episode.support
+    divergences = [
+        compare_datasets(nu.numpy(), de.numpy(), estimator, n_permutations=0).divergence
+        for nu, de in zip(support.nu, support.de, strict=True)
+    ]
+    # The benchmark works in float32.
+    np.testing.assert_allclose(verdict.judgement.divergence.numpy(), divergences, atol=1e-4)
+    different = evaluation.tasks[:, 0] != evaluation.tasks[:, 1]
+    expected = evaluation.metrics(verdict.judgement)["auc"]
+    assert 100 * roc_auc_score(different, np.round(divergences, 5)) == pytest.approx(expected, abs=0.1)
+
+
+# ---------------------------------------------------------------- outliers
+
+
+class Planted:
+    """Datasets of different sizes whose outliers are off in one column."""
+
+    name, data, sizes, episodes, validate_every, patience = "outliers", "Planted", (5,), "inliers", 2, None
+
+    def split(self, number):
+        rng = np.random.default_rng(0)
+        sizes = (40, 55, 47, 50, 44, 52)
+        arrays = [rng.normal(size=(n, 3)) for n in sizes]
+        outliers = [np.arange(n) < 6 for n in sizes]
+        for X, odd in zip(arrays, outliers, strict=True):
+            X[odd, 0] += 1.5
+        datasets = Collection.from_arrays(arrays, outliers=outliers)
+        return Split(datasets[3:5], datasets[5:], datasets[:3], number, n_normals=20)
+
+    def evaluation(self, split, role, n_support, device):
+        return OutlierEvaluation(getattr(split, role), n_support, n_support, 0, device)
+
+
+@pytest.mark.parametrize("method", [*KERNELS.values(), LEARNED], ids=["ratio", "weights", "learned"])
+@pytest.mark.parametrize("problem", [Planted(), LANDMINE], ids=lambda problem: problem.data)
+def test_the_public_detector_gives_the_benchmarks_auc(problem, method):
+    verdict, estimator = judged(method, cell_of(problem))
+    evaluation = verdict.cell.evaluations["target"]
+    support, aucs = evaluation.episode.support, []
+    for nu, de, odd in zip(support.nu, support.de, evaluation._outliers, strict=True):
+        batch = de[: len(odd)].numpy()
+        aucs.append(roc_auc_score(~odd, InlierOutlierDetector(estimator).fit(nu.numpy()).score_samples(batch)))
+    expected = evaluation.metrics(verdict.judgement)["auc"]
+    assert 100 * np.mean(aucs) == pytest.approx(expected, abs=0.05)
