@@ -20,6 +20,7 @@ from fewratio.estimators import model_file
 from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
 from fewratio.estimators.learning import row_dtype
 from fewratio.estimators.many_pairs import adapted_divergences
+from fewratio.estimators.own_rows import OwnRows
 from fewratio.estimators.pretraining import pretrain_together
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder, Standardiser
 from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
@@ -351,6 +352,8 @@ class MetaRatioEstimator(RatioEstimator):
                 "Pretrain with standardise=True, or rescale the columns of sources and samples alike."
             )
         self.ratio_, self._divergence = ratio, divergence
+        # To other features than relational ones an instance of the samples is like any other.
+        self._own = OwnRows(np.concatenate([X_nu, X_de])) if self.features == "relational" else None
 
     def divergences(self, X: Any, nu: ArrayLike, de: ArrayLike) -> NDArray[np.float64]:
         """Give the divergences of many pairs of samples from one table, as `fit` and `divergence` would for each.
@@ -380,6 +383,8 @@ class MetaRatioEstimator(RatioEstimator):
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
         with torch.no_grad():
             result: NDArray[np.float32] = self.ratio_(self._tensor(X)).cpu().numpy()
+            if self._own is not None:
+                return self._own.replaced(result, X, lambda: self.ratio_.of_support().cpu().numpy())
         return result
 
     def _tensor(self, X: NDArray[np.float64]) -> Tensor:

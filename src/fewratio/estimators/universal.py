@@ -1,6 +1,6 @@
 """Density ratios where there are no related datasets: a network that has practised on random distributions."""
 
-from functools import cache
+from functools import cache, partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -42,6 +42,8 @@ def universal_model(generator: torch.Generator | None = None) -> RatioModel:
         RelationalFeatures(None, n_told, _WIDTH, _WIDTH, generator=generator),
         RidgeHead(reg=0.1, n_latent=n_told),
         clip="range",
+        alpha=0.5,
+        tell_alpha=True,
     )
 
 
@@ -130,8 +132,8 @@ class UniversalRatioEstimator(RatioEstimator):
         """
         self._check_fitted()
         column = _level(level)
-        bounds = [self._by_blocks(X, lambda rows, side=side: self._bound(rows, column, side)) for side in (0, 1)]
-        return np.stack(bounds, axis=1)
+        low, high = (self._by_blocks(X, partial(self._bound, level=column, side=side)) for side in (0, 1))
+        return np.stack([low, high], axis=1)
 
     def divergence_interval(self, level: float = 0.9) -> tuple[float, float]:
         """Give bounds that the true divergence is within with this probability, as `interval` does for the ratio."""

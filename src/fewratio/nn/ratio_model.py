@@ -34,6 +34,8 @@ class RatioModel(nn.Module):
         Applied to every instance first: `Standardiser`, `Space`.
     alpha : float, optional
         Needed for ``clip="range"``, unless each task comes with its own.
+    tell_alpha : bool
+        Whether alpha is appended to the encoder's output: then the same model can be asked for any.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class RatioModel(nn.Module):
         clip: str = "ratio",
         scaler: nn.Module | None = None,
         alpha: float | None = None,
+        tell_alpha: bool = False,
     ) -> None:
         super().__init__()
         known = (*CLIPS, WITHIN_RANGE, _UNCLIPPED)
@@ -65,6 +68,7 @@ class RatioModel(nn.Module):
         self.head = head
         self.clip = clip
         self.alpha = alpha
+        self.tell_alpha = tell_alpha
 
     def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "AdaptedRatio":
         """Solve for the weights of each task of a batch of support pairs.
@@ -74,7 +78,7 @@ class RatioModel(nn.Module):
         support : Pair of Tensor, shapes (..., n_nu, d) and (..., n_de, d)
             The instances of both samples.
         alpha : Tensor of shape (...), optional
-            Which relative ratio each task asks for, for a model that was trained to be told.
+            Which relative ratio each task asks for; by default the model's own.
 
         Returns
         -------
@@ -82,6 +86,7 @@ class RatioModel(nn.Module):
             The ratio, ready to be evaluated anywhere.
         """
         support = _scaled(support, self.scaler(support.rows))
+        alpha = self._asked(support, alpha)
         z = self._describe(support, alpha)
         return self._solve(support, z, self.features(support.rows, support, z, _themselves(support)), alpha)
 
@@ -93,16 +98,26 @@ class RatioModel(nn.Module):
         rows = self.scaler(episode.rows)
         n_support = episode.support.rows.shape[-2]
         support = _scaled(episode.support, rows[..., :n_support, :])
-        z = self._describe(support, episode.alpha)
+        alpha = self._asked(support, episode.alpha)
+        z = self._describe(support, alpha)
         n_query = rows.shape[-2] - n_support
         query = torch.full((n_query,), -1, device=rows.device) if episode.own is None else episode.own
         own = torch.cat([_themselves(support), query])
         phi_support, phi_query = self.features(rows, support, z, own).split([n_support, n_query], dim=-2)
-        return self._solve(support, z, phi_support, episode.alpha).combine(phi_query)
+        return self._solve(support, z, phi_support, alpha).combine(phi_query)
 
     def _describe(self, support: Pair, alpha: Tensor | None) -> Tensor | None:
         z: Tensor | None = self.encoder(support)
-        return z if alpha is None or z is None else torch.cat([z, alpha.unsqueeze(-1)], dim=-1)
+        if not self.tell_alpha or alpha is None:
+            return z
+        told = alpha.unsqueeze(-1)
+        return told if z is None else torch.cat([z, told], dim=-1)
+
+    def _asked(self, support: Pair, alpha: Tensor | None) -> Tensor | None:
+        """Give each task's alpha, where the model must be told."""
+        if alpha is None and self.tell_alpha and self.alpha is not None:
+            return support.rows.new_full(support.rows.shape[:-2], self.alpha)
+        return alpha
 
     def _solve(self, support: Pair, z: Tensor | None, phi: Tensor, alpha: Tensor | None) -> "AdaptedRatio":
         weights = self.head(phi, support.shares, z, alpha)

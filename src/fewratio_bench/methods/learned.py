@@ -237,9 +237,9 @@ class Learned:
     def _curriculum(self, problem: Problem, bench: Bench | None, **settings: Any) -> MetaRatioEstimator:
         circumstances: dict[str, Any] = {} if bench is None else {"device": bench.device, "progress": bench.progress}
         looks = {"validate_every": problem.validate_every, "patience": problem.patience}
-        relational = {"features": "relational"} if self.features == "relational" else {}
+        made_of: dict[str, Any] = {"features": "relational"} if self.features == "relational" else {}
         return MetaRatioEstimator(
-            self.alpha, episodes=problem.episodes, **settings, **circumstances, **relational, **(looks | self.training)
+            self.alpha, episodes=problem.episodes, **settings, **circumstances, **made_of, **(looks | self.training)
         )
 
     def _support_sizes(self, cell: Cell) -> tuple[SupportSize, SupportSize]:
@@ -272,7 +272,11 @@ class Learned:
     ) -> RatioModel:
         """Put the parts together, untrained."""
         if self.features == "relational":
-            made_as = {"features": "relational", "clip": self.clip, "latent_dim": latent_dim} | self.shape
+            made_as: dict[str, Any] = {
+                "features": "relational",
+                "clip": self.clip,
+                "latent_dim": latent_dim,
+            } | self.shape
             return MetaRatioEstimator(self.alpha, **made_as).build_model(n_features, generator, scaler)
         encoder = NoEncoder() if latent_dim is None else SetEncoder(n_features, latent_dim, generator=generator)
         features: nn.Module

@@ -318,7 +318,7 @@ class _Draw:
         kind = (self._uniform(1, self.d) * 4).long()
         x = self._mixed(x, real) if self._uniform()[0] < 0.5 else x
         bent = (torch.asinh(2 * x), torch.exp((x / 2).clamp(-8, 3)), x * x.abs(), torch.tanh(x / 2))
-        return sum(torch.where(kind == i, value, 0.0) for i, value in enumerate(bent)) + 0.0
+        return torch.stack(bent).gather(0, kind.expand_as(x).unsqueeze(0)).squeeze(0)
 
     def _on_sheet(self, x: Tensor, real: Tensor) -> Tensor:
         """Map a few coordinates to many columns by a random layer."""
