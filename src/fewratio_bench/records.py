@@ -6,6 +6,7 @@ import os
 import subprocess
 import zlib
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,11 @@ class RecordFile:
 
     def read(self) -> list[Record]:
         """Give all records."""
-        return [*_parse(self._packed(), self.packed), *_parse(self._text(), self.path)]
+        packed: tuple[Record, ...] = ()
+        if self.packed.exists():
+            state = self.packed.stat()
+            packed = _read_packed(self.packed, state.st_mtime_ns, state.st_size)
+        return [*packed, *_parse(self._text(), self.path)]
 
     @property
     def packed(self) -> Path:
@@ -90,12 +95,7 @@ class RecordFile:
         self.path.unlink(missing_ok=True)
 
     def _packed(self) -> str:
-        if not self.packed.exists():
-            return ""
-        try:
-            return gzip.decompress(self.packed.read_bytes()).decode()
-        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-            raise DataFileError(f"{self.packed} cannot be unpacked ({error}). Use another copy of it.") from error
+        return _unpacked(self.packed) if self.packed.exists() else ""
 
     def add_new(self, records: list[Record]) -> None:
         """Add those of some records that are not here yet."""
@@ -116,6 +116,19 @@ def record_files(folder: Path) -> dict[Path, RecordFile]:
     """Find the files of records in a folder, by their path in it."""
     found = {path.with_name(path.name.removesuffix(".gz")) for path in folder.glob("*/records.jsonl*")}
     return {path.relative_to(folder): RecordFile(path) for path in sorted(found)}
+
+
+def _unpacked(path: Path) -> str:
+    try:
+        return gzip.decompress(path.read_bytes()).decode()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DataFileError(f"{path} cannot be unpacked ({error}). Use another copy of it.") from error
+
+
+@lru_cache(maxsize=8)
+def _read_packed(path: Path, _changed: int, _size: int) -> tuple[Record, ...]:
+    """Read a compressed file, once for each of its states: a page of all tables asks for it again and again."""
+    return tuple(_parse(_unpacked(path), path))
 
 
 def _parse(text: str, path: Path) -> list[Record]:
