@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fewratio.data import csv_numbers
 from fewratio.data.collection import Collection
 from fewratio.errors import (
     CollectionError,
@@ -105,6 +106,62 @@ def test_a_file_of_numbers_is_read_alike_both_ways(tmp_path, only_installed):
     for package in ("pyarrow", "pandas"):
         only_installed(package)
         np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Let the fast way of reading go through a small file in many pieces."""
+    monkeypatch.setattr(csv_numbers, "_PIECE_BYTES", 100)
+
+
+def numbers_csv(n_rows):
+    # Later lines are shorter, so that there are more of them than the first ones lead one to expect.
+    return [f"{row + 0.123456789 if row < 20 else row % 7},{-row}" for row in range(n_rows)]
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+@pytest.mark.parametrize("outlier", [None, "flag"])
+def test_a_file_read_in_pieces_keeps_its_rows_in_order(tmp_path, small_pieces, end, outlier):
+    lines = [f"{line},{row % 2}" for row, line in enumerate(numbers_csv(500))]
+    write(tmp_path, "a.csv", "\n".join(["p,q,flag", *lines]) + end)
+    dataset = Collection.from_folder(tmp_path, outlier=outlier)["a"]
+    expected = np.array([[float(field) for field in line.split(",")] for line in lines])
+    np.testing.assert_array_equal(dataset.X, expected if outlier is None else expected[:, :2])
+    assert dataset.X.flags.c_contiguous
+    assert not dataset.X.flags.writeable
+    assert outlier is None or dataset.is_outlier.sum() == 250
+
+
+def test_files_read_in_pieces_take_the_first_ones_columns(tmp_path, small_pieces):
+    lines = numbers_csv(50)
+    write(tmp_path, "a.csv", "\n".join(["p,q", *lines]))
+    write(tmp_path, "b.csv", "\n".join(["q,p", *(",".join(line.split(",")[::-1]) for line in lines)]))
+    first, second = Collection.from_folder(tmp_path)
+    np.testing.assert_array_equal(first.X, second.X)
+
+
+@pytest.mark.parametrize(
+    ("late", "reason"),
+    [
+        ("1,2,3", "line 1 has 2 fields but line 402 has 3"),
+        ("1", "line 1 has 2 fields but line 402 has 1"),
+        ("1,x", "such as 'x' in column 'q' at row 400"),
+        ("1,inf", "the first in column 'q' at row 400"),
+        ("1,", "the first in column 'q' at row 400"),
+        (b"1,\xff", "line 402 holds the byte 0xff"),
+    ],
+)
+def test_what_is_wrong_in_a_late_piece_is_named(tmp_path, small_pieces, late, reason):
+    lines = [line.encode() for line in numbers_csv(800)]
+    lines.insert(400, late.encode() if isinstance(late, str) else late)
+    write(tmp_path, "a.csv", b"\n".join([b"p,q", *lines]))
+    assert_refused(tmp_path, reason)
+
+
+def test_lines_longer_than_a_piece_stay_whole(tmp_path, small_pieces):
+    X = np.random.default_rng(0).normal(size=(20, 50))
+    pl.DataFrame(X, schema=[f"c{j}" for j in range(50)]).write_csv(tmp_path / "a.csv")
+    np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
 
 
 @pytest.mark.parametrize("text", ["p,q\n1,2\n\n5,6\n\n\n", "\ufeffp,q\r\n\r\n1,2\r\n5,6\r\n", '"p",q\n1,2\n\n"5",6'])

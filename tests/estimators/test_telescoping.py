@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from fewratio import KLIEP, ULSIF, ClassifierRatio, RuLSIF
 from fewratio.errors import ParameterError
@@ -51,3 +55,48 @@ def test_many_sure_bridges_stay_finite():
     X_nu, X_de = draw(20, 20, 1e4)
     chain = Telescoping(n_bridges=30, random_state=0).fit(X_nu, X_de)
     assert np.isfinite(chain.predict([[-1e9], [1e9]])).all()
+
+
+class _Samples(ULSIF):
+    """Remembers what it was fitted to."""
+
+    def fit(self, X_nu, X_de):
+        self.samples_ = X_nu, X_de
+        return super().fit(X_nu, X_de)
+
+
+def test_each_pairing_mixes_every_row_once_more():
+    X_nu, X_de = draw(6, 6, 3)
+    chain = Telescoping(_Samples(), n_bridges=2, n_pairings=5, random_state=0).fit(X_nu, X_de)
+    (end_nu, between), (again, end_de) = (bridge.samples_ for bridge in chain.bridges_)
+    assert [len(rows) for rows in (end_nu, between, end_de)] == [6, 30, 6]
+    np.testing.assert_array_equal(between, again)
+    # Some pairs come twice by chance, but a pairing is not the one before it.
+    assert len(np.unique(between)) > 15
+    centre = (X_nu.mean() + X_de.mean()) / 2
+    mixed = centre + np.sqrt(0.75) * (X_nu.mean() - centre) + 0.5 * (X_de.mean() - centre)
+    assert between.mean() == pytest.approx(mixed, rel=1e-9)
+
+
+def test_more_pairings_are_nearer_the_truth_of_dependent_columns():
+    """The means of the waymarks do not depend on who is paired with whom, but their correlations do."""
+    rng = np.random.default_rng(0)
+    correlation = 0.95
+
+    def rows(n):
+        x, noise = rng.normal(size=(2, n, 3))
+        return np.hstack([x, correlation * x + np.sqrt(1 - correlation**2) * noise])
+
+    classifier = make_pipeline(PolynomialFeatures(2), StandardScaler(), LogisticRegression(C=0.1))
+    bridge = ClassifierRatio(classifier, alpha=0.0, calibrate=False)
+    errors = {1: [], 8: []}
+    for _ in range(5):
+        X_nu, fresh = rows(200), rows(500)
+        X_de = np.hstack([X_nu[:, :3], rng.permutation(X_nu[:, 3:])])
+        joint, product = (multivariate_normal(cov=[[1, r], [r, 1]]) for r in (correlation, 0))
+        pairs = np.stack([fresh[:, :3], fresh[:, 3:]], -1)
+        truth = (joint.logpdf(pairs) - product.logpdf(pairs)).sum(1)
+        for n_pairings, found in errors.items():
+            chain = Telescoping(bridge, n_pairings=n_pairings, random_state=0).fit(X_nu, X_de)
+            found.append(np.abs(chain.log_ratio(fresh) - truth).mean())
+    assert np.mean(errors[8]) < 0.8 * np.mean(errors[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 # No table has lines of this many bytes (a hundred thousand columns of full precision take two million), and a file
 # without line ends must not be swallowed as one.
-_LONGEST_LINE = 2**22
-_SAMPLE_BYTES = 2**16
+LONGEST_LINE = 2**22
+SAMPLE_BYTES = 2**16
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _EXCEL_LINE = re.compile(r"sep=.")
 # Said to every library, for each has a list of its own. This one is pyarrow's: "None" may well be a category.
@@ -71,41 +70,12 @@ def _parse(path: Path, backend: Any, separator: str, has_quotes: bool, labels: S
         raise
 
 
-def read_numbers(path: Path) -> Frame | None:
-    """Read a file of nothing but finite numbers the fast way; None if it is anything else and must be read with care.
-
-    polars, told that all columns are numbers and nothing is quoted, is the fastest reader; but it fills short lines and
-    blank ones with missing values, and knows of no line that is too long.
-    """
-    import narwhals.stable.v2 as nw
-    import polars
-    from polars.exceptions import PolarsError
-
-    separator = SEPARATORS[path.suffix.lower()]
-    try:
-        names, first = _head(path, separator) if _has_short_head(path) else ([], [])
-    except (ValueError, csv.Error):
-        return None
-    if not _is_header(names) or len(first) != len(names) or not all(map(is_number, first)):
-        return None
-    schema = dict.fromkeys(names, polars.Float64)
-    try:
-        lines = polars.scan_csv(path, separator=separator, schema=schema, quote_char=None, glob=False)
-        frame = lines.collect(engine="streaming")
-    except (PolarsError, OSError):
-        return None
-    # A sum is the quickest way to see whether all is finite; one that only overflows costs no more than time.
-    if frame.columns != names or any(column.null_count() or not math.isfinite(column.sum()) for column in frame):
-        return None
-    return nw.from_native(frame, eager_only=True)
-
-
 def decimal_commas(path: Path) -> bool:
     """Tell whether the numbers near the head of a file seem to be written with decimal commas."""
     with path.open("rb") as file:
-        sample = file.read(_SAMPLE_BYTES)
+        sample = file.read(SAMPLE_BYTES)
     header, *lines = sample.decode("utf-8", errors="replace").splitlines() or [""]
-    if len(sample) == _SAMPLE_BYTES:
+    if len(sample) == SAMPLE_BYTES:
         # The last line may be cut.
         del lines[-1:]
     divider = next((mark for mark in ";\t" if mark in header), None)
@@ -131,7 +101,7 @@ def _arrow_options(separator: str, has_quotes: bool, labels: Sequence[str] | Non
     marks = [""] if labels else MISSING_MARKS
     return {
         # One thread: with more, a file that is refused can leave one behind that aborts the program at its end.
-        "read_options": arrow_csv.ReadOptions(block_size=2 * _LONGEST_LINE, use_threads=False),
+        "read_options": arrow_csv.ReadOptions(block_size=2 * LONGEST_LINE, use_threads=False),
         "parse_options": arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=has_quotes),
         "convert_options": arrow_csv.ConvertOptions(null_values=marks, strings_can_be_null=True, **columns),
     }
@@ -154,25 +124,20 @@ def _polars_options(separator: str, has_quotes: bool, labels: Sequence[str] | No
     return {"infer_schema_length": None, "null_values": MISSING_MARKS, "glob": False}
 
 
-def _has_short_head(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(_SAMPLE_BYTES).count(b"\n") >= 2 or path.stat().st_size < _SAMPLE_BYTES
-
-
 def _scan_bytes(path: Path) -> bool:
     """Raise if the file is not UTF-8 text or has an endless line; tell whether it has quotes."""
     has_quotes = False
     # pyarrow would take a column with other bytes for binary data.
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
-        for number, block in enumerate(iter(lambda: file.read(_LONGEST_LINE), b"")):
+        for number, block in enumerate(iter(lambda: file.read(LONGEST_LINE), b"")):
             if b"\0" in block:
-                line = _line_number(path, number * _LONGEST_LINE + block.index(0))
+                line = _line_number(path, number * LONGEST_LINE + block.index(0))
                 raise ValueError(f"line {line} holds binary data")
-            if len(block) == _LONGEST_LINE and b"\n" not in block and b"\r" not in block:
-                line = _line_number(path, number * _LONGEST_LINE)
-                raise ValueError(f"line {line} is longer than {_LONGEST_LINE >> 20} MiB")
-            _check_utf8(decoder, block, path, number * _LONGEST_LINE)
+            if len(block) == LONGEST_LINE and b"\n" not in block and b"\r" not in block:
+                line = _line_number(path, number * LONGEST_LINE)
+                raise ValueError(f"line {line} is longer than {LONGEST_LINE >> 20} MiB")
+            _check_utf8(decoder, block, path, number * LONGEST_LINE)
             has_quotes = has_quotes or b'"' in block
         _check_utf8(decoder, b"", path, file.tell(), final=True)
     return has_quotes
@@ -194,12 +159,12 @@ def _line_number(path: Path, position: int) -> int:
     """Return the number of the line, from 1, in which a byte lies."""
     line = 1
     with path.open("rb") as file:
-        for start in range(0, position, _LONGEST_LINE):
-            line += file.read(min(_LONGEST_LINE, position - start)).count(b"\n")
+        for start in range(0, position, LONGEST_LINE):
+            line += file.read(min(LONGEST_LINE, position - start)).count(b"\n")
     return line
 
 
-def _head(path: Path, separator: str) -> tuple[list[str], list[str]]:
+def head(path: Path, separator: str) -> tuple[list[str], list[str]]:
     """Return the fields of the first two lines."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter=separator)
@@ -212,7 +177,7 @@ def _check_header(path: Path, separator: str) -> None:
     polars and pandas rename the second of two equal columns, and where the lines have one field more than the header
     pandas takes the first field for row labels.
     """
-    names, first = _head(path, separator)
+    names, first = head(path, separator)
     if not names:
         raise ValueError("its first line is empty")
     _check_separator(separator.join(names), separator.join(first), separator)
@@ -223,7 +188,7 @@ def _check_header(path: Path, separator: str) -> None:
         raise ValueError(
             f"column {names.index('') + 1} has no name, as a row index saved by pandas has; write it with index=False"
         )
-    if not _is_header(names):
+    if not is_header(names):
         raise ValueError("its first line holds numbers, where the names of the columns should be")
     if len(first) > len(names):
         raise ValueError(f"line 1 has {counted(len(names), 'field')} but line 2 has {len(first)}")
@@ -240,7 +205,7 @@ def _check_separator(header: str, first: str, separator: str) -> None:
             )
 
 
-def _is_header(names: list[str]) -> bool:
+def is_header(names: list[str]) -> bool:
     """Tell whether these may be names: all different, and not numbers, unless they count the columns from 0 or 1."""
     if not names or "" in names or len(set(names)) < len(names):
         return False

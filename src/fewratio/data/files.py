@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data import csv_files
+from fewratio.data import csv_files, csv_numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import as_flags
 from fewratio.data.frames import column_kind, take_column
@@ -68,15 +68,22 @@ class TableFile:
 
 
 class Content(NamedTuple):
-    """What a file holds: rows (a data frame or an array), and which of them are known outliers."""
+    """What a file holds: rows (a data frame, or an array with or without names), and which are known outliers."""
 
     X: Any
     flags: NDArray[np.bool_] | None
 
 
-def read_content(file: TableFile, outlier: str | None) -> Content:
-    """Read a file and set the column of known outliers apart."""
+def read_content(file: TableFile, outlier: str | None, as_array: bool = False) -> Content:
+    """Read a file and set the column of known outliers apart.
+
+    With `as_array`, a text file of numbers alone may become a `NamedArray`, which is faster than a data frame.
+    """
     if file.suffix in TABLES:
+        if as_array and outlier is None:
+            array = _read_array(file)
+            if array is not None:
+                return Content(array, None)
         frame = read_frame(file, all_numbers=True)
         if outlier is None:
             return Content(frame, None)
@@ -105,11 +112,21 @@ def read_frame(file: TableFile, all_numbers: bool = False, labels: Sequence[str]
             return _read_parquet(file.path, backend)
         frame = None
         if all_numbers and is_installed("polars"):
-            frame = csv_files.read_numbers(file.path)
+            frame = csv_numbers.read_frame(file.path)
         if frame is None:
             frame = csv_files.read_csv(file.path, backend, labels)
     _check_commas(frame, file)
     return frame
+
+
+def _read_array(file: TableFile) -> csv_numbers.NamedArray | None:
+    """Read a text file of nothing but numbers; None if it holds anything else."""
+    installed_backend()
+    if file.suffix not in csv_files.SEPARATORS or not is_installed("polars"):
+        return None
+    with refusing(file):
+        _check_not_empty(file.path)
+        return csv_numbers.read_array(file.path)
 
 
 def is_installed(package: str) -> bool:

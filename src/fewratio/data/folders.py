@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fewratio.data.columns import Layout, check_layout
+from fewratio.data.csv_numbers import NamedArray
 from fewratio.data.dataset import Dataset, dataset_from_table, frozen
 from fewratio.data.encoding import Encoding
 from fewratio.data.encoding_choice import EncodingChoice
@@ -64,7 +65,11 @@ def read_datasets(
         return _encoded_datasets(files, outlier, choice, encoding)
     datasets: list[Dataset] = []
     feature_names = None
-    for file, content in _read_files(files, outlier):
+    for file, content in _read_files(files, outlier, as_array=True):
+        if isinstance(content.X, NamedArray):
+            feature_names = feature_names or content.X.columns
+            datasets.append(Dataset(file.name, file.group, frozen(content.X.values)))
+            continue
         with choice.advising():
             table = choice.open(content.X, str(file), None)
             feature_names = feature_names or table.feature_names
@@ -90,12 +95,14 @@ def _encoded_datasets(
     return datasets, encoding.feature_names, encoding
 
 
-def _read_files(files: list[TableFile], outlier: str | None) -> Iterator[tuple[TableFile, Content]]:
+def _read_files(
+    files: list[TableFile], outlier: str | None, as_array: bool = False
+) -> Iterator[tuple[TableFile, Content]]:
     """Read files one after the other, each with the columns of the first one, in the first one's order."""
     first: tuple[TableFile, tuple[str, ...]] | None = None
     for file in files:
-        content = read_content(file, outlier)
-        if not is_frame(content.X):
+        content = read_content(file, outlier, as_array)
+        if not isinstance(content.X, NamedArray) and not is_frame(content.X):
             yield file, content
             continue
         columns = tuple(content.X.columns)

@@ -35,6 +35,9 @@ class Telescoping(RatioEstimator):
         not calibrated: neighbours are told apart so little that calibration, bridge by bridge, takes much of it away.
     n_bridges : int, default=4
         Number of ratios; 1 is the estimator itself.
+    n_pairings : int, default=1
+        How often the rows are paired anew for the waymarks between the samples. Each pairing adds as many rows to them
+        as the larger sample has: what is learned depends less on chance, and takes longer.
     random_state : int, numpy Generator or None
         Pairs the rows, and seeds the bridges' estimators.
 
@@ -56,6 +59,7 @@ class Telescoping(RatioEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [None, HasMethods(["fit", "predict", "divergence"])],
         "n_bridges": [Interval(Integral, 1, None, closed="left")],
+        "n_pairings": [Interval(Integral, 1, None, closed="left")],
         "random_state": SEEDS,
     }
 
@@ -64,10 +68,12 @@ class Telescoping(RatioEstimator):
         estimator: Any = None,
         *,
         n_bridges: int = 4,
+        n_pairings: int = 1,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_bridges = n_bridges
+        self.n_pairings = n_pairings
         self.random_state = random_state
 
     def divergence(self) -> float:
@@ -83,7 +89,7 @@ class Telescoping(RatioEstimator):
                 f"The estimator has alpha = {alpha}; only plain ratios multiply to a ratio. Set its alpha to 0."
             )
         rng = np.random.default_rng(self.random_state)
-        marks = _waymarks(own_order(X_nu), own_order(X_de), self.n_bridges, rng)
+        marks = _waymarks(own_order(X_nu), own_order(X_de), self.n_bridges, self.n_pairings, rng)
         self.bridges_ = [seeded(clone(estimator), rng).fit(nearer, farther) for nearer, farther in pairwise(marks)]
         ratio = torch.from_numpy(np.concatenate([self._ratio(X_nu), self._ratio(X_de)]))
         shares = equal_shares(len(X_nu), len(X_de), ratio)
@@ -100,13 +106,15 @@ class Telescoping(RatioEstimator):
 
 
 def _waymarks(
-    X_nu: NDArray[np.float64], X_de: NDArray[np.float64], n_bridges: int, rng: np.random.Generator
+    X_nu: NDArray[np.float64], X_de: NDArray[np.float64], n_bridges: int, n_pairings: int, rng: np.random.Generator
 ) -> list[NDArray[np.float64]]:
     n = max(len(X_nu), len(X_de))
     # The coefficients sum to more than 1, so without centring the waymarks would leave the way between the samples.
     centre = (X_nu.mean(0) + X_de.mean(0)) / 2
     # The same pairs for all waymarks: what is chance in one is then chance in its neighbour too, and cancels. Each row
     # of the smaller sample stands in as many pairs as any other, give or take one.
-    x_nu, x_de = (X[rng.permutation(n) % len(X)] - centre for X in (X_nu, X_de))
+    x_nu, x_de = (
+        np.concatenate([X[rng.permutation(n) % len(X)] for _ in range(n_pairings)]) - centre for X in (X_nu, X_de)
+    )
     between = [centre + np.sqrt(1 - a**2) * x_nu + a * x_de for a in np.arange(1, n_bridges) / n_bridges]
     return [X_nu, *between, X_de]
