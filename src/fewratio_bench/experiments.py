@@ -196,8 +196,8 @@ EXPERIMENTS: dict[str, Experiment] = {
             (Panel("Gaussian-1d", (SYNTHETIC,), "squared_error"), Panel("Gaussian-1d", (SYNTHETIC,), "regret")),
             (
                 *(OURS, RULSIF, RULSIF_FT, META_RULSIF),
-                # Three validation datasets, often alike, are too few to choose a moment by when looked at often. And one
-                # network of instances for all sizes is best for one instance long before it is for ten.
+                # Three validation datasets, often alike, are too few to choose a moment by when looked at often. And
+                # one network of instances for all sizes is best for one instance long before it is for ten.
                 replace(OURS_BETTER, sizes=(10, 10), keep_aside=True),
                 *(replace(method, sizes=(1, 10), keep_aside=True) for method in (RELATIONAL, CALIBRATED)),
                 NO_SOURCES,
