@@ -12,7 +12,18 @@ from fewratio.data.collection import Collection
 from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
 from fewratio.data.pools import RowTable, pair_pools
 from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.nn import GaussianFeatures, MLPFeatures, NoEncoder, RatioModel, RidgeHead, SetEncoder, SharedHead
+from fewratio.nn import (
+    GaussianFeatures,
+    MLPFeatures,
+    NoEncoder,
+    RatioModel,
+    RelationalEncoder,
+    RelationalFeatures,
+    RidgeHead,
+    SetEncoder,
+    SharedHead,
+    Space,
+)
 
 quick = settings(max_examples=30, deadline=None)  # no deadline: a busy machine is no failure
 
@@ -117,6 +128,20 @@ def _with_mlp(n_features, seed, pooling=None, head=None, **options):
     return RatioModel(encoder, features, head or RidgeHead(), **options)
 
 
+def _relational(n_features, seed, n_learned=0, n_context=4, absolute=False, **options):
+    generator = torch.Generator().manual_seed(seed)
+    space = Space(n_features, True, n_learned, WIDTH, generator) if n_learned else None
+    blocks = space.blocks if space else None
+    encoder = RelationalEncoder(blocks, LATENT, WIDTH, absolute, generator)
+    n_told = LATENT + bool(options.get("tell_alpha"))
+    features = RelationalFeatures(blocks, n_told, WIDTH, N_OUTPUTS, n_context, generator)
+    head = RidgeHead(reg=0.1, n_latent=n_told)
+    with torch.no_grad():
+        # As if trained: at the start lambda is the same for all.
+        head.by_latent.uniform_(-1, 1, generator=generator)
+    return RatioModel(encoder, features, head, scaler=space, **options)
+
+
 MODELS = {
     "mean": lambda d, seed: _with_mlp(d, seed, "mean", clip="weights"),
     "sum": lambda d, seed: _with_mlp(d, seed, "sum"),
@@ -125,6 +150,10 @@ MODELS = {
     "learned alpha": lambda d, seed: _with_mlp(d, seed, "mean", RidgeHead(0.3, reg=0.1, learn_alpha=True)),
     "shared head": lambda d, seed: _with_mlp(d, seed, "mean", SharedHead(N_OUTPUTS)),
     "gaussian": lambda d, seed: RatioModel(NoEncoder(), GaussianFeatures(), RidgeHead(0.5, reg=0.1)),
+    "relational": lambda d, seed: _relational(d, seed),
+    "histograms": lambda d, seed: _relational(d, seed, n_context=0, clip="range", alpha=0.5),
+    "both spaces": lambda d, seed: _relational(d, seed, n_learned=3, absolute=True),
+    "told alpha": lambda d, seed: _relational(d, seed, clip="range", alpha=0.3, tell_alpha=True),
 }
 """One of each choice of parts, by name; called with the number of columns and a seed."""
 

@@ -32,6 +32,7 @@ PUBLIC = [
     "RuLSIF",
     "TrainingError",
     "UnconstrainedKL",
+    "UniversalRatioEstimator",
     "check_ratio_estimator",
     "compare_all",
     "compare_datasets",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         relative_pearson_divergence,
         relative_squared_error,
     )
+    from fewratio.estimators.universal import UniversalRatioEstimator
 
 __version__ = "0.1.0"
 
@@ -73,6 +74,7 @@ _HOME = {
     "RuLSIF": "fewratio.estimators.least_squares",
     "TrainingError": "fewratio.errors",
     "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
+    "UniversalRatioEstimator": "fewratio.estimators.universal",
     "check_ratio_estimator": "fewratio.checks",
     "compare_all": "fewratio.applications.all_pairs",
     "compare_datasets": "fewratio.applications.comparison",
@@ -111,6 +113,7 @@ __all__ = [
     "RuLSIF",
     "TrainingError",
     "UnconstrainedKL",
+    "UniversalRatioEstimator",
     "check_ratio_estimator",
     "compare_all",
     "compare_datasets",

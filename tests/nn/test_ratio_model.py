@@ -3,6 +3,7 @@
 import pytest
 import torch
 from hypothesis import given
+from torch import nn
 
 from fewratio.core.pair import Episode, Pair
 from fewratio.errors import ParameterError
@@ -108,10 +109,12 @@ def test_unknown_clip_is_named():
 @every_model
 def test_scaler_is_applied_to_support_and_query_alike(name):
     plain, scaled = make_model(name), make_model(name)
-    scaled.scaler = Standardiser(torch.tensor([5.0, -2.0]), torch.tensor([2.0, 0.1])).double()
+    standardiser = Standardiser(torch.tensor([5.0, -2.0]), torch.tensor([2.0, 0.1])).double()
+    # Where distances are measured in a space of the model's own, the columns are scaled on the way to it.
+    scaled.scaler = nn.Sequential(standardiser, scaled.scaler)
     support, query = (Pair(normal(seed, 4, 2), normal(seed + 1, 3, 2)) for seed in (0, 2))
     raw_support, raw_query = (
-        Pair(*(side * scaled.scaler.scale + scaled.scaler.mean for side in (pair.nu, pair.de)))
+        Pair(*(side * standardiser.scale + standardiser.mean for side in (pair.nu, pair.de)))
         for pair in (support, query)
     )
     expected = plain(Episode(support, query))
@@ -129,17 +132,18 @@ def test_the_generator_alone_decides_the_start(name):
     assert all(not torch.equal(first[key], other[key]) for key in drawn)
 
 
-def test_every_learned_part_gets_a_gradient():
-    model = make_model("learned alpha")
+@pytest.mark.parametrize("name", ["learned alpha", "both spaces", "told alpha"])
+def test_every_learned_part_gets_a_gradient(name):
+    model = make_model(name)
     support, query = (Pair(normal(seed, 4, 2), normal(seed + 1, 3, 2)) for seed in (0, 2))
     model(Episode(support, query)).sum().backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.any(), name
+    for part, parameter in model.named_parameters():
+        assert parameter.grad is not None, part
+        assert parameter.grad.isfinite().all(), part
+        assert parameter.grad.any(), part
 
 
-@pytest.mark.parametrize("name", ["mean", "gaussian"])
+@every_model
 def test_one_set_of_instances_can_be_asked_of_every_task(name):
     model = make_model(name)
     pair = Pair(normal(0, 6, 4, 2), normal(1, 6, 3, 2))

@@ -70,7 +70,7 @@ class EpisodeSampler:
     ) -> None:
         for member, (nu_size, de_size) in zip(pools, sizes, strict=True):
             _check_sizes(member.nu, member.names, nu_size.low + held_out[0])
-            _check_sizes(member.de, member.names, 1 if member.paired else de_size.low + held_out[1])
+            _check_sizes(member.de, member.names, (1 if member.paired else de_size.low) + held_out[1])
             _check_window(member.nu, nu_size.high)
             _check_window(member.de, de_size.high)
         device = rows.device
@@ -89,7 +89,9 @@ class EpisodeSampler:
         self._window = min(int(real.max()), WINDOW)
         low, high = (torch.tensor([[size[bound] for size in member] for member in sizes]) for bound in (0, 1))
         largest: list[int] = high.amax(0).tolist()
-        self._n_query = min(max(n_query, *largest), self._window)
+        # One row more than a support that is kept out, so that there is something left to judge by.
+        needed = [size + kept_out for size, kept_out in zip(largest, held_out, strict=True)]
+        self._n_query = min(max(n_query, *needed), self._window)
         self._uneven = bool(real.min() < self._window)
         self._windowed = bool(real.max() > self._window)
 
@@ -127,7 +129,7 @@ class EpisodeSampler:
         """Draw the episodes of a step."""
         numbers, length, size, share = self._drawn(step)
         # A pool that is hardly larger than its support still leaves one row to judge by.
-        size = torch.minimum(size, (length - self._held_out.flatten().long()).clamp_min(1))
+        size = torch.minimum(size, length.clamp_max(self._n_query) - self._held_out.flatten().long())
         query = numbers.flatten(2)  # (member, task, row of the joined query)
         joined = torch.cat([query[..., self._support_rows], query], dim=-1)
         rows = self._rows.index_select(0, joined.flatten()).unflatten(0, joined.shape)

@@ -12,6 +12,7 @@ from fewratio.estimators.one_class_training import errors_by_stage, pretrain_one
 from fewratio.estimators.pretraining import pretrain_together
 from fewratio.estimators.selection import HeldOutSelection
 from fewratio.estimators.telescoping import Telescoping
+from fewratio.estimators.universal import UniversalRatioEstimator
 
 __all__ = [
     "D3RE",
@@ -28,6 +29,7 @@ __all__ = [
     "RuLSIF",
     "Telescoping",
     "UnconstrainedKL",
+    "UniversalRatioEstimator",
     "errors_by_stage",
     "pretrain_one_class",
     "pretrain_together",

@@ -21,7 +21,7 @@ from fewratio.estimators.gaussian_basis import GaussianBasis
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
 from fewratio.estimators.many_pairs import adapted_divergences, distances_are_shared, kernel_divergences
 from fewratio.estimators.randomness import own_order
-from fewratio.estimators.scaling import column_scaling
+from fewratio.estimators.scaling import column_scaling, standardised_samples
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead, Standardiser
 from fewratio.nn.heads import SMALLEST_REG
 from fewratio.nn.ratio_model import CLIPS
@@ -172,7 +172,9 @@ class RuLSIF(RatioEstimator):
             return kernel_divergences(rows, nu, de, self.alpha, sigma, reg, self.clip)
         head = RidgeHead(float(self.alpha), reg, learn_reg=False)
         model = RatioModel(NoEncoder(), GaussianFeatures(sigma), head, self.clip).double()
-        return adapted_divergences(model, self.alpha, rows, nu, de, standardise=standardise)
+        return adapted_divergences(
+            model, self.alpha, rows, nu, de, prepare=standardised_samples if standardise else None
+        )
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._ratio_of(torch.from_numpy(X)).numpy()

@@ -1,5 +1,7 @@
 """Divergences of many pairs of samples at once."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -8,7 +10,6 @@ from torch import Tensor
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair, equal_shares
 from fewratio.core.ridge import ridge_weights
-from fewratio.estimators.scaling import standardised_samples
 from fewratio.nn import RatioModel
 
 # Values of a block of pairs, with what becomes of them on the way: about 30 MB as float64.
@@ -28,7 +29,7 @@ def adapted_divergences(
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
     told: bool = False,
-    standardise: bool = False,
+    prepare: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
 ) -> NDArray[np.float64]:
     """Adapt a model to pairs of samples, a block of pairs at a time, and give their relative Pearson divergences.
 
@@ -46,17 +47,18 @@ def adapted_divergences(
         What the rows are given to the model as, and where.
     told : bool
         Whether the model is told alpha.
-    standardise : bool
-        Whether the rows of each pair are centred and scaled by themselves.
+    prepare : callable, optional
+        What becomes of the rows of each pair first, as `standardised_samples`; from shape (n_pairs, n, d) to the same.
     """
     table = torch.from_numpy(rows).to(device, dtype)
     numbers = torch.from_numpy(np.concatenate([nu, de], axis=1)).to(device)
     step = max(1, _BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + _HIDDEN_VALUES)))
     found = []
     for block in numbers.split(step):
-        joined = table[block]
-        if standardise:
-            joined = torch.from_numpy(standardised_samples(joined.cpu().numpy())).to(device, dtype)
+        # Prepared with all their digits: far from zero, float32 would lose those that matter.
+        joined = (
+            table[block] if prepare is None else torch.from_numpy(prepare(rows[block.cpu().numpy()])).to(device, dtype)
+        )
         pair = Pair(joined[:, : nu.shape[1]], joined[:, nu.shape[1] :])
         asked = torch.full((len(block),), float(alpha), dtype=dtype, device=device) if told else None
         ratio = model.adapt(pair, asked).of_support()

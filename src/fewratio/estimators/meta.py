@@ -381,11 +381,14 @@ class MetaRatioEstimator(RatioEstimator):
         return adapted_divergences(self.model_, self.alpha, rows, nu, de, dtype, place)
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
+        def of_new(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+            found: NDArray[np.float32] = self.ratio_(self._tensor(rows)).cpu().numpy()
+            return found
+
         with torch.no_grad():
-            result: NDArray[np.float32] = self.ratio_(self._tensor(X)).cpu().numpy()
-            if self._own is not None:
-                return self._own.replaced(result, X, lambda: self.ratio_.of_support().cpu().numpy())
-        return result
+            if self._own is None:
+                return of_new(X)
+            return self._own.values(X, of_new, lambda: self.ratio_.of_support().cpu().numpy())
 
     def _tensor(self, X: NDArray[np.float64]) -> Tensor:
         device = next(self.model_.parameters()).device

@@ -24,27 +24,31 @@ class OwnRows:
         for number, row in enumerate(_plain(rows)):
             self._numbers.setdefault(row.tobytes(), []).append(number)
 
-    def replaced(
-        self, values: NDArray[Any], X: NDArray[np.float64], of_own: Callable[[], NDArray[Any]]
+    def values(
+        self,
+        X: NDArray[np.float64],
+        of_new: Callable[[NDArray[np.float64]], NDArray[Any]],
+        of_own: Callable[[], NDArray[Any]],
     ) -> NDArray[Any]:
-        """Put in place what is known of own rows; of several of the same values, their mean.
+        """Give a value for each row: of own rows what is known of them (of several that are equal, the mean).
 
         Parameters
         ----------
-        values : ndarray of shape (m,)
-            What was found for the rows of X as if all were new.
         X : ndarray of shape (m, d)
             The rows.
+        of_new : callable
+            Gives the values of rows that are not own.
         of_own : callable
             Gives the values of all own rows.
         """
-        found = [(place, self._numbers.get(row.tobytes())) for place, row in enumerate(_plain(X))]
-        found = [(place, numbers) for place, numbers in found if numbers is not None]
-        if found:
-            own = of_own()
-            values = values.copy()
-            for place, numbers in found:
-                values[place] = own[numbers].mean()
+        numbers = [self._numbers.get(row.tobytes()) for row in _plain(X)]
+        new = np.array([found is None for found in numbers], dtype=bool)
+        if new.all():
+            return of_new(X)
+        own = of_own()
+        values = np.array([0.0 if found is None else own[found].mean() for found in numbers], dtype=own.dtype)
+        if new.any():
+            values[new] = of_new(X[new])
         return values
 
 

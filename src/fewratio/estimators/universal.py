@@ -13,12 +13,17 @@ from torch import Tensor
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
 from fewratio.core.tensorfile import read_tensors
-from fewratio.errors import InputError
+from fewratio.errors import FewRatioError, InputError, ModelFileError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.learning import resolve_device
 from fewratio.estimators.many_pairs import adapted_divergences
 from fewratio.estimators.own_rows import OwnRows
-from fewratio.estimators.scaling import column_scaling
+from fewratio.estimators.scaling import (
+    column_scaling,
+    joint_scaling,
+    jointly_scaled_samples,
+    standardised_samples,
+)
 from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead
 from fewratio.nn.intervals import LEVELS, Intervals
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures
@@ -55,14 +60,19 @@ def untrained_intervals(generator: torch.Generator | None = None) -> Intervals:
 @cache
 def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
     """Read the weights that come with the package, once a process."""
-    tensors, _header = read_tensors(UNIVERSAL, "model")
     model = universal_model()
     intervals = untrained_intervals()
-    for part, name in ((model, "ratio"), (intervals, "intervals")):
-        part.load_state_dict(
-            {key.removeprefix(f"{name}."): t for key, t in tensors.items() if key.startswith(f"{name}.")}
-        )
-        part.requires_grad_(False).to(device)
+    try:
+        tensors, _header = read_tensors(UNIVERSAL, "model")
+        for part, name in ((model, "ratio"), (intervals, "intervals")):
+            part.load_state_dict(
+                {key.removeprefix(f"{name}."): t for key, t in tensors.items() if key.startswith(f"{name}.")}
+            )
+            part.requires_grad_(False).to(device)
+    except (FewRatioError, RuntimeError) as error:
+        raise ModelFileError(
+            f"The weights that come with fewratio cannot be used ({error}). Install fewratio again."
+        ) from error
     return model, intervals
 
 
@@ -84,6 +94,15 @@ class UniversalRatioEstimator(RatioEstimator):
         not matter; with "none" nothing changes when the instances are rotated.
     device : str, default="cpu"
         Where to compute; "auto" takes a CUDA device if there is one.
+
+    Notes
+    -----
+    What does not change the ratio, but for rounding in float32: the order of the rows, constant columns, the order of
+    the columns, a shift of all instances, and one factor for all columns, in either mode. With ``scale="none"`` also a
+    rotation or reflection of all instances; with ``scale="columns"`` also other units of single columns. Both
+    cannot hold.
+
+    Rows that were given to `fit` are judged without themselves, by `predict` and `interval` too.
 
     Examples
     --------
@@ -143,14 +162,14 @@ class UniversalRatioEstimator(RatioEstimator):
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         model, intervals = shipped_parts(str(resolve_device(self.device)))
-        self._mean, self._scale = self._scaling([X_nu, X_de])
+        self._mean, self._scale = self._scaling(X_nu, X_de)
         pair = Pair(self._tensor(X_nu), self._tensor(X_de))
         with torch.no_grad():
             ratio = model.adapt(pair, self._alpha(pair.rows))
             own = ratio.of_support()
             divergence = relative_pearson_divergence(own, pair.shares, float(self.alpha))
             bounds = intervals.of_divergence(ratio, divergence)
-        if not torch.isfinite(divergence):
+        if not np.isfinite(self._scale).all() or not torch.isfinite(divergence):
             raise InputError(
                 "The ratio of these samples is not finite: their values are too large for the model's arithmetic. "
                 "Rescale the columns to about unit size."
@@ -158,35 +177,39 @@ class UniversalRatioEstimator(RatioEstimator):
         self.ratio_, self._divergence, self._divergence_bounds = ratio, divergence.item(), bounds
         self._own = OwnRows(np.concatenate([X_nu, X_de]))
 
-    def _scaling(self, samples: list[NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        mean, scale = column_scaling(samples)
+    def _scaling(
+        self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if self.scale == "columns":
-            return mean, scale
+            return column_scaling([X_nu, X_de])
         # Distances do not change with the origin and the network does not know of units, but float32 does.
-        return mean, np.full_like(scale, max(1e-300, float(np.sqrt(np.mean(scale**2)))))
+        return joint_scaling(np.concatenate([X_nu, X_de]))
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
         with torch.no_grad():
-            return self._own.replaced(
-                self.ratio_(self._tensor(X)).cpu().numpy(), X, lambda: self.ratio_.of_support().cpu().numpy()
+            return self._own.values(
+                X,
+                lambda rows: self.ratio_(self._tensor(rows)).cpu().numpy(),
+                lambda: self.ratio_.of_support().cpu().numpy(),
             )
 
     def _bound(self, X: NDArray[np.float64], level: int, side: int) -> NDArray[Any]:
         _, intervals = shipped_parts(str(resolve_device(self.device)))
         with torch.no_grad():
-            bounds: NDArray[Any] = intervals.of_ratio(self.ratio_, self._tensor(X))[..., level, side].cpu().numpy()
-        return bounds
+            return self._own.values(
+                X,
+                lambda rows: intervals.of_ratio(self.ratio_, self._tensor(rows))[..., level, side].cpu().numpy(),
+                lambda: intervals.of_support(self.ratio_)[..., level, side].cpu().numpy(),
+            )
 
     def _divergences(
         self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        if self.scale == "columns":
-            return super()._divergences(rows, nu, de)
-        model, _ = shipped_parts(str(resolve_device(self.device)))
-        mean, scale = self._scaling([rows])
-        place = torch.device(str(resolve_device(self.device)))
+        place = resolve_device(self.device)
+        model, _ = shipped_parts(str(place))
+        prepare = standardised_samples if self.scale == "columns" else jointly_scaled_samples
         return adapted_divergences(
-            model, float(self.alpha), (rows - mean) / scale, nu, de, torch.float32, place, told=True
+            model, float(self.alpha), rows, nu, de, torch.float32, place, told=True, prepare=prepare
         )
 
     def _alpha(self, rows: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from fewratio.nn.features import GaussianFeatures, MLPFeatures, Standardiser
 from fewratio.nn.heads import DescentHead, RidgeHead, SharedHead
 from fewratio.nn.one_class import Autoencoder, DeepSVDD, OneClassNetwork
 from fewratio.nn.ratio_model import AdaptedRatio, RatioModel
+from fewratio.nn.relational import RelationalEncoder, RelationalFeatures, Space
 from fewratio.nn.set_encoder import NoEncoder, SetEncoder
 
 __all__ = [
@@ -16,8 +17,11 @@ __all__ = [
     "NoEncoder",
     "OneClassNetwork",
     "RatioModel",
+    "RelationalEncoder",
+    "RelationalFeatures",
     "RidgeHead",
     "SetEncoder",
     "SharedHead",
+    "Space",
     "Standardiser",
 ]

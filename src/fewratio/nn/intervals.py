@@ -35,15 +35,18 @@ class Intervals(nn.Module):
         self.ratio = mlp([n_features + n_latent + 1, width, width, len(_QUANTILES)], generator)
         self.divergence = mlp([n_latent + 1, width, width, len(_QUANTILES)], generator)
 
-    def of_ratio(
-        self, ratio: AdaptedRatio, x: Float[Tensor, "... n d"], own: Tensor | None = None
-    ) -> Float[Tensor, "... n level 2"]:
-        """Give bounds of the true ratio at each instance, for every level."""
-        model, z, alpha = ratio.model, ratio.z, ratio.alpha
-        assert z is not None
-        assert isinstance(alpha, Tensor)
-        phi = model.features(model.scaler(x), ratio.support, z, own)
-        return _pairs(self.ratio_quantiles(phi, z, ratio.combine(phi), alpha))
+    def of_ratio(self, ratio: AdaptedRatio, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n level 2"]:
+        """Give bounds of the true ratio at new instances, for every level."""
+        return self._of_features(ratio, ratio.model.features(ratio.model.scaler(x), ratio.support, ratio.z))
+
+    def of_support(self, ratio: AdaptedRatio) -> Float[Tensor, "... n level 2"]:
+        """Give bounds of the true ratio at the support's own instances, for every level."""
+        return self._of_features(ratio, ratio.phi)
+
+    def _of_features(self, ratio: AdaptedRatio, phi: Tensor) -> Tensor:
+        assert ratio.z is not None
+        assert isinstance(ratio.alpha, Tensor)
+        return _pairs(self.ratio_quantiles(phi, ratio.z, ratio.combine(phi), ratio.alpha))
 
     def of_divergence(self, ratio: AdaptedRatio, estimate: Float[Tensor, "..."]) -> Float[Tensor, "... level 2"]:
         """Give bounds of the true divergence of each pair, for every level."""

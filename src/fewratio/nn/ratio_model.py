@@ -123,7 +123,7 @@ class RatioModel(nn.Module):
         weights = self.head(phi, support.shares, z, alpha)
         if self.clip == "weights":
             weights = weights.relu()
-        return AdaptedRatio(self, support, z, weights, self.alpha if alpha is None else alpha)
+        return AdaptedRatio(self, support, z, phi, weights, self.alpha if alpha is None else alpha)
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,8 @@ class AdaptedRatio:
         The support, scaled.
     z : Tensor of shape (..., z) or None
         The encoder's output.
+    phi : Tensor of shape (..., n, t)
+        Features of the support's instances, none of which counts as its own neighbour.
     weights : Tensor of shape (..., t)
         The weights of the features.
     alpha : float, Tensor of shape (...) or None
@@ -147,6 +149,7 @@ class AdaptedRatio:
     model: RatioModel
     support: Pair
     z: Tensor | None
+    phi: Tensor
     weights: Tensor
     alpha: float | Tensor | None = None
 
@@ -163,7 +166,7 @@ class AdaptedRatio:
 
     def of_support(self) -> Float[Tensor, "... n"]:
         """Give the ratios of the support's own instances, none of which may count as its own neighbour."""
-        return self.combine(self.model.features(self.support.rows, self.support, self.z, _themselves(self.support)))
+        return self.combine(self.phi)
 
     def combine(self, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n"]:
         """Give the ratios of instances whose features are known."""

@@ -19,8 +19,9 @@ _RELATIVE = (0.0, 2.4, 17)
 _LOGARITHM = (-4.0, -0.5, 8)
 _STANDARD = (-3.0, 3.0, 13)
 _N_BUMPS = _RELATIVE[2] + _LOGARITHM[2] + _STANDARD[2]
-# Pairs of an instance and a support instance that are worked on at a time: about 200 MB.
-_BLOCK_TOKENS = 2**19
+# Pairs of an instance and a support instance that are worked on at a time: about 20 MB. Larger blocks are slower on a
+# CPU, where much of the time goes into fresh memory.
+_BLOCK_TOKENS = 2**16
 # Keeps logarithms, roots and quotients of equal instances finite.
 _SMALL = 1e-6
 
@@ -106,7 +107,7 @@ class Relations:
         self.weights = weights / total.clamp_min(_SMALL)
         self.sees = total.squeeze(-1)
 
-    def pooled(self, tokens: Float[Tensor, "... n s t"]) -> Float[Tensor, "... n 2t"]:
+    def pooled(self, tokens: Float[Tensor, "... n s t"]) -> Float[Tensor, "... n 2*t"]:
         """Average something of each (instance, support instance) over the two sides."""
         return (self.weights @ tokens).flatten(-2)
 
@@ -115,9 +116,24 @@ class Relations:
         return torch.cat([self.pooled(self.bumps), self.sees.expand(*self.bumps.shape[:-2], 2)], dim=-1)
 
 
-def relations_within(support: Pair, blocks: tuple[int, ...] | None) -> Relations:
-    """Relate the support's instances to each other."""
-    return Relations(support.rows, support, blocks, torch.arange(support.rows.shape[-2], device=support.rows.device))
+def histogram_within(
+    support: Pair, blocks: tuple[int, ...] | None
+) -> tuple[Float[Tensor, "... s h"], list[Float[Tensor, "... 2"]]]:
+    """Relate the support's instances to each other: their histograms, and the units of distance of each space."""
+    own = torch.arange(support.rows.shape[-2], device=support.rows.device)
+    step = _rows_at_once(support, len(own))
+    histograms = []
+    for rows, numbers in zip(support.rows.split(step, -2), own.split(step), strict=True):
+        relations = Relations(rows, support, blocks, numbers)
+        histograms.append(relations.histogram())
+    return torch.cat(histograms, dim=-2), relations.units
+
+
+def _rows_at_once(support: Pair, n_rows: int) -> int:
+    """Tell how many instances may meet all of the support at a time; in training all do, for all is kept anyway."""
+    if torch.is_grad_enabled():
+        return max(1, n_rows)
+    return max(1, _BLOCK_TOKENS // support.rows.shape[:-1].numel())
 
 
 def histogram_size(n_blocks: int) -> int:
@@ -158,11 +174,11 @@ class RelationalEncoder(nn.Module):
 
     def forward(self, support: Pair) -> Float[Tensor, "... z"]:
         """Give the vector of each task."""
-        relations = relations_within(support, self.blocks)
-        instance = self.instance(relations.histogram()).relu()
+        histogram, within = histogram_within(support, self.blocks)
+        instance = self.instance(histogram).relu()
         pooled = (support.shares @ instance).flatten(-2)
         sizes = (support.shares > 0).sum(-1).to(pooled.dtype).log().expand(*pooled.shape[:-1], 2)
-        units = [unit if self.absolute else unit[..., 1:] for unit in relations.units]
+        units = [unit if self.absolute else unit[..., 1:] for unit in within]
         return self.set(torch.cat([pooled, sizes, *units], dim=-1)).relu()
 
 
@@ -206,14 +222,12 @@ class RelationalFeatures(nn.Module):
         self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"], own: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
         """Give the features of instances ``x``; ``own`` says which of the support's rows they are, -1 for none."""
-        if self.context is None:
-            context = None
-        else:
-            context = self.context(relations_within(support, self.blocks).histogram()).unsqueeze(-3)
+        context = None
+        if self.context is not None:
+            context = self.context(histogram_within(support, self.blocks)[0]).unsqueeze(-3)
         own = torch.full((x.shape[-2],), -1, device=x.device) if own is None else own
-        # Each instance meets each of the support: a few instances at a time, but in training, which keeps all anyway.
-        step = _BLOCK_TOKENS // max(1, support.rows.shape[:-1].numel()) if not torch.is_grad_enabled() else len(own)
-        parts = zip(x.split(max(1, step), -2), own.split(max(1, step)), strict=True)
+        step = _rows_at_once(support, len(own))
+        parts = zip(x.split(step, -2), own.split(step), strict=True)
         return torch.cat([self._of_block(rows, support, z, numbers, context) for rows, numbers in parts], dim=-2)
 
     def _of_block(self, x: Tensor, support: Pair, z: Tensor, own: Tensor, context: Tensor | None) -> Tensor:

@@ -264,7 +264,8 @@ class _Draw:
         """Random weights of one to four components."""
         count = 1 + (self._uniform(1) ** 2 * _HALF).long()
         raw = -self._uniform(_HALF).clamp_min(1e-6).log()
-        return raw / raw.sum(-1, keepdim=True) * (torch.arange(_HALF, device=self.device) < count) + 0.0
+        chosen = raw * (torch.arange(_HALF, device=self.device) < count)
+        return chosen / chosen.sum(-1, keepdim=True)
 
     def _mixing(self, freedom: Tensor) -> Tensor:
         """Divide normal noise by this to get Student's t: the root mean square of as many normals as its freedom."""
@@ -317,7 +318,9 @@ class _Draw:
         """Bend every column by one of four rising functions."""
         kind = (self._uniform(1, self.d) * 4).long()
         x = self._mixed(x, real) if self._uniform()[0] < 0.5 else x
-        bent = (torch.asinh(2 * x), torch.exp((x / 2).clamp(-8, 3)), x * x.abs(), torch.tanh(x / 2))
+        # An exponential that goes on as its tangent, and a slope left in saturation: no two points may meet.
+        growing = torch.exp((x / 2).clamp(-8, 3)) * (1 + (x / 2 - 3).relu()) + 1e-3 * (x / 2 + 8).clamp_max(0)
+        bent = (torch.asinh(2 * x), growing, x * x.abs(), torch.tanh(x / 2) + 0.01 * x)
         return torch.stack(bent).gather(0, kind.expand_as(x).unsqueeze(0)).squeeze(0)
 
     def _on_sheet(self, x: Tensor, real: Tensor) -> Tensor:
@@ -325,9 +328,10 @@ class _Draw:
         k = min(_COORDINATES_OF_A_SHEET, self.d)
         gain = self._log_uniform(0.5, 3.0)[:, None, None] / self.coordinates[:, None, None].sqrt()
         waves = x[..., :k] @ (gain * self._normal(k, self.d)) + self._normal(1, self.d)
-        smooth = torch.where((self._uniform() < 0.5)[:, None, None], torch.tanh(waves), torch.sin(waves))
-        # With a slope left everywhere, so that no two points meet.
-        return smooth + 0.1 * waves
+        # Waves fold; only with columns to spare do no two points meet. Else what is left is a slope everywhere.
+        crowded = self.n_columns <= 2 * self.coordinates
+        rising = ((self._uniform() < 0.5) | crowded)[:, None, None]
+        return torch.where(rising, torch.tanh(waves), torch.sin(waves)) + 0.1 * waves
 
     def _discrete(self, x: Tensor, real: Tensor) -> Tensor:
         """Round to a grid, or keep nothing but the sign."""
