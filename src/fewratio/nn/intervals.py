@@ -12,6 +12,9 @@ from fewratio.nn.ratio_model import AdaptedRatio, RatioModel
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 _QUANTILES = tuple((1 - level) / 2 for level in LEVELS[::-1]) + tuple((1 + level) / 2 for level in LEVELS)
 
+# Share of the range, at either end, that counts as the end.
+_NEAR = 0.01
+
 
 class Intervals(nn.Module):
     """Quantiles of the truth beside the estimates of a trained `RatioModel` that is told alpha.
@@ -46,13 +49,15 @@ class Intervals(nn.Module):
     def _of_features(self, ratio: AdaptedRatio, phi: Tensor) -> Tensor:
         assert ratio.z is not None
         assert isinstance(ratio.alpha, Tensor)
-        return _pairs(self.ratio_quantiles(phi, ratio.z, ratio.combine(phi), ratio.alpha))
+        quantiles = self.ratio_quantiles(phi, ratio.z, ratio.combine(phi), ratio.alpha)
+        return _bounds(quantiles, (1 / ratio.alpha)[..., None, None])
 
     def of_divergence(self, ratio: AdaptedRatio, estimate: Float[Tensor, "..."]) -> Float[Tensor, "... level 2"]:
         """Give bounds of the true divergence of each pair, for every level."""
         assert ratio.z is not None
         assert isinstance(ratio.alpha, Tensor)
-        return _pairs(self.divergence_quantiles(ratio.z, estimate, ratio.alpha))
+        most = largest_divergence(ratio.alpha).unsqueeze(-1)
+        return _bounds(self.divergence_quantiles(ratio.z, estimate, ratio.alpha), most)
 
     def ratio_quantiles(self, phi: Tensor, z: Tensor, estimate: Tensor, alpha: Tensor) -> Float[Tensor, "... n q"]:
         """Quantiles of the true ratio, which is at most 1 / alpha."""
@@ -61,8 +66,8 @@ class Intervals(nn.Module):
         return _rising(self.ratio(torch.cat([told, share], dim=-1)), share) / alpha[..., None, None]
 
     def divergence_quantiles(self, z: Tensor, estimate: Tensor, alpha: Tensor) -> Float[Tensor, "... q"]:
-        """Quantiles of the true divergence, which is at most (1 - alpha) / (2 alpha)."""
-        most = (1 - alpha) / (2 * alpha)
+        """Quantiles of the true divergence."""
+        most = largest_divergence(alpha)
         share = (estimate / most).clamp(0, 1).unsqueeze(-1)
         return _rising(self.divergence(torch.cat([z, share], dim=-1)), share) * most.unsqueeze(-1)
 
@@ -115,6 +120,11 @@ def true_ratio(log_ratio: Float[Tensor, "... n"], alpha: Float[Tensor, "..."]) -
     return 1 / (alpha + (1 - alpha) * torch.exp(-log_ratio.clamp(-60, 60)))
 
 
+def largest_divergence(alpha: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Give the relative Pearson divergence of two distributions that have nothing in common."""
+    return (1 - alpha) / (2 * alpha)
+
+
 def _rising(raw: Tensor, share: Tensor) -> Tensor:
     """Turn a network's outputs into rising quantiles within (0, 1), around an estimate."""
     first, rest = raw[..., :1], torch.nn.functional.softplus(raw[..., 1:])
@@ -122,7 +132,13 @@ def _rising(raw: Tensor, share: Tensor) -> Tensor:
     return torch.sigmoid(start + torch.cat([first, first + rest.cumsum(-1)], dim=-1))
 
 
-def _pairs(quantiles: Float[Tensor, "... q"]) -> Float[Tensor, "... level 2"]:
-    """Lower and upper bound of each level, from rising quantiles."""
+def _bounds(quantiles: Float[Tensor, "... q"], most: Float[Tensor, "... 1"]) -> Float[Tensor, "... level 2"]:
+    """Lower and upper bound of each level, from rising quantiles of something between zero and the most it can be.
+
+    Equal and entirely different distributions are at the ends, which a network's quantiles come near but never reach.
+    """
     half = len(LEVELS)
-    return torch.stack([quantiles[..., :half].flip(-1), quantiles[..., half:]], dim=-1)
+    low, high = quantiles[..., :half].flip(-1), quantiles[..., half:]
+    low = torch.where(low < _NEAR * most, torch.zeros_like(low), low)
+    high = torch.where(high > (1 - _NEAR) * most, most.expand_as(high), high)
+    return torch.stack([low, high], dim=-1)
