@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio import D3RE, KLIEP, KMM, ULSIF, ClassifierRatio, RuLSIF, UnconstrainedKL, check_ratio_estimator
+from fewratio import (
+    D3RE,
+    KLIEP,
+    KMM,
+    ULSIF,
+    ClassifierRatio,
+    RuLSIF,
+    UnconstrainedKL,
+    UniversalRatioEstimator,
+    check_ratio_estimator,
+)
 from fewratio.data.tables import as_table
 from fewratio.estimators import HeldOutSelection, PURatio, Telescoping
 
@@ -51,6 +61,11 @@ check_ratio_estimator(MetaRatioEstimator(**settings, episodes="inliers", standar
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_universal_estimator_passes():
+    # Once: with samples of thousands, which it is not made for, it takes its time.
+    check_ratio_estimator(UniversalRatioEstimator())
 
 
 def test_only_clones_are_fitted():
