@@ -41,16 +41,26 @@ def test_estimators_of_the_library_pass(estimator, random_state):
     check_ratio_estimator(estimator, random_state=random_state)
 
 
-def test_the_learned_estimator_passes():
+@pytest.mark.parametrize("program", ["learned", "universal"])
+def test_estimators_with_networks_pass(program):
     # In a process of its own: the checks of shapes in this one draw from Python's global random state.
-    program = """
+    run = subprocess.run([sys.executable, "-c", PROGRAMS[program]], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+PROGRAMS = {
+    "learned": """
 from fewratio import MetaRatioEstimator, check_ratio_estimator
 settings = dict(width=16, latent_dim=4, n_outputs=16, n_query=20, max_steps=200, learning_rate=0.01)
 check_ratio_estimator(MetaRatioEstimator(**settings))
 check_ratio_estimator(MetaRatioEstimator(**settings, episodes="inliers", standardise=True), random_state=1)
-"""
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
+""",
+    # Once: with samples of thousands, which it is not made for, it takes its time.
+    "universal": """
+from fewratio import UniversalRatioEstimator, check_ratio_estimator
+check_ratio_estimator(UniversalRatioEstimator())
+""",
+}
 
 
 def test_only_clones_are_fitted():

@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio.core.divergence import relative_pearson_divergence
-from fewratio.core.objectives import NonNegativePU, RelativeSquaredError, UnnormalisedKL
-from fewratio.core.pair import Pair, equal_shares
+from fewratio.core.objectives import (
+    CalibratedSquaredError,
+    EpisodeObjective,
+    NonNegativePU,
+    QueryMean,
+    RelativeSquaredError,
+    ScaledSquaredError,
+    UnnormalisedKL,
+)
+from fewratio.core.pair import Episode, Pair, equal_shares
 from fewratio.errors import ParameterError
 from tests.strategies import alphas, normal, pairs, quick, seeds, with_padding
 
@@ -105,6 +113,77 @@ def test_kullback_leibler_of_a_ratio_clipped_to_zero_is_finite():
     shares = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     loss = UnnormalisedKL(floor=1e-3)(torch.tensor([0.0, 1.0]), shares)
     assert loss.item() == pytest.approx(0.5 - np.log(1e-3))
+
+
+# ---------------------------------------------------------------- losses that look at the whole episode
+
+
+def test_which_objectives_look_at_the_episode():
+    for objective, looks in (
+        (ScaledSquaredError(), True),
+        (CalibratedSquaredError(), True),
+        (RelativeSquaredError(), False),
+        (QueryMean(), False),
+    ):
+        assert isinstance(objective, EpisodeObjective) == looks
+
+
+@quick
+@given(pair=pairs(n_features=1), alpha=st.floats(0.1, 0.9))
+def test_scaled_error_is_eq8_times_twice_alpha(pair, alpha):
+    ratio = pair.rows.squeeze(-1).exp()
+    nu, de = (side.squeeze(-1).exp().numpy() for side in (pair.nu, pair.de))
+    expected = 2 * alpha * squared_error(nu, de, alpha)
+    assert ScaledSquaredError(alpha)(ratio, pair.shares).item() == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    support = Pair(pair.nu[:1], pair.de[:1])
+    told = Episode(support, pair, torch.tensor(alpha, dtype=torch.float64))
+    assert ScaledSquaredError(0.33).on(ratio, told).item() == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    assert ScaledSquaredError(alpha).on(ratio, Episode(support, pair)).item() == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+def test_scaled_error_of_a_separated_pair_is_minus_one(alpha):
+    shares = torch.tensor([[1.0, 0], [0, 1]], dtype=torch.float64)
+    loss = ScaledSquaredError(torch.tensor([alpha], dtype=torch.float64))(
+        torch.tensor([[1 / alpha, 0]]).double(), shares
+    )
+    assert loss.tolist() == pytest.approx([-1])
+
+
+@quick
+@given(support=pairs(n_features=1), seed=seeds, alpha=alphas, weight=st.floats(0, 5))
+def test_calibrated_error_is_eq8_and_the_squared_difference_of_divergences(support, seed, alpha, weight):
+    n = len(support.rows)
+    new_nu, new_de = normal(seed, 3, 1), normal(seed + 1, 2, 1)
+    # The support's own rows are in the query, in an order of their own and without a share.
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(n))
+    rows = torch.cat([support.rows[order], new_nu, new_de])
+    shares = torch.cat([torch.zeros(2, n).double(), Pair(new_nu, new_de).shares], dim=-1)
+    own = torch.cat([order, torch.full((5,), -1)])
+    episode = Episode(support, Pair.joined(rows, shares, n + 3), own=own)
+    ratio = rows.squeeze(-1).exp().requires_grad_()
+    loss = CalibratedSquaredError(alpha, weight).on(ratio, episode)
+    on_query = squared_error(new_nu.exp().numpy(), new_de.exp().numpy(), alpha)
+    on_support = squared_error(support.nu.exp().numpy(), support.de.exp().numpy(), alpha)
+    assert loss.item() == pytest.approx(on_query + weight * (on_support - on_query) ** 2, rel=1e-9, abs=1e-9)
+    # The query is what the support is to agree with, not the other way round.
+    (slope,) = torch.autograd.grad(loss, ratio)
+    plain = torch.autograd.grad(RelativeSquaredError(alpha)(ratio, shares), ratio)[0]
+    torch.testing.assert_close(slope[n:], plain[n:])
+    assert weight == 0 or on_support == on_query or slope[:n].any()
+
+
+def test_calibrated_error_without_own_rows_and_in_validation_is_eq8():
+    pair = Pair(normal(0, 3, 1), normal(1, 4, 1))
+    ratio = pair.rows.squeeze(-1).exp()
+    expected = RelativeSquaredError(0.3)(ratio, pair.shares)
+    assert torch.equal(CalibratedSquaredError(0.3, 2.0)(ratio, pair.shares), expected)
+    assert torch.equal(CalibratedSquaredError(0.3, 2.0).on(ratio, Episode(pair, pair)), expected)
+
+
+def test_the_query_mean_gives_both_sides_the_same_say():
+    value = torch.tensor([1.0, 3.0, 10.0])
+    assert QueryMean()(value, equal_shares(2, 1, value)).item() == pytest.approx((2 + 10) / 2)
 
 
 # ---------------------------------------------------------------- positive-unlabelled classification

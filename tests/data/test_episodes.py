@@ -140,6 +140,67 @@ def test_both_sides_are_drawn_apart():
     assert stats.chisquare(counts).pvalue > 1e-3  # with replacement: a dataset meets itself as often as another
 
 
+# ---------------------------------------------------------------- supports that are kept out
+
+
+@pytest.mark.parametrize("held_out", [(True, True), (True, False), (False, False)])
+@pytest.mark.parametrize(
+    "pools", [SHAPES["even"], SHAPES["uneven"], SHAPES["paired"]], ids=["even", "uneven", "paired"]
+)
+@pytest.mark.parametrize("n_query", [6, 16])
+def test_rows_of_a_support_that_is_kept_out_have_no_share_in_the_query(pools, held_out, n_query):
+    sizes = dict(nu_size=SupportSize(1, 4), de_size=SupportSize(2, 6))
+    sampler = make_sampler([pools], **sizes, n_query=n_query, tasks_per_step=2, held_out=held_out)
+    for step in range(40):
+        episode = sampler(torch.tensor(step))
+        for task in range(2):
+            supports, queries = (sides(pair, task=task) for pair in episode)
+            for support, query, kept_out in zip(supports, queries, held_out, strict=True):
+                assert len(support) >= 1
+                assert len(query) >= 1, "something is left to judge by"
+                assert kept_out == (not set(support) & set(query))
+            # A query row is either no row of the support, or the one that it says it is.
+            own, rows = episode.own, episode.query.rows[0, task, :, 0]
+            known = own >= 0
+            assert torch.equal(rows[known], episode.support.rows[0, task, own[known], 0])
+            assert sorted(own[known].tolist()) == list(range(episode.support.rows.shape[-2]))
+
+
+def test_a_support_as_large_as_the_query_still_leaves_one_row():
+    sampler = make_sampler([make_pools([40])], nu_size=SupportSize(9, 9), n_query=9, held_out=(True, True))
+    for support_nu, _, query_nu, _ in draw(sampler, range(10)):
+        assert (len(support_nu), len(query_nu)) == (9, 1)
+
+
+def test_a_lone_row_cannot_be_kept_out():
+    with pytest.raises(CollectionError, match="Dataset 'b' has 1 instance to draw from; at least 2 are needed"):
+        make_sampler([make_pools([9, 9], de_sizes=[9, 1])], held_out=(True, True))
+
+
+def test_each_task_has_an_alpha_of_the_range():
+    options = dict(tasks_per_step=4, alphas=(0.2, 0.6))
+    sampler = make_sampler([SHAPES["even"]] * 2, seeds=(0, 1), **options)
+    drawn = torch.stack([sampler(torch.tensor(step)).alpha for step in range(200)])
+    assert drawn.shape == (200, 2, 4)
+    assert (drawn >= 0.2).all()
+    assert (drawn < 0.6).all()
+    for member in range(2):
+        assert stats.kstest((drawn[:, member].flatten().numpy() - 0.2) / 0.4, "uniform").pvalue > 1e-3
+    assert len(drawn.flatten().unique()) > 1500
+    alone = make_sampler([SHAPES["even"]], seeds=(1,), **options)
+    torch.testing.assert_close(alone(torch.tensor(7)).alpha[0], drawn[7, 1])
+    assert make_sampler([SHAPES["even"]])(torch.tensor(0)).alpha is None
+
+
+@pytest.mark.parametrize("skew", [1.0, 3.0])
+def test_skew_makes_small_sizes_the_more_frequent(skew):
+    sampler = make_sampler([SHAPES["even"]], nu_size=SupportSize(1, 4), tasks_per_step=4, skew=skew)
+    sizes = [len(episode[0]) for episode in draw(sampler, range(400), n_tasks=4)]
+    # A share u of [0, 1) gives the size 1 + floor(4 u^skew).
+    edges = (np.arange(5) / 4) ** (1 / skew)
+    assert stats.chisquare(np.bincount(sizes, minlength=5)[1:], 1600 * np.diff(edges)).pvalue > 1e-3
+
+
 # ---------------------------------------------------------------- a pure function of seed and step
 
 
@@ -242,6 +303,23 @@ def test_paired_pools_judge_all_unlabelled_rows():
         assert sorted(query_de) == pools.de[i].tolist()
         assert len(support_de) == min(5, len(pools.de[i]))
         assert set(support_de) <= set(query_de)
+
+
+@pytest.mark.parametrize("n_query", [None, 3])
+def test_query_rows_say_which_of_the_support_they_are(n_query):
+    for pools in (make_pools([6, 9], de_sizes=[12, 4]), make_pools([10, 12])):
+        sizes = [(TWO, SupportSize(5, 5))]
+        episodes = EvaluationEpisodes(numbered_rows(pools), [pools], [0], sizes, n_query=n_query)
+        for episode in episodes.batches():
+            for task in range(episode.query.rows.shape[1]):
+                numbers = [pair.rows[0, task, :, 0] for pair in episode]
+                real = [pair.shares.expand(*pair.rows.shape[:2], 2, -1)[0, task].sum(0) > 0 for pair in episode]
+                for row, own in enumerate(episode.own.tolist()):
+                    if own >= 0 and real[0][own]:
+                        assert numbers[1][row] == numbers[0][own]
+                    elif real[1][row] and pools.paired:
+                        assert numbers[1][row] not in numbers[0][real[0]]
+                assert pools.paired == bool((episode.own >= 0).any())
 
 
 def test_draws_run_through_the_range_of_sizes():

@@ -131,6 +131,48 @@ def test_other_parts_train_too(make, sources, changes):
     assert (estimator.fit(sources[0].X[:4], sources[1].X[:6]).predict(sources[2].X) >= 0).all()
 
 
+# ---------------------------------------------------------------- relational features
+
+RELATIONAL = dict(features="relational", clip="range", max_steps=5)
+
+
+@pytest.fixture(scope="module", params=["both", "learned", "raw"])
+def relational(request, make, sources):
+    return make(**RELATIONAL, space=request.param).pretrain(sources)
+
+
+def test_relational_features_judge_own_rows_without_themselves(relational, sources):
+    nu, de = sources[0].X[:4], sources[1].X[:6]
+    relational.fit(nu, de)
+    own = np.concatenate([nu, de])
+    np.testing.assert_allclose(relational.predict(own), relational.ratio_.of_support().numpy(), rtol=1e-6)
+    as_new = relational.ratio_(torch.tensor(own, dtype=torch.float32)).detach().numpy()
+    assert not np.isclose(relational.predict(own), as_new, rtol=1e-5).all()
+    expected = relative_pearson_divergence(relational.predict(nu), relational.predict(de), 0.5)
+    assert relational.divergence() == pytest.approx(expected, abs=1e-5)
+
+
+def test_relational_divergences_are_those_of_a_loop(relational, sources):
+    rows = np.concatenate([dataset.X for dataset in sources[:3]])
+    nu, de = [[0, 1, 2], [60, 61, 62]], [[50, 51, 52, 53], [110, 111, 112, 113]]
+    expected = [relational.fit(rows[i], rows[j]).divergence() for i, j in zip(nu, de, strict=True)]
+    np.testing.assert_allclose(relational.divergences(rows, nu, de), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("features", "counts"), [("mlp", False), ("relational", True)])
+def test_calibration_is_for_relational_features_only(make, sources, features, counts):
+    def weights(calibration):
+        model = make(features=features, max_steps=3, calibration=calibration).pretrain(sources).model_
+        return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+    assert torch.equal(weights(0.0), weights(10.0)) == (not counts)
+
+
+def test_a_query_no_larger_than_the_support_still_trains(make, sources):
+    estimator = make(**RELATIONAL, n_support=(1, 10), n_query=10).pretrain(sources)
+    assert np.isfinite(estimator.history_.train).all()
+
+
 # ---------------------------------------------------------------- inliers
 
 

@@ -51,6 +51,8 @@ def path(pretrained, tmp_path):
         {"n_support": (1, 6), "n_support_de": [2, 3]},
         {"alpha": np.float32(0.25), "n_support": np.int64(4), "random_state": np.int64(7)},
         {"alpha": 0, "clip": "weights", "pooling": "attention"},
+        {"features": "relational", "clip": "range", "calibration": 1.0, "weight_decay": 0.1},
+        {"features": "relational", "space": "raw", "standardise": True},
         {"learn_alpha": True, "standardise": True, "random_state": np.random.default_rng(0)},
     ],
 )

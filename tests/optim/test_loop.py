@@ -207,6 +207,28 @@ def test_a_running_average_of_the_weights_is_judged_and_kept(members):
     assert [history.best_validation for history in histories] == pytest.approx(losses.mean(-1).tolist(), rel=1e-9)
 
 
+def test_weight_decay_takes_a_share_of_each_weight():
+    start = weights_of(training_parts().models)
+    plain, decayed = (run(replace(PLAN, max_steps=1, validate_every=1, weight_decay=decay))[0] for decay in (0.0, 0.5))
+    for name, before in start[0].items():
+        expected = plain[0][name] - 1e-2 * 0.5 * before
+        torch.testing.assert_close(decayed[0][name], expected, rtol=1e-9, atol=1e-12)
+
+
+class OnEpisode(Watching):
+    """In training twice the squared error, of the episode; in validation the squared error, of the query's shares."""
+
+    def on(self, ratio, episode):
+        return 2 * self(ratio, episode.query.shares)
+
+
+def test_an_objective_of_episodes_trains_and_its_plain_loss_validates():
+    watch = OnEpisode()
+    _, (history,) = run(replace(PLAN, max_steps=4), objective=watch)
+    assert history.train == pytest.approx([2 * torch.stack(watch.training).mean().item()], rel=1e-5)
+    assert history.validation == pytest.approx([watch.validation[0].mean().item()], rel=1e-9)
+
+
 # ---------------------------------------------------------------- interruption and going on
 
 
