@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fewratio.core.exact import gaussian_relative_ratio
 from fewratio.core.pair import Episode, Pair
-from fewratio.nn.intervals import LEVELS, IntervalLoss, Intervals, true_ratio
+from fewratio.nn.intervals import LEVELS, IntervalLoss, Intervals, _bounds, largest_divergence, true_ratio
 from tests.strategies import LATENT, N_OUTPUTS, make_model, normal, pairs, quick, seeds
 
 
@@ -54,7 +54,9 @@ def test_the_true_relative_ratio_is_that_of_the_densities(alpha):
     torch.testing.assert_close(true_ratio(log_ratio, torch.tensor(alpha, dtype=torch.float64)), expected.double())
 
 
-def test_the_loss_is_the_mean_quantile_loss_of_ratio_and_divergence():
+def test_the_loss_is_the_mean_quantile_loss_of_ratio_and_divergence(monkeypatch):
+    # Bounds as the quantiles are, the ends of the range not rounded to.
+    monkeypatch.setattr("fewratio.nn.intervals._NEAR", 0.0)
     model, intervals = make_model("told alpha"), make_intervals()
     alpha = torch.tensor([0.3, 0.6], dtype=torch.float64)
     truth = normal(5, 2, 7)
@@ -93,3 +95,12 @@ def test_only_the_intervals_learn():
     ).sum().backward()
     assert all(parameter.grad is None for parameter in loss.model.parameters())
     assert all(parameter.grad.any() for parameter in loss.intervals.parameters())
+
+
+def test_bounds_near_the_end_of_the_range_are_the_end():
+    alpha = torch.tensor(0.5, dtype=torch.float64)
+    most = largest_divergence(alpha)
+    shares = torch.tensor([0.004, 0.02, 0.3, 0.4, 0.6, 0.7, 0.98, 0.996], dtype=torch.float64)
+    bounds = _bounds(shares * most, most.unsqueeze(-1))
+    expected = torch.tensor([[0.4, 0.6], [0.3, 0.7], [0.02, 0.98], [0.0, 1.0]], dtype=torch.float64)
+    torch.testing.assert_close(bounds, expected * most)
