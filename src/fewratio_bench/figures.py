@@ -36,7 +36,7 @@ def latent_dimension(folder: Path) -> "Figure":
     figure, axes = _panels(len(blocks), n_columns=4)
     for ax, block in zip(axes, blocks, strict=True):
         averages = {(line.method, line.selection): line.values[block.columns[-1]] for line in block.lines}
-        by_dim = {dims[name]: values for (name, _), values in averages.items() if name in dims}
+        by_dim = {dims[name]: values for (name, _), values in averages.items() if name in dims and values}
         _curve(ax, by_dim, "Ours", "C0", marker="o")
         rulsif = averages.get((RULSIF.name, RULSIF.rule))
         if rulsif:

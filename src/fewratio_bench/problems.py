@@ -22,8 +22,8 @@ class Problem(Protocol):
 
     Attributes
     ----------
-    name : {"synthetic", "pairs", "outliers"}
-        What is asked: the ratio of any two datasets, or which instances of one are outliers.
+    name : {"synthetic", "pairs", "table", "outliers"}
+        What is asked: the ratio of any two datasets (or classes of a table), or which instances of one are outliers.
     data : str
         Name of the data in the paper's tables.
     sizes : tuple of int
@@ -199,7 +199,7 @@ LANDMINE = OutlierProblem("landmine", "Landmine")
 SCHOOL = OutlierProblem("school", "School")
 IOT = OutlierProblem("iot", "IoT")
 WINE, DIGITS = TableProblem("Wine"), TableProblem("Digits")
-# Looked at once, after the universal network was final.
+# To be looked at once, when the universal network is final.
 UNSEEN_TABLES = tuple(
     TableProblem(data) for data in ("Iris", "Breast cancer", "Diabetes", "Landmine fields", "Schools")
 )

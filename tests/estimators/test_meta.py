@@ -460,3 +460,8 @@ def test_many_divergences_are_those_of_each_pair(pretrained, pretrained_on_names
 def test_divergences_need_a_learned_model(make):
     with pytest.raises(NotFittedError, match="learned nothing"):
         make().divergences([[0.0], [1.0]], [[0]], [[1]])
+
+
+def test_the_plain_ratio_has_no_range():
+    with pytest.raises(ParameterError, match='alpha is 0 and clip is "range"'):
+        MetaRatioEstimator(0, clip="range", max_steps=1).pretrain(gaussian_family(4, 20, 0).collection)

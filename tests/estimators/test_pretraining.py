@@ -326,3 +326,10 @@ def test_an_interruption_is_said(make, sources, interrupt_at):
 def test_a_validation_collection_needs_two_datasets(make, sources):
     with pytest.raises(CollectionError, match="has one dataset, which can only be compared with itself"):
         make().pretrain(sources[1:], validation=sources[:1])
+
+
+def test_relational_models_of_other_lengths_are_not_trained_together():
+    estimators = [MetaRatioEstimator(features="relational", latent_dim=dim, max_steps=1) for dim in (4, 8)]
+    sources = [gaussian_family(4, 20, 0).collection] * 2
+    with pytest.raises(ParameterError, match=r"latent_dim is \[4, 8\]"):
+        pretrain_together(estimators, sources, [None, None])

@@ -248,3 +248,13 @@ def test_the_weights_are_read_once_and_learn_no_more():
     assert universal.shipped_parts("cpu")[0] is model
     assert not any(parameter.requires_grad for parameter in model.parameters())
     assert not UniversalRatioEstimator().fit(NU, DE).ratio_.weights.requires_grad
+
+
+def test_a_refused_fit_leaves_the_one_before_it():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 3))
+    estimator = UniversalRatioEstimator().fit(X[:3], X[3:] + 2)
+    before = estimator.predict(X + 0.1)
+    with pytest.raises(InputError):
+        estimator.fit(X[:3] * 1e200, X[3:])
+    np.testing.assert_array_equal(estimator.predict(X + 0.1), before)

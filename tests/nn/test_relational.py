@@ -8,10 +8,14 @@ from hypothesis import strategies as st
 
 from fewratio.core.pair import Episode, Pair
 from fewratio.nn import Space, relational
-from fewratio.nn.relational import Relations, histogram_size, histogram_within
+from fewratio.nn.relational import Relations, Yardsticks, histogram_size, histogram_within
 from tests.strategies import make_model, normal, pairs, quick, seeds
 
 CLOSE = dict(rtol=1e-8, atol=1e-9)
+
+
+def related(x, support, blocks=None, own=None):
+    return Relations(x, support, Yardsticks.of(support, blocks), own)
 
 
 def by_hand(x, nu, de):
@@ -35,7 +39,7 @@ def by_hand(x, nu, de):
 @given(support=pairs(n_features=3), seed=seeds)
 def test_the_histogram_is_that_of_the_distances(support, seed):
     x = normal(seed, 2, 3) + 5
-    histogram = Relations(x, support, None, None).histogram()
+    histogram = related(x, support).histogram()
     assert histogram.shape == (2, histogram_size(1))
     for row, found in zip(x, histogram, strict=True):
         np.testing.assert_allclose(
@@ -46,9 +50,9 @@ def test_the_histogram_is_that_of_the_distances(support, seed):
 
 def test_each_space_has_distances_of_its_own():
     support, x = Pair(normal(0, 3, 5), normal(1, 4, 5)), normal(2, 2, 5)
-    both = Relations(x, support, (2, 3), None)
+    both = related(x, support, (2, 3))
     for block, part in zip((slice(0, 2), slice(2, 5)), both.bumps.chunk(2, dim=-1), strict=True):
-        alone = Relations(x[:, block], Pair(support.nu[:, block], support.de[:, block]), None, None)
+        alone = related(x[:, block], Pair(support.nu[:, block], support.de[:, block]))
         torch.testing.assert_close(part, alone.bumps, **CLOSE)
 
 
@@ -80,12 +84,12 @@ def simplex(n):
 def test_a_support_row_is_described_as_if_it_were_not_in_the_support(n_nu, n_de):
     rows = simplex(n_nu + n_de)
     support = Pair(rows[:n_nu], rows[n_nu:])
-    within = Relations(rows, support, None, torch.arange(len(rows))).histogram()
-    as_new = Relations(rows, support, None, None).histogram()
+    within = related(rows, support, own=torch.arange(len(rows))).histogram()
+    as_new = related(rows, support).histogram()
     half = (histogram_size(1) - 2) // 2
     for i in range(len(rows)):
         rest = [j for j in range(len(rows)) if j != i]
-        without = Relations(rows[i : i + 1], Pair(rows[rest[:1]], rows[rest[1:]]), None, None).histogram()
+        without = related(rows[i : i + 1], Pair(rows[rest[:1]], rows[rest[1:]])).histogram()
         for side, numbers in enumerate((range(n_nu), range(n_nu, len(rows)))):
             part = slice(side * half, (side + 1) * half)
             if list(numbers) == [i]:
@@ -100,7 +104,7 @@ def test_a_support_row_is_described_as_if_it_were_not_in_the_support(n_nu, n_de)
 def test_an_own_row_has_no_weight_and_the_others_share_it(support, data):
     n = len(support.rows)
     own = torch.tensor(data.draw(st.lists(st.integers(-1, n - 1), min_size=1, max_size=6)))
-    relations = Relations(normal(0, len(own), 2), support, None, own)
+    relations = related(normal(0, len(own), 2), support, own=own)
     weights = relations.weights.expand(len(own), 2, n)
     for i, number in enumerate(own.tolist()):
         for side, share in enumerate(support.shares):
@@ -140,7 +144,7 @@ def test_an_equal_row_is_still_seen():
     row = torch.zeros(1, 2, dtype=torch.float64)
     far = normal(0, 3, 2) + 5
     twins, alone = Pair(torch.cat([row, row, far]), far), Pair(torch.cat([row, far]), far)
-    seen = [Relations(row, pair, None, torch.tensor([0])).histogram()[0, 0].item() for pair in (twins, alone)]
+    seen = [related(row, pair, own=torch.tensor([0])).histogram()[0, 0].item() for pair in (twins, alone)]
     assert seen[0] == pytest.approx(1 / 4)  # a distance of zero to one of four others
     assert seen[1] < 1e-3
 
@@ -192,10 +196,10 @@ def test_the_unit_counts_where_it_is_told():
 def test_blocks_of_rows_give_the_same(monkeypatch):
     model, support, x = make_model("relational"), Pair(normal(0, 5, 2), normal(1, 4, 2)), normal(2, 7, 2)
     with torch.no_grad():
-        whole, histogram = model.adapt(support)(x), histogram_within(support, None)[0]
+        whole, histogram = model.adapt(support)(x), histogram_within(support, Yardsticks.of(support, None))
         monkeypatch.setattr(relational, "_BLOCK_TOKENS", 20)
         torch.testing.assert_close(model.adapt(support)(x), whole, **CLOSE)
-        torch.testing.assert_close(histogram_within(support, None)[0], histogram, **CLOSE)
+        torch.testing.assert_close(histogram_within(support, Yardsticks.of(support, None)), histogram, **CLOSE)
 
 
 # ---------------------------------------------------------------- told alpha

@@ -71,8 +71,8 @@ class EpisodeSampler:
         for member, (nu_size, de_size) in zip(pools, sizes, strict=True):
             _check_sizes(member.nu, member.names, nu_size.low + held_out[0])
             _check_sizes(member.de, member.names, (1 if member.paired else de_size.low) + held_out[1])
-            _check_window(member.nu, nu_size.high)
-            _check_window(member.de, de_size.high)
+            _check_window(member.nu, nu_size.high + held_out[0])
+            _check_window(member.de, de_size.high + held_out[1])
         device = rows.device
         self._rows = rows
         self._seeds = torch.tensor([seed % 2**63 for seed in seeds], device=device)
@@ -141,7 +141,7 @@ class EpisodeSampler:
                 real = real & ((position >= size.unsqueeze(-1)) | ~self._held_out)
             query_shares = masked_shares(real.flatten(-2), query_shares)
         if self._padded or self._ranged:
-            real = torch.arange(self._n_query, device=rows.device) < torch.minimum(size, length).unsqueeze(-1)
+            real = torch.arange(self._n_query, device=rows.device) < size.unsqueeze(-1)
             support_shares = masked_shares(real.flatten(-2)[..., self._support_rows], support_shares)
         alpha = None
         if self._alphas is not None:
@@ -249,7 +249,7 @@ class EvaluationEpisodes:
         self._n_nu = support_nu.shape[-1], query_nu.shape[-1]
         # In paired pools a denominator's query begins with its support; elsewhere the two have no row in common.
         n_support_de, n_query_de = support_de.shape[-1], query_de.shape[-1]
-        self._own = torch.full((sum((query_nu.shape[-1], n_query_de)),), -1)
+        self._own = torch.full((query_nu.shape[-1] + n_query_de,), -1)
         if pools[0].paired:
             common = min(n_support_de, n_query_de)
             self._own[query_nu.shape[-1] :][:common] = torch.arange(common) + support_nu.shape[-1]

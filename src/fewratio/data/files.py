@@ -80,11 +80,13 @@ def read_content(file: TableFile, outlier: str | None, as_array: bool = False) -
     With `as_array`, a text file of numbers alone may become a `NamedArray`, which is faster than a data frame.
     """
     if file.suffix in TABLES:
+        in_vain = False
         if as_array and outlier is None:
             array = _read_array(file)
             if array is not None:
                 return Content(array, None)
-        frame = read_frame(file, all_numbers=True)
+            in_vain = file.suffix in csv_files.SEPARATORS
+        frame = read_frame(file, all_numbers=not in_vain)
         if outlier is None:
             return Content(frame, None)
         column = take_column(frame, outlier, str(file))
@@ -121,6 +123,7 @@ def read_frame(file: TableFile, all_numbers: bool = False, labels: Sequence[str]
 
 def _read_array(file: TableFile) -> csv_numbers.NamedArray | None:
     """Read a text file of nothing but numbers; None if it holds anything else."""
+    # For its message, where there is none.
     installed_backend()
     if file.suffix not in csv_files.SEPARATORS or not is_installed("polars"):
         return None

@@ -72,9 +72,10 @@ class MetaRatioEstimator(RatioEstimator):
     space : {"both", "learned", "raw"}, default="both"
         Where relational features measure distances: in a learned space, in that of the columns, or in both.
     pooling : {"mean", "sum", "attention"}, default="mean"
-        How instances make a dataset's vector.
+        How instances make a dataset's vector; not for relational features, which take means.
     width, depth, n_outputs : int, default=100, 3, 100
-        Hidden width of all networks, layers of the feature network, and its number of outputs T.
+        Hidden width of all networks, layers of the feature network (relational ones have three), and its number of
+        outputs T.
     clip : {"ratio", "range", "weights"}, default="ratio"
         What keeps the ratio where it must be: ``r = max(0, w'phi)``; the same and at most 1 / alpha; or ``w = max(0,
         w)`` (the paper's form).
@@ -324,6 +325,10 @@ class MetaRatioEstimator(RatioEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.clip == WITHIN_RANGE and self.alpha == 0:
+            raise ParameterError(
+                'alpha is 0 and clip is "range", but the plain ratio has no upper bound. Use clip="ratio".'
+            )
         if self.learn_alpha and self.alpha == 0:
             raise ParameterError(
                 "alpha is 0, but it must be positive to be learned. Give it a positive value to start from, or use "

@@ -46,7 +46,8 @@ def pretrain_together(
     Parameters
     ----------
     estimators : sequence of MetaRatioEstimator
-        They may differ in ``random_state``, ``n_support``, ``n_support_de`` and ``latent_dim`` only.
+        They may differ in ``random_state``, ``n_support``, ``n_support_de`` and (but for relational features)
+        ``latent_dim`` only.
     collections : sequence of Collection
         The sources of each.
     validations : sequence of Collection or None
@@ -55,6 +56,12 @@ def pretrain_together(
         As in `MetaRatioEstimator.pretrain`.
     """
     check_together(estimators, collections, validations, _FREE_TOGETHER)
+    lengths = sorted({estimator.latent_dim for estimator in estimators})
+    if estimators[0].features == "relational" and len(lengths) > 1:
+        raise ParameterError(
+            f"latent_dim is {lengths} for models of relational features that are to be trained together; one number is "
+            "needed. Train them in groups of equal latent_dim."
+        )
     first = estimators[0]
     lessons = [
         Lesson(collection, validation, estimator.build_model, _support_sizes(estimator), estimator.random_state)

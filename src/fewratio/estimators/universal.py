@@ -162,18 +162,20 @@ class UniversalRatioEstimator(RatioEstimator):
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         model, intervals = shipped_parts(str(resolve_device(self.device)))
-        self._mean, self._scale = self._scaling(X_nu, X_de)
-        pair = Pair(self._tensor(X_nu), self._tensor(X_de))
+        mean, scale = self._scaling(X_nu, X_de)
+        pair = Pair(self._scaled(X_nu, mean, scale), self._scaled(X_de, mean, scale))
         with torch.no_grad():
             ratio = model.adapt(pair, self._alpha(pair.rows))
             own = ratio.of_support()
             divergence = relative_pearson_divergence(own, pair.shares, float(self.alpha))
             bounds = intervals.of_divergence(ratio, divergence)
-        if not np.isfinite(self._scale).all() or not torch.isfinite(divergence):
+        if not np.isfinite(scale).all() or not torch.isfinite(divergence):
             raise InputError(
                 "The ratio of these samples is not finite: their values are too large for the model's arithmetic. "
                 "Rescale the columns to about unit size."
             )
+        # Only now: a refused fit leaves the one before it as it was.
+        self._mean, self._scale = mean, scale
         self.ratio_, self._divergence, self._divergence_bounds = ratio, divergence.item(), bounds
         self._own = OwnRows(np.concatenate([X_nu, X_de]))
 
@@ -216,7 +218,10 @@ class UniversalRatioEstimator(RatioEstimator):
         return rows.new_full(rows.shape[:-2], float(self.alpha))
 
     def _tensor(self, X: NDArray[np.float64]) -> Tensor:
-        return torch.from_numpy((X - self._mean) / self._scale).to(resolve_device(self.device), torch.float32)
+        return self._scaled(X, self._mean, self._scale)
+
+    def _scaled(self, X: NDArray[np.float64], mean: NDArray[np.float64], scale: NDArray[np.float64]) -> Tensor:
+        return torch.from_numpy((X - mean) / scale).to(resolve_device(self.device), torch.float32)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ratio_")

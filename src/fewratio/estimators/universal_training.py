@@ -44,7 +44,7 @@ class Stage:
     tasks : int
         Pairs a step.
     n_query : int
-        Instances a side that judge, those of the sample included.
+        Instances drawn a side; those that are not in the sample judge.
     """
 
     steps: int

@@ -78,7 +78,7 @@ class IntervalLoss(nn.Module):
     Parameters
     ----------
     model : RatioModel
-        The trained model; it stays as it is.
+        The trained model; it is frozen.
     intervals : Intervals
         What is trained.
     """
@@ -101,7 +101,8 @@ class IntervalLoss(nn.Module):
             estimate = ratio.combine(phi)
             own = relative_pearson_divergence(ratio.of_support(), support.shares, alpha)
             truth = true_ratio(query.rows[..., -1], alpha)
-            divergence = relative_pearson_divergence(truth, query.shares, alpha)
+            # Over the query's instances; the mean of a finite sample can be a little below zero, where none is.
+            divergence = relative_pearson_divergence(truth, query.shares, alpha).clamp_min(0)
         assert ratio.z is not None
         quantiles = self.intervals.ratio_quantiles(phi, ratio.z, estimate, alpha)
         of_pair = self.intervals.divergence_quantiles(ratio.z, own, alpha)

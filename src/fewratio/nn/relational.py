@@ -4,13 +4,15 @@ Distances are all that enters, so features of this kind accept instances of any 
 is made of them need not have seen the data it is used on.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from fewratio.core.pair import Pair
 from fewratio.core.shapes import Float
-from fewratio.nn.mlp import mlp
+from fewratio.nn.mlp import linear, mlp
 
 SPACES = ("both", "learned", "raw")
 # Distances are in units of the support's mean distance; their logarithm tells small ones apart, and their standard
@@ -53,7 +55,9 @@ class Space(nn.Module):
     ) -> None:
         super().__init__()
         self.raw = raw
-        self.map = mlp([n_features, width, n_learned], generator) if n_learned else None
+        # No bias at the end: distances do not change when everything moves.
+        last = linear(width, n_learned, generator, bias=False) if n_learned else None
+        self.map = None if last is None else nn.Sequential(linear(n_features, width, generator), nn.ReLU(), last)
         self.blocks = tuple(size for size in (n_features if raw else 0, n_learned) if size)
 
     def forward(self, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n e"]:
@@ -61,6 +65,41 @@ class Space(nn.Module):
         if self.map is None:
             return x
         return torch.cat([x, self.map(x)], dim=-1) if self.raw else self.map(x)
+
+
+@dataclass(frozen=True)
+class Yardsticks:
+    """What distances are measured by: their mean and relative deviation within a support, in each space.
+
+    Attributes
+    ----------
+    sizes : list of int
+        Numbers of coordinates of each space.
+    means, deviations : list of Tensor of shape (..., 1, 1)
+        One for each space.
+    """
+
+    sizes: list[int]
+    means: list[Tensor]
+    deviations: list[Tensor]
+
+    @classmethod
+    def of(cls, support: Pair, blocks: tuple[int, ...] | None) -> "Yardsticks":
+        """Measure a support; ``blocks`` are the numbers of coordinates of each space, None if there is one."""
+        rows = support.rows
+        sizes = list(blocks) if blocks else [rows.shape[-1]]
+        real = support.shares.sum(-2) > 0
+        # Padding takes no part in any mean, nor does the distance of an instance from itself.
+        pairs = (real.unsqueeze(-1) & real.unsqueeze(-2)).to(rows.dtype)
+        apart = pairs * (1 - torch.eye(pairs.shape[-1], dtype=rows.dtype, device=rows.device))
+        apart = apart / apart.sum((-2, -1), keepdim=True).clamp_min(1)
+        means, deviations = [], []
+        for block in rows.split(sizes, -1):
+            within = _distances(block, block)
+            mean = (within * apart).sum((-2, -1), keepdim=True).clamp_min(_SMALL)
+            means.append(mean)
+            deviations.append(((within / mean - 1).square() * apart).sum((-2, -1), keepdim=True).add(_SMALL).sqrt())
+        return cls(sizes, means, deviations)
 
 
 class Relations:
@@ -72,35 +111,32 @@ class Relations:
         Instances.
     support : Pair
         The support.
-    blocks : tuple of int or None
-        Numbers of coordinates of each space; None if there is one, of whatever size.
+    yardsticks : Yardsticks
+        The support's.
     own : int Tensor of shape (n,) or None
         Which of the support's rows each instance is, -1 for none: an instance must not see itself.
     """
 
-    def __init__(self, x: Tensor, support: Pair, blocks: tuple[int, ...] | None, own: Tensor | None) -> None:
-        sizes = list(blocks) if blocks else [x.shape[-1]]
-        both = support.shares.sum(-2)
-        # Padding takes no part in any mean.
-        pairs = ((both.unsqueeze(-1) > 0) & (both.unsqueeze(-2) > 0)).to(x.dtype)
-        apart = pairs * (1 - torch.eye(pairs.shape[-1], dtype=x.dtype, device=x.device))
-        apart = apart / apart.sum((-2, -1), keepdim=True).clamp_min(1)
-        bumps, self.units = [], []
-        for block, rows in zip(x.split(sizes, -1), support.rows.split(sizes, -1), strict=True):
-            within, distance = _distances(rows, rows), _distances(block, rows)
-            mean = (within * apart).sum((-2, -1), keepdim=True).clamp_min(_SMALL)
-            deviation = ((within / mean - 1).square() * apart).sum((-2, -1), keepdim=True).add(_SMALL).sqrt()
-            relative = distance / mean
+    def __init__(self, x: Tensor, support: Pair, yardsticks: Yardsticks, own: Tensor | None) -> None:
+        spaces = zip(
+            x.split(yardsticks.sizes, -1),
+            support.rows.split(yardsticks.sizes, -1),
+            yardsticks.means,
+            yardsticks.deviations,
+            strict=True,
+        )
+        bumps = []
+        for block, rows, mean, deviation in spaces:
+            relative = _distances(block, rows) / mean
             bumps += [
                 _bumps(relative, *_RELATIVE),
                 _bumps(relative.clamp_min(_SMALL).log(), *_LOGARITHM),
                 _bumps(((relative - 1) / deviation).clamp(-4, 4), *_STANDARD),
             ]
-            self.units.append(torch.cat([mean.log(), deviation.log()], dim=-1).squeeze(-2))
         self.bumps = torch.cat(bumps, dim=-1)
         weights = support.shares.unsqueeze(-3)  # (..., 1, 2, s)
         if own is not None:
-            others = own.unsqueeze(-1) != torch.arange(both.shape[-1], device=x.device)
+            others = own.unsqueeze(-1) != torch.arange(weights.shape[-1], device=x.device)
             weights = weights * others.unsqueeze(-2)
         # A lone instance that may not see itself sees nothing of its side.
         total = weights.sum(-1, keepdim=True)
@@ -116,17 +152,12 @@ class Relations:
         return torch.cat([self.pooled(self.bumps), self.sees.expand(*self.bumps.shape[:-2], 2)], dim=-1)
 
 
-def histogram_within(
-    support: Pair, blocks: tuple[int, ...] | None
-) -> tuple[Float[Tensor, "... s h"], list[Float[Tensor, "... 2"]]]:
-    """Relate the support's instances to each other: their histograms, and the units of distance of each space."""
+def histogram_within(support: Pair, yardsticks: Yardsticks) -> Float[Tensor, "... s h"]:
+    """Relate the support's instances to each other."""
     own = torch.arange(support.rows.shape[-2], device=support.rows.device)
     step = _rows_at_once(support, len(own))
-    histograms = []
-    for rows, numbers in zip(support.rows.split(step, -2), own.split(step), strict=True):
-        relations = Relations(rows, support, blocks, numbers)
-        histograms.append(relations.histogram())
-    return torch.cat(histograms, dim=-2), relations.units
+    parts = zip(support.rows.split(step, -2), own.split(step), strict=True)
+    return torch.cat([Relations(rows, support, yardsticks, numbers).histogram() for rows, numbers in parts], dim=-2)
 
 
 def _rows_at_once(support: Pair, n_rows: int) -> int:
@@ -147,7 +178,7 @@ class RelationalEncoder(nn.Module):
     Parameters
     ----------
     blocks : tuple of int or None
-        As in `Relations`.
+        Numbers of coordinates of each space; None if there is one, of whatever size.
     latent_dim : int
         Length of the result.
     width : int
@@ -174,11 +205,17 @@ class RelationalEncoder(nn.Module):
 
     def forward(self, support: Pair) -> Float[Tensor, "... z"]:
         """Give the vector of each task."""
-        histogram, within = histogram_within(support, self.blocks)
-        instance = self.instance(histogram).relu()
+        yardsticks = Yardsticks.of(support, self.blocks)
+        instance = self.instance(histogram_within(support, yardsticks)).relu()
         pooled = (support.shares @ instance).flatten(-2)
         sizes = (support.shares > 0).sum(-1).to(pooled.dtype).log().expand(*pooled.shape[:-1], 2)
-        units = [unit if self.absolute else unit[..., 1:] for unit in within]
+        units = [unit.log().squeeze(-1) for unit in yardsticks.deviations]
+        if self.absolute:
+            units = [
+                unit.log().squeeze(-1)
+                for pair in zip(yardsticks.means, yardsticks.deviations, strict=True)
+                for unit in pair
+            ]
         return self.set(torch.cat([pooled, sizes, *units], dim=-1)).relu()
 
 
@@ -188,7 +225,7 @@ class RelationalFeatures(nn.Module):
     Parameters
     ----------
     blocks : tuple of int or None
-        As in `Relations`.
+        Numbers of coordinates of each space; None if there is one, of whatever size.
     n_latent : int
         Length of the encoder's output.
     width : int
@@ -196,7 +233,7 @@ class RelationalFeatures(nn.Module):
     n_outputs : int
         Number T of features.
     n_context : int
-        Length of what is told of each support instance; 0 to tell nothing but its distance.
+        Length of what is told of each support instance beside its distance; 0 to go by the histograms alone.
     generator : torch.Generator, optional
         Where the start is drawn from.
     """
@@ -222,16 +259,17 @@ class RelationalFeatures(nn.Module):
         self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"], own: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
         """Give the features of instances ``x``; ``own`` says which of the support's rows they are, -1 for none."""
+        yardsticks = Yardsticks.of(support, self.blocks)
         context = None
         if self.context is not None:
-            context = self.context(histogram_within(support, self.blocks)[0]).unsqueeze(-3)
+            context = self.context(histogram_within(support, yardsticks)).unsqueeze(-3)
         own = torch.full((x.shape[-2],), -1, device=x.device) if own is None else own
         step = _rows_at_once(support, len(own))
         parts = zip(x.split(step, -2), own.split(step), strict=True)
-        return torch.cat([self._of_block(rows, support, z, numbers, context) for rows, numbers in parts], dim=-2)
+        relations = (Relations(rows, support, yardsticks, numbers) for rows, numbers in parts)
+        return torch.cat([self._of_block(block, z, context) for block in relations], dim=-2)
 
-    def _of_block(self, x: Tensor, support: Pair, z: Tensor, own: Tensor, context: Tensor | None) -> Tensor:
-        relations = Relations(x, support, self.blocks, own)
+    def _of_block(self, relations: Relations, z: Tensor, context: Tensor | None) -> Tensor:
         parts = [relations.histogram()]
         if context is not None and self.token is not None:
             context = context.expand(*relations.bumps.shape[:-1], context.shape[-1])

@@ -75,16 +75,23 @@ class Ensemble:
     def _evaluate(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
 
         def one(
-            parameters: dict[str, Tensor], buffers: dict[str, Tensor], rows: Tensor, support: Tensor, query: Tensor
+            parameters: dict[str, Tensor],
+            buffers: dict[str, Tensor],
+            alpha: Tensor | None,
+            rows: Tensor,
+            support: Tensor,
+            query: Tensor,
         ) -> Tensor:
-            mine = Episode.joined(rows, support, query, episode.support.n_nu, episode.query.n_nu, own=episode.own)
+            sizes = episode.support.n_nu, episode.query.n_nu
+            mine = Episode.joined(rows, support, query, *sizes, alpha, episode.own)
             ratio: Tensor = functional_call(self._skeleton, (parameters, buffers), (mine,))
             return ratio
 
         tensors = (episode.rows, episode.support.shares, episode.query.shares)
         # Shares without leading axes are every member's.
         mapped = [0 if tensor.dim() > 2 else None for tensor in tensors]
-        return vmap(one, in_dims=(0, 0, *mapped))(parameters, self._buffers, *tensors)
+        alphas = None if episode.alpha is None else 0
+        return vmap(one, in_dims=(0, 0, alphas, *mapped))(parameters, self._buffers, episode.alpha, *tensors)
 
     @torch.no_grad()
     def average(self, step: Tensor) -> None:

@@ -32,7 +32,7 @@ RELATIONS = {
 }
 SHAPES = {"plain": 0.2, "heavy": 0.15, "correlated": 0.2, "warped": 0.15, "discrete": 0.1, "sheet": 0.2}
 
-# Distance of two classes, and length of a shift, beside the deviation within a class.
+# Distance of two classes, and length of a shift, in each coordinate, beside the deviation within a class.
 _SPREAD = (0.3, 6.0)
 _SHIFT = (0.3, 6.0)
 # Few columns are a world of their own, and more common than an even draw would have them.
@@ -236,7 +236,7 @@ class _Draw:
         first, second, third = (self._some_components() for _ in range(3))
         none = torch.zeros_like(first)
         low, high = torch.cat([first, none], -1), torch.cat([none, second], -1)
-        # A subset: some of the components of the other side, the first of them always.
+        # A subset: some of the components of the other side, the heaviest of them always.
         kept = (self._uniform(_HALF) < 0.4) | (
             torch.arange(_HALF, device=self.device) == first.argmax(-1, keepdim=True)
         )
@@ -317,7 +317,7 @@ class _Draw:
     def _warped(self, x: Tensor, real: Tensor) -> Tensor:
         """Bend every column by one of four rising functions."""
         kind = (self._uniform(1, self.d) * 4).long()
-        x = self._mixed(x, real) if self._uniform()[0] < 0.5 else x
+        x = torch.where((self._uniform() < 0.5)[:, None, None], self._mixed(x, real), x)
         # An exponential that goes on as its tangent, and a slope left in saturation: no two points may meet.
         growing = torch.exp((x / 2).clamp(-8, 3)) * (1 + (x / 2 - 3).relu()) + 1e-3 * (x / 2 + 8).clamp_max(0)
         bent = (torch.asinh(2 * x), growing, x * x.abs(), torch.tanh(x / 2) + 0.01 * x)
