@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
     figure = verbs.add_parser("figure", help="draw a figure from the records")
     figure.add_argument("figure", choices=list(FIGURES))
-    figure.add_argument("--output", type=Path, required=True, help="file to write: .svg, .png or .pdf")
+    figure.add_argument("--output", type=Path, help="file to write: .svg, .png or .pdf (default: FIGURE.png)")
     figure.set_defaults(action=_figure)
 
     report = verbs.add_parser("report", help="write one page of all tables and figures")
@@ -99,9 +99,10 @@ def _run(args: argparse.Namespace) -> int:
 def _figure(args: argparse.Namespace) -> int:
     from fewratio_bench.figures import FIGURES
 
-    _check_output(args.output, (".svg", ".png", ".pdf"))
+    output = args.output or Path(f"{args.figure}.png")
+    _check_output(output, (".svg", ".png", ".pdf"))
     _check_records(args.results)
-    FIGURES[args.figure](args.results).savefig(args.output, dpi=110)
+    FIGURES[args.figure](args.results).savefig(output, dpi=110)
     return 0
 
 

@@ -143,7 +143,7 @@ def _caption(experiment: Experiment, blocks: Sequence[Block], records: Sequence[
     )
     return (
         f"{experiment.note}Mean and standard error over {' or '.join(map(str, counts))} splits. Bold: the best of a "
-        "column and those that are not significantly worse (paired t-test, p = 0.05). "
+        "column and those that are not significantly worse (paired t-test and sign test, p = 0.05). "
         f"{published if any(line.published for line in lines) else ''}"
         f"Selected by: {'; '.join(f'{name}, {rule}' for name, rule in sorted(rules.items()))}. "
         f"{f'Without records, and so not shown: {unseen}. ' if unseen else ''}"

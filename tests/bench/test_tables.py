@@ -78,6 +78,17 @@ def test_averages_are_taken_split_by_split():
     assert block.lines[0].values["avg"] == [2.0, 5.0]
 
 
+def test_a_line_that_explodes_in_one_split_is_not_bold():
+    noise = np.arange(10) / 100
+    lines = {"Ours": noise, "RuLSIF": noise + 0.1 + 90 * (np.arange(10) == 3)}
+    records = [record for name, values in lines.items() for record in records_of(name, list(values), "squared_error")]
+    experiment = Experiment(
+        "synthetic", "Small", (Panel(SMALL.data, (SMALL,), "squared_error"),), (OURS_ALONE, KERNEL_ALONE)
+    )
+    (block,) = make_blocks(experiment, {SMALL.data: records})
+    assert [block.is_best(line, "10") for line in block.lines] == [True, False]
+
+
 @pytest.mark.parametrize(("metric", "better"), [("squared_error", -1), ("auc", 1)])
 def test_bold_is_the_best_and_what_is_not_significantly_worse(metric, better):
     noise = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
