@@ -62,8 +62,8 @@ class Block:
     def is_best(self, line: Line, column: str) -> bool:
         """Tell whether no line is significantly better in a column, over the splits.
 
-        That is by the paired t-test (p = 0.05), as in the paper, and by the sign test: a line that explodes in one split
-        has so large a variance that the t-test alone would call it as good as any.
+        That is by the paired t-test (p = 0.05), as in the paper, and by the sign test: a line that explodes in one
+        split has so large a variance that the t-test alone would call it as good as any.
         """
         others = [other for other in self.lines if other.values.get(column)]
         best = min(others, key=lambda other: self._loss(statistics.mean(other.values[column])))
