@@ -1,8 +1,8 @@
 """When not to use the universal network: J against the number of instances, beside what else needs no sources.
 
-Random pairs of the prior, half of them of kinds that the network never practised on; each estimator as it comes, or with
-cross-validation where it offers that. Prints one JSON line an estimator and size: mean J over the pairs on 400 other
-instances a side, beside that of the truth, and seconds a fit.
+Random pairs of the prior, half of them of kinds that the network never practised on; each estimator as it comes, RuLSIF
+also by cross-validation. Prints one JSON line an estimator and size: mean J over the pairs on 400 other instances a
+side, beside that of the truth, and seconds a fit.
 
     python benchmarks/sizes.py
 """
