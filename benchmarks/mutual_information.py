@@ -80,8 +80,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=4000)
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument(
+        "--first", type=int, default=10, help="number of the first draw; 0 to 2 were in view in the making"
+    )
     args = parser.parse_args()
-    for (d, nats), seed in product(PROBLEMS, range(args.draws)):
+    for (d, nats), seed in product(PROBLEMS, range(args.first, args.first + args.draws)):
         rng = np.random.default_rng(seed)
         X_nu, X_de = draw(d, nats, args.rows, rng)
         new, _ = draw(d, nats, N_NEW, rng)
