@@ -277,6 +277,48 @@ def test_wrong_input_ends_in_one_line_and_writes_nothing(filled, arguments, said
     assert sorted(filled.rglob("*")) == before
 
 
+OVERWRITING = [
+    ("compare a.csv b.csv -o a.csv", "--output is 'a.csv'"),
+    ("ratio a.csv b.csv -o ./sources/../b.csv", "'b.csv'"),
+    ("ratio a.csv b.csv rows.csv -o rows.csv", "'rows.csv'"),
+    ("outliers --normal a.csv --unlabelled b.csv -o b.csv", "--output"),
+    ("weights a.csv b.csv -o b.csv", "--output"),
+    ("changes a.csv -o a.csv", "--output"),
+    ("compare a.csv b.csv -o soft.csv", "'soft.csv'"),
+    ("compare a.csv b.csv -o hard.csv", "'hard.csv'"),
+    ("compare soft.csv b.csv -o a.csv", "'soft.csv'"),
+    ("compare a.csv b.csv -m model.json -o model.json", "model.json"),
+    ("compare a.csv b.csv -m model.svg --plot model.svg", "--plot"),
+    ("compare-all sources -o sources/new.csv", "in the folder 'sources'"),
+    ("compare-all sources --plot sources/deep/new.png", "--plot"),
+    ("compare-all sources -o linked.csv", "'linked.csv'"),
+    ("compare-all sources -o real.csv", "'real.csv'"),
+    ("compare-all sources -o sources/out.csv", "'sources/out.csv'"),
+    ("train sources -o sources/s0.csv", "--output"),
+    ("train sources -o linked.csv", "--output"),
+    ("train sources -o new.model --checkpoint sources/state", "--checkpoint"),
+    ("train sources -o new.model --checkpoint new.model", "'new.model'"),
+]
+
+
+@pytest.mark.parametrize(("command", "said"), OVERWRITING, ids=[command for command, _ in OVERWRITING])
+def test_no_result_takes_the_place_of_an_input(tmp_path, command, said):
+    # Nothing of it is a table or a model: what is written is looked at before what is read.
+    (tmp_path / "sources" / "deep").mkdir(parents=True)
+    for name in ("a.csv", "b.csv", "rows.csv", "model.json", "model.svg", "real.csv", "sources/s0.csv"):
+        (tmp_path / name).write_text(name)
+    links = {"soft.csv": "a.csv", "linked.csv": "sources/s0.csv", "sources/s1.csv": "real.csv"}
+    for link, name in (links | {"sources/out.csv": "elsewhere.csv"}).items():
+        (tmp_path / link).symlink_to(tmp_path / name)
+    os.link(tmp_path / "a.csv", tmp_path / "hard.csv")
+    done = run(command.split(), tmp_path)
+    assert done.exit_code == 2, done.output
+    (line,) = done.stderr.splitlines()
+    assert said in line
+    assert (tmp_path / "a.csv").read_text() == "a.csv"
+    assert not (tmp_path / "new.model").exists()
+
+
 def test_a_read_only_folder_is_found_before_the_work(filled, tmp_path, monkeypatch):
     def refuse(**options):
         raise PermissionError(13, "Permission denied")
@@ -368,6 +410,7 @@ MISTAKES = {
     "data info mnist": "mnist_r",
     "demo --steps 3": "--steps",
     "compare a.csv - < text.csv": "standard input",
+    "compare a.csv - -o b.csv < b.csv": "same file as standard input",
 }
 
 

@@ -46,7 +46,7 @@ def compare_all(
 
     Example: fewratio compare-all sites/ --plot sites.png
     """
-    check_targets(output, plot)
+    check_targets(output, plot, folder, model)
     learned = load_model(model)
     collection = read_folder(folder, learned, model)
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from fewratio.cli.overwriting import check_not_input
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -208,13 +209,15 @@ def _read_table(path: Path, model: "MetaRatioEstimator | None", like: Sequence[s
 # ---------------------------------------------------------------- writing
 
 
-def check_targets(output: Path | None, plot: Path | None = None) -> None:
-    """Refuse files that cannot be written, before the work."""
+def check_targets(output: Path | None, plot: Path | None, *inputs: Path | None) -> None:
+    """Refuse files that cannot be written, or that would take the place of inputs, before the work."""
     if output is not None:
         _check_ending(output, _RESULTS, "--output")
         check_target(output, "--output")
+        check_not_input(output, "--output", inputs)
     if plot is not None:
         check_picture(plot, "--plot")
+        check_not_input(plot, "--plot", inputs)
 
 
 def check_picture(path: Path, option: str) -> None:

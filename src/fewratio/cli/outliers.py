@@ -42,7 +42,7 @@ def outliers(
 
     Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot odd.png
     """
-    check_targets(output, plot)
+    check_targets(output, plot, normal, unlabelled, model)
     learned = load_model(model)
     X_inlier, X = read_tables([normal, unlabelled], learned, model)
     import numpy as np

@@ -38,7 +38,7 @@ def ratio(
 
     Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
     """
-    check_targets(output, plot)
+    check_targets(output, plot, nu, de, rows, model)
     from fewratio.data.columns import counted
 
     learned = load_model(model)

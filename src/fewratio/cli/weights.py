@@ -37,7 +37,7 @@ def weights(
 
     Example: fewratio weights train.csv target.csv --output weights.csv
     """
-    check_targets(output, plot)
+    check_targets(output, plot, train, target, model)
     learned = load_model(model)
     X_train, X_target = read_tables([train, target], learned, model)
     from fewratio.applications.weights import importance_weights
