@@ -49,6 +49,13 @@ def filled(tmp_path_factory):
     (folder / "sources").mkdir()
     for i, name in enumerate(SOURCES):
         write(folder / "sources" / f"{name}.csv", rng.normal(i % 3, 1, (20, 2)))
+    for name in ("texts", "gaps", "wide"):
+        (folder / name).mkdir()
+    (folder / "texts" / "t.csv").write_text("x,y\n1,2\n3,four\n5,6\n")
+    (folder / "gaps" / "g.csv").write_text("x,y\n1,2\n3,\n5,6\n")
+    for name in ("wide.csv", "wide/w.csv"):
+        write(folder / name, rng.normal(0, 1, (9, 3)), "x,y,z")
+    (folder / "one.csv").write_text("x,y\n1,2\n")
     (folder / "empty.csv").touch()
     (folder / "empty.parquet").touch()
     (folder / "header.csv").write_text("x,y\n")
@@ -235,14 +242,28 @@ HOSTILE = [
     (["weights", "a.csv", "ragged.csv"], ["ragged.csv", "line 3"]),
     (["changes", "binary.csv"], ["binary.csv", "cannot be read"]),
     (["changes", "table.xlsx"], ["table.xlsx", "must end in"]),
-    (["changes", "a.csv", "--window", "50"], ["100"]),
+    (["changes", "a.csv", "--window", "50"], ["file 'a.csv' has 12 rows", "100"]),
+    (["changes", "one.csv"], ["file 'one.csv' has 1 row;"]),
+    (["changes", "a.csv", "--window", "2", "--level", "2"], ["--level is 2.0"]),
+    (["changes", "a.csv", "--window", "2", "--permutations", "3"], ["--permutations is 3"]),
     (["compare", "a.csv", "other.csv"], ["other.csv", "a.csv", "missing: 'y'", "unexpected: 'z'"]),
     (["compare", "other.csv", "a.csv", "-m", "m.model"], ["other.csv", "m.model", "missing: 'y'", "unexpected: 'z'"]),
+    (["weights", "wide.csv", "wide.csv", "-m", "m.model"], ["wide.csv", "the columns that the model was trained on"]),
+    (["compare-all", "wide", "-m", "m.model"], ["'wide'", "the columns that the model was trained on"]),
     (["outliers", "--normal", "a.csv", "--unlabelled", "other.csv"], ["other.csv", "a.csv", "'z'"]),
-    (["outliers", "--normal", "a.csv", "--unlabelled", "b.csv", "--contamination", "2"], ["contamination"]),
-    (["weights", "a.csv", "b.csv", "--clip", "-1"], ["clip"]),
+    (
+        ["outliers", "--normal", "a.csv", "--unlabelled", "b.csv", "--contamination", "2"],
+        ["--contamination must be a number"],
+    ),
+    (["weights", "a.csv", "b.csv", "--clip", "-1"], ["--clip is -1.0", "Pass a positive number, or leave it out."]),
     (["compare", "-", "-"], ["standard input"]),
     (["compare", "a.csv", "b.csv", "-m", "absent.model"], ["absent.model"]),
+    (["compare", "a.csv", "b.csv", "-m", "sources"], ["sources is a folder"]),
+    (["compare-all", "sources", "--jobs", "0"], ["--jobs is 0"]),
+    (["compare-all", "texts"], ["'t.csv'", "'four'", "Encode such columns as numbers or drop them."]),
+    (["compare-all", "gaps"], ["'g.csv'", "Drop those rows or fill the gaps first."]),
+    (["train", "texts", "-o", "new.model"], ["'t.csv'", "pass --categorical onehot."]),
+    (["train", "gaps", "-o", "new.model"], ["'g.csv'", "pass --missing median,"]),
     (["info", "junk.model"], ["junk.model"]),
     (["info", "sources"], ["sources"]),
     (["compare-all", "absent"], ["absent", "does not exist"]),
@@ -250,10 +271,10 @@ HOSTILE = [
     (["train", "absent", "-o", "new.model"], ["absent"]),
     (["train", "sources", "-o", "absent/new.model"], ["absent", "--output"]),
     (["train", "sources", "-o", "new.model", "--checkpoint", "absent/c"], ["absent", "--checkpoint"]),
-    (["train", "sources", "-o", "new.model", "--device", "nowhere"], ["device", "nowhere"]),
-    (["train", "sources", "-o", "new.model", "--episodes", "some"], ["episodes"]),
+    (["train", "sources", "-o", "new.model", "--device", "nowhere"], ["--device", "nowhere"]),
+    (["train", "sources", "-o", "new.model", "--episodes", "some"], ["--episodes must be one of"]),
     (["train", "sources", "-o", "new.model", "--outlier", "odd"], ["odd"]),
-    (["train", "sources", "-o", "new.model", "--categorical", "some"], ["categorical"]),
+    (["train", "sources", "-o", "new.model", "--categorical", "some"], ["--categorical is 'some'"]),
     (["compare", "a.csv", "b.csv", "--standardise", "-m", "m.model"], ["--standardise", "--model"]),
     (["compare", "a.csv", "b.csv", "-o", "absent/r.json"], ["absent", "--output"]),
     (["compare", "a.csv", "b.csv", "-o", "sources"], ["must end in"]),
@@ -273,6 +294,9 @@ def test_wrong_input_ends_in_one_line_and_writes_nothing(filled, arguments, said
     assert line.startswith("fewratio: ")
     for words in said:
         assert words in line
+    # Nothing of Python: no arguments, no None.
+    assert '="' not in line
+    assert "None" not in line
     assert done.stdout == ""
     assert sorted(filled.rglob("*")) == before
 

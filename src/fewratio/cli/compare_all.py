@@ -70,8 +70,8 @@ def _lines(result: "AllPairsResult") -> "Iterator[str]":
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
         # Each pair stands twice in the table.
-        n_different = int((result.adjusted_p_values < _LEVEL).sum()) // 2
-        yield f"{n_different} of {counted(n_pairs, 'pair')} differ (adjusted p-value below {_LEVEL})"
+        n_different = int((result.adjusted_p_values <= _LEVEL).sum()) // 2
+        yield f"{n_different} of {counted(n_pairs, 'pair')} differ (adjusted p-value at most {_LEVEL})"
 
 
 def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:

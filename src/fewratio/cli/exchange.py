@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import inspect
 import io
 import json
 import math
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from fewratio.cli.option_words import in_option_words
 from fewratio.cli.overwriting import check_not_input
 from fewratio.errors import (
     CollectionError,
@@ -38,6 +40,7 @@ _WRONG_INPUT = (CollectionError, DataFileError, DataNotFoundError, InputError, M
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _RESULTS = (".json", *_SEPARATORS)
 _PICTURES = (".png", ".svg", ".pdf")
+_MODELS_COLUMNS = "needed are the columns that the model was trained on. Select those, or use another model."
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
 
@@ -65,6 +68,7 @@ class Answer(NamedTuple):
 
 def verb(function: Callable[..., None]) -> Callable[..., None]:
     """Let a verb end in one line on standard error where it cannot go on: exit code 2 for wrong input, else 1."""
+    given = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
@@ -72,7 +76,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
             with _plain_warnings():
                 function(*arguments, **options)
         except FewRatioError as error:
-            _say(str(error))
+            _say(in_option_words(error, given))
             raise typer.Exit(2 if isinstance(error, _WRONG_INPUT) else 1) from None
         except BrokenPipeError:
             # Whoever read the output has enough; click knows what to do.
@@ -138,6 +142,7 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
     model_path : path or None
         What messages call the model.
     """
+    from fewratio.data.columns import Layout, check_layout
     from fewratio.data.tables import check_same_features
 
     if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
@@ -147,7 +152,8 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
         table = _read_table(path, model, tables[0].feature_names if tables else None)
         if model is not None:
             names = getattr(model, "feature_names_in_", None)
-            check_same_features(table, model.n_features_in_, names, f"model {str(model_path)!r}")
+            reference = Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names))
+            check_layout(table.layout, reference, InputError, _MODELS_COLUMNS)
         if tables:
             check_same_features(table, tables[0].n_features, tables[0].feature_names, tables[0].argument)
         table.check_finite()
@@ -166,7 +172,8 @@ def read_folder(
     if model is not None:
         names = getattr(model, "feature_names_in_", None)
         found = Layout(f"folder {str(folder)!r}", collection.n_features, _as_tuple(collection.feature_names))
-        check_layout(found, Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names)), InputError)
+        reference = Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names))
+        check_layout(found, reference, InputError, _MODELS_COLUMNS)
     return collection
 
 
