@@ -172,8 +172,8 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
         warnings.warn(
             f"The smallest p-value that {n_permutations} permutations of these datasets can give is {smallest:.2g}. "
             f"Of {n_pairs} pairs none is significant at {_LEVEL} after Benjamini and Hochberg's adjustment, and none "
-            f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / _LEVEL))} permutations, or compare fewer "
-            "datasets.",
+            f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / _LEVEL))} permutations, or compare "
+            "fewer datasets.",
             stacklevel=3,
         )
 
