@@ -155,6 +155,41 @@ def test_changes_finds_the_change_and_outliers_the_odd_row(filled, tmp_path):
     assert found["odd"][12]
 
 
+def test_outliers_says_the_threshold_and_explains_each_odd_row(filled, tmp_path):
+    normals = np.loadtxt(filled / "a.csv", delimiter=",", skiprows=1)
+    write(tmp_path / "today.csv", np.vstack([np.tile(normals, (4, 1)), np.full((12, 2), [0, 9])]))
+    verb = ["outliers", "--normal", "a.csv", "--unlabelled", str(tmp_path / "today.csv")]
+    options = [*verb, "--contamination", "0.25"]
+    found = json.loads(run([*verb, "--json"], filled).stdout)
+    np.testing.assert_allclose(np.subtract(found["score"], found["threshold"]), found["margin"])
+    assert [each["row"] for each in found["explanations"]] == [row for row in found["order"] if found["odd"][row]]
+    assert {each["columns"][0] for each in found["explanations"]} == {"y"}
+    assert sum(found["odd"]) == 12
+    lines = run(verb, filled).stdout.splitlines()
+    assert lines[1].startswith(f"threshold {found['threshold']:.3g}: a quarter of the usual score")
+    assert lines[-1] == "and 2 more; --output FILE.csv writes all"
+    assert "as --contamination asks for" in run(options, filled).stdout
+    for each in (verb, ["ratio", "a.csv", "b.csv"], ["weights", "a.csv", "b.csv"]):
+        lines = run([*each, "-o", str(tmp_path / "r.csv")], filled).stdout.splitlines()
+        assert lines[-1] == f"and 2 more in {tmp_path / 'r.csv'}"
+
+
+def test_few_normals_and_a_model_ask_for_a_contamination(filled):
+    done = run([*ONE["outliers"], "--model", "m.model"], filled)
+    (line,) = done.stderr.splitlines()
+    assert "Use --contamination 0.1, for instance" in line
+    assert run([*ONE["outliers"], "--model", "m.model", "--contamination", "0.1"], filled).stderr == ""
+
+
+def test_compare_all_names_the_file_with_the_rest(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "many").mkdir()
+    for i in range(12):
+        write(tmp_path / "many" / f"{i}.csv", rng.normal(0, 1, (4, 2)))
+    assert "and 2 more; --output FILE.csv writes all" in run(["compare-all", "many"], tmp_path).stdout
+    assert "and 2 more in r.csv\n" in run(["compare-all", "many", "-o", "r.csv"], tmp_path).stdout
+
+
 def test_compare_all_with_p_values(filled):
     done = run([*ONE["compare-all"], "--permutations", "19", "--json"], filled)
     assert done.exit_code == 0
@@ -450,12 +485,41 @@ def test_mistakes_in_a_shell(filled):
     assert sorted(filled.rglob("*")) == before
 
 
-def test_a_pipe_in_a_shell(filled, tmp_path):
-    """Each start of the program takes seconds, so one stands for all verbs, which run above within this process."""
-    folder = shlex.quote(str(filled))
-    command = f"fewratio compare - {folder}/b.csv -m {folder}/m.model -o r.csv --plot r.png"
-    done = shell(f"set -o pipefail; cat {folder}/a.csv | {command} | head -1", tmp_path)
+# Each start of the program takes seconds, so all verbs share one session, on the few rows that they need.
+SESSION = """
+set -euo pipefail
+fewratio train sources -o new.model --steps 3 --device cpu --standardise
+fewratio info new.model
+cat a.csv | fewratio compare - b.csv -m new.model -o compare.csv --plot compare.png | head -1
+fewratio compare-all sources -o all.csv
+fewratio ratio a.csv b.csv < /dev/null -o ratio.tsv
+fewratio outliers --normal a.csv --unlabelled b.csv --contamination 0.2 -o outliers.json
+fewratio weights a.csv b.csv --json > weights.json
+fewratio changes - --window 12 --permutations 99 < series.csv
+fewratio data list
+"""
+
+
+def test_every_verb_in_a_shell(filled, tmp_path):
+    shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
+    done = shell(SESSION, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (done.stdout, done.stderr) == ("standard input (12 rows) and b.csv (14 rows)\n", "")
-    assert len((tmp_path / "r.csv").read_text().splitlines()) == 27
-    assert (tmp_path / "r.png").read_bytes().startswith(MAGIC[".png"])
+    assert done.stderr == ""
+    for words in (
+        "Model: new.model",
+        "features    2 (x, y)",
+        "standard input (12 rows) and b.csv (14 rows)",
+        "6 datasets, like ones side by side:",
+        "a.csv (12 rows) over b.csv (14 rows)",
+        "rows of b.csv are odd (by contamination)",
+        "1 change in 60 rows of standard input",
+        "digits_r",
+    ):
+        assert words in done.stdout
+    lengths = {
+        name: len((tmp_path / name).read_text().splitlines()) for name in ("compare.csv", "all.csv", "ratio.tsv")
+    }
+    assert lengths == {"compare.csv": 27, "all.csv": 31, "ratio.tsv": 13}
+    assert (tmp_path / "compare.png").read_bytes().startswith(MAGIC[".png"])
+    assert len(json.loads((tmp_path / "weights.json").read_text())["weights"]) == 12
+    assert len(json.loads((tmp_path / "outliers.json").read_text())["score"]) == 14

@@ -14,6 +14,7 @@ from fewratio.cli.exchange import (
     Plot,
     Seed,
     Standardise,
+    and_more,
     check_targets,
     chosen_estimator,
     deliver,
@@ -53,10 +54,11 @@ def compare_all(
 
     estimator = chosen_estimator(learned, standardise)
     result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=seed)
-    deliver(Answer(list(_lines(result)), result.to_dict(), _columns(result)), as_json, output, plot, result.plot)
+    answer = Answer(list(_lines(result, output)), result.to_dict(), _columns(result))
+    deliver(answer, as_json, output, plot, result.plot)
 
 
-def _lines(result: "AllPairsResult") -> "Iterator[str]":
+def _lines(result: "AllPairsResult", output: Path | None) -> "Iterator[str]":
     from fewratio.data.columns import counted
 
     names = [result.names[i] for i in result.order()]
@@ -65,8 +67,7 @@ def _lines(result: "AllPairsResult") -> "Iterator[str]":
     for name in names[:SHOWN]:
         (other, divergence), *_ = result.nearest(name, 1)
         yield f"  {name:<{width}}  nearest {other} ({divergence:.4g})"
-    if len(names) > SHOWN:
-        yield f"and {len(names) - SHOWN} more; --output FILE.csv writes all"
+    yield from and_more(len(names) - SHOWN, output)
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
         # Each pair stands twice in the table.

@@ -10,14 +10,14 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from fewratio.cli.option_words import in_option_words
+from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
 from fewratio.errors import (
     CollectionError,
@@ -30,7 +30,7 @@ from fewratio.errors import (
 )
 
 if TYPE_CHECKING:
-    from fewratio.data.collection import Collection
+    from fewratio.data.collection import Collection as Datasets
     from fewratio.data.tables import Table
     from fewratio.estimators.base import RatioEstimator
     from fewratio.estimators.meta import MetaRatioEstimator
@@ -73,7 +73,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
         try:
-            with _plain_warnings():
+            with _plain_warnings(given):
                 function(*arguments, **options)
         except FewRatioError as error:
             _say(in_option_words(error, given))
@@ -89,15 +89,15 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Say warnings as lines of text, without the place in the code."""
+def _plain_warnings(options: Collection[str]) -> Iterator[None]:
+    """Say warnings as lines of text, in the words of a verb's options and without the place in the code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             yield
         finally:
             for message in dict.fromkeys(str(warning.message) for warning in caught):
-                _say(message)
+                _say(arguments_as_options(message, options))
 
 
 def _say(message: str) -> None:
@@ -161,9 +161,7 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
     return tables
 
 
-def read_folder(
-    folder: Path, model: "MetaRatioEstimator | None" = None, model_path: Path | None = None
-) -> "Collection":
+def read_folder(folder: Path, model: "MetaRatioEstimator | None" = None, model_path: Path | None = None) -> "Datasets":
     """Read a folder of table files, one dataset each, with the columns of the model if there is one."""
     from fewratio.data.collection import Collection
     from fewratio.data.columns import Layout, check_layout
@@ -289,14 +287,19 @@ def deliver(
     typer.echo(text if as_json else "\n".join(answer.lines))
 
 
-def first_rows(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+def first_rows(columns: Mapping[str, Sequence[Any]], output: Path | None) -> Iterator[str]:
     """Give the first rows of a result as lines, and say where to find the others."""
     yield "  ".join(f"{name:>10}" for name in columns)
     rows = list(zip(*columns.values(), strict=True))
     for row in rows[:SHOWN]:
         yield "  ".join(f"{f'{value:.4g}' if isinstance(value, float) else value!s:>10}" for value in row)
-    if len(rows) > SHOWN:
-        yield f"and {len(rows) - SHOWN} more; --output FILE.csv writes all"
+    yield from and_more(len(rows) - SHOWN, output)
+
+
+def and_more(count: int, output: Path | None) -> Iterator[str]:
+    """Say how many rows are not shown, if any, and where they are."""
+    if count > 0:
+        yield f"and {count} more; --output FILE.csv writes all" if output is None else f"and {count} more in {output}"
 
 
 def _check_ending(path: Path, endings: Sequence[str], option: str) -> None:

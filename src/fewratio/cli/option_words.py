@@ -17,7 +17,7 @@ _PLAIN = {
     " a float in ": " a number in ",
     " a str among ": " one of ",
 }
-_ARGUMENT = re.compile(r'\b(?P<name>\w+)="(?P<value>\w+)"')
+_ARGUMENT = re.compile(r'\b(?P<name>\w+)="?(?P<value>\w+(\.\d+)?)"?')
 
 
 def in_option_words(error: FewRatioError, options: Collection[str]) -> str:
@@ -40,7 +40,17 @@ def in_option_words(error: FewRatioError, options: Collection[str]) -> str:
             message = pattern.sub(lambda found: _option(found, options) or found[0], message)
         for python, plain in _PLAIN.items():
             message = message.replace(python, plain)
-    return _ARGUMENT.sub(lambda f: f"{_option(f, options)} {f['value']}" if _option(f, options) else f[0], message)
+    return arguments_as_options(message, options)
+
+
+def arguments_as_options(message: str, options: Collection[str]) -> str:
+    """Put ``--name value`` for ``name="value"`` where the verb has such an option."""
+
+    def as_option(found: re.Match[str]) -> str:
+        option = _option(found, options)
+        return found[0] if option is None else f"{option} {found['value']}"
+
+    return _ARGUMENT.sub(as_option, message)
 
 
 def _option(found: re.Match[str], options: Collection[str]) -> str | None:
