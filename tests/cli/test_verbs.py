@@ -492,7 +492,7 @@ fewratio train sources -o new.model --steps 3 --device cpu --standardise
 fewratio info new.model
 cat a.csv | fewratio compare - b.csv -m new.model -o compare.csv --plot compare.png | head -1
 fewratio compare-all sources -o all.csv
-fewratio ratio a.csv b.csv < /dev/null -o ratio.tsv
+fewratio ratio a.csv b.csv -o ratio.tsv
 fewratio outliers --normal a.csv --unlabelled b.csv --contamination 0.2 -o outliers.json
 fewratio weights a.csv b.csv --json > weights.json
 fewratio changes - --window 12 --permutations 99 < series.csv
@@ -516,10 +516,8 @@ def test_every_verb_in_a_shell(filled, tmp_path):
         "digits_r",
     ):
         assert words in done.stdout
-    lengths = {
-        name: len((tmp_path / name).read_text().splitlines()) for name in ("compare.csv", "all.csv", "ratio.tsv")
-    }
-    assert lengths == {"compare.csv": 27, "all.csv": 31, "ratio.tsv": 13}
+    for name, n_lines in {"compare.csv": 27, "all.csv": 31, "ratio.tsv": 13}.items():
+        assert len((tmp_path / name).read_text().splitlines()) == n_lines
     assert (tmp_path / "compare.png").read_bytes().startswith(MAGIC[".png"])
     assert len(json.loads((tmp_path / "weights.json").read_text())["weights"]) == 12
     assert len(json.loads((tmp_path / "outliers.json").read_text())["score"]) == 14
