@@ -174,6 +174,12 @@ def test_too_few_permutations_are_told():
         compare_all(collection((8, 9, 8, 9)), n_permutations=19, random_state=0)
 
 
+def test_permutations_that_hid_nothing_are_not_too_few():
+    # A warning would be an error here.
+    result = compare_all(collection((8, 9, 8, 9), shift=9), n_permutations=19, random_state=0)
+    assert (result.adjusted_p_values[np.triu_indices(4, 1)] == 1 / 20).all()
+
+
 def test_one_bar_of_progress(capsys):
     compare_all(collection(), progress=True)
     assert "comparing" in capsys.readouterr().err
@@ -182,6 +188,9 @@ def test_one_bar_of_progress(capsys):
 def test_what_is_wrong_is_named():
     with pytest.raises(CollectionError, match="1 dataset; at least two are needed"):
         compare_all(collection((3,)))
+    for n_jobs in (0, 1.5, True):
+        with pytest.raises(ParameterError, match=rf"n_jobs is {n_jobs}; needed is a number of workers"):
+            compare_all(collection(), n_jobs=n_jobs)
     with pytest.raises(ParameterError, match="n_rows is 0"):
         compare_all(collection(), n_rows=0)
     with pytest.raises(ParameterError, match="estimator is of type int"):

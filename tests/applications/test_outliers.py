@@ -53,7 +53,7 @@ def test_scikit_learns_checks(estimator, check):
 @pytest.mark.parametrize("estimator", [None, RuLSIF(0.1, sigma="cv", reg="cv"), KLIEP()])
 def test_planted_rows_have_the_lowest_scores(estimator):
     normals, batch, odd = planted(0)
-    scores = InlierOutlierDetector(estimator).fit(normals).score_samples(batch)
+    scores = InlierOutlierDetector(estimator, random_state=0).fit(normals).score_samples(batch)
     assert scores.shape == (40,)
     assert roc_auc_score(~odd, scores) > 0.97
 
@@ -136,6 +136,30 @@ def test_predictions_are_signs_of_decisions_under_every_rule(n_normal, options, 
     assert np.array_equal(predicted, np.where(detector.decision_function(batch) < 0, -1, 1))
     assert (predicted[odd] == -1).mean() > 0.8
     assert (predicted[~odd] == -1).mean() < 0.2
+
+
+def test_the_rule_of_thumb_is_warned_of_once_with_another_estimator_than_it_was_made_for(recwarn):
+    normals, batch, _ = planted(5, n_normal=10)
+    detector = InlierOutlierDetector(KLIEP()).fit(normals)
+    detector.score_samples(batch)
+    assert not recwarn
+    with pytest.warns(UserWarning, match=r"rule of thumb for RuLSIF; with KLIEP .* Use contamination=0\.1"):
+        detector.predict(batch)
+    # Each warning more would be an error.
+    detector.predict(batch)
+    InlierOutlierDetector(KLIEP(), contamination=0.2).fit(normals).predict(batch)
+    InlierOutlierDetector(RuLSIF(0.1)).fit(normals).predict(batch)
+
+
+@pytest.mark.parametrize("options", [{}, {"contamination": 0.2}, {"false_discovery_rate": 0.3}])
+def test_the_threshold_is_where_decisions_change_sign(options):
+    normals, batch, _ = planted(5, n_normal=30)
+    detector = InlierOutlierDetector(**options, random_state=0).fit(normals)
+    margins = detector.decision_function(batch)
+    scores = detector.score_samples(batch)
+    if detector.threshold_rule_ == "false discovery rate":
+        scores = detector._split_scores(batch)[0]
+    np.testing.assert_allclose(scores - detector.threshold(batch), margins)
 
 
 def test_flagged_rows_are_those_of_benjamini_and_hochberg():

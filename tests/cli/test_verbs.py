@@ -49,6 +49,13 @@ def filled(tmp_path_factory):
     (folder / "sources").mkdir()
     for i, name in enumerate(SOURCES):
         write(folder / "sources" / f"{name}.csv", rng.normal(i % 3, 1, (20, 2)))
+    for name in ("texts", "gaps", "wide"):
+        (folder / name).mkdir()
+    (folder / "texts" / "t.csv").write_text("x,y\n1,2\n3,four\n5,6\n")
+    (folder / "gaps" / "g.csv").write_text("x,y\n1,2\n3,\n5,6\n")
+    for name in ("wide.csv", "wide/w.csv"):
+        write(folder / name, rng.normal(0, 1, (9, 3)), "x,y,z")
+    (folder / "one.csv").write_text("x,y\n1,2\n")
     (folder / "empty.csv").touch()
     (folder / "empty.parquet").touch()
     (folder / "header.csv").write_text("x,y\n")
@@ -148,6 +155,41 @@ def test_changes_finds_the_change_and_outliers_the_odd_row(filled, tmp_path):
     assert found["odd"][12]
 
 
+def test_outliers_says_the_threshold_and_explains_each_odd_row(filled, tmp_path):
+    normals = np.loadtxt(filled / "a.csv", delimiter=",", skiprows=1)
+    write(tmp_path / "today.csv", np.vstack([np.tile(normals, (4, 1)), np.full((12, 2), [0, 9])]))
+    verb = ["outliers", "--normal", "a.csv", "--unlabelled", str(tmp_path / "today.csv")]
+    options = [*verb, "--contamination", "0.25"]
+    found = json.loads(run([*verb, "--json"], filled).stdout)
+    np.testing.assert_allclose(np.subtract(found["score"], found["threshold"]), found["margin"])
+    assert [each["row"] for each in found["explanations"]] == [row for row in found["order"] if found["odd"][row]]
+    assert {each["columns"][0] for each in found["explanations"]} == {"y"}
+    assert sum(found["odd"]) == 12
+    lines = run(verb, filled).stdout.splitlines()
+    assert lines[1].startswith(f"threshold {found['threshold']:.3g}: a quarter of the usual score")
+    assert lines[-1] == "and 2 more; --output FILE.csv writes all"
+    assert "as --contamination asks for" in run(options, filled).stdout
+    for each in (verb, ["ratio", "a.csv", "b.csv"], ["weights", "a.csv", "b.csv"]):
+        lines = run([*each, "-o", str(tmp_path / "r.csv")], filled).stdout.splitlines()
+        assert lines[-1] == f"and 2 more in {tmp_path / 'r.csv'}"
+
+
+def test_few_normals_and_a_model_ask_for_a_contamination(filled):
+    done = run([*ONE["outliers"], "--model", "m.model"], filled)
+    (line,) = done.stderr.splitlines()
+    assert "Use --contamination 0.1, for instance" in line
+    assert run([*ONE["outliers"], "--model", "m.model", "--contamination", "0.1"], filled).stderr == ""
+
+
+def test_compare_all_names_the_file_with_the_rest(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "many").mkdir()
+    for i in range(12):
+        write(tmp_path / "many" / f"{i}.csv", rng.normal(0, 1, (4, 2)))
+    assert "and 2 more; --output FILE.csv writes all" in run(["compare-all", "many"], tmp_path).stdout
+    assert "and 2 more in r.csv\n" in run(["compare-all", "many", "-o", "r.csv"], tmp_path).stdout
+
+
 def test_compare_all_with_p_values(filled):
     done = run([*ONE["compare-all"], "--permutations", "19", "--json"], filled)
     assert done.exit_code == 0
@@ -235,14 +277,28 @@ HOSTILE = [
     (["weights", "a.csv", "ragged.csv"], ["ragged.csv", "line 3"]),
     (["changes", "binary.csv"], ["binary.csv", "cannot be read"]),
     (["changes", "table.xlsx"], ["table.xlsx", "must end in"]),
-    (["changes", "a.csv", "--window", "50"], ["100"]),
+    (["changes", "a.csv", "--window", "50"], ["file 'a.csv' has 12 rows", "100"]),
+    (["changes", "one.csv"], ["file 'one.csv' has 1 row;"]),
+    (["changes", "a.csv", "--window", "2", "--level", "2"], ["--level is 2.0"]),
+    (["changes", "a.csv", "--window", "2", "--permutations", "3"], ["--permutations is 3"]),
     (["compare", "a.csv", "other.csv"], ["other.csv", "a.csv", "missing: 'y'", "unexpected: 'z'"]),
     (["compare", "other.csv", "a.csv", "-m", "m.model"], ["other.csv", "m.model", "missing: 'y'", "unexpected: 'z'"]),
+    (["weights", "wide.csv", "wide.csv", "-m", "m.model"], ["wide.csv", "the columns that the model was trained on"]),
+    (["compare-all", "wide", "-m", "m.model"], ["'wide'", "the columns that the model was trained on"]),
     (["outliers", "--normal", "a.csv", "--unlabelled", "other.csv"], ["other.csv", "a.csv", "'z'"]),
-    (["outliers", "--normal", "a.csv", "--unlabelled", "b.csv", "--contamination", "2"], ["contamination"]),
-    (["weights", "a.csv", "b.csv", "--clip", "-1"], ["clip"]),
+    (
+        ["outliers", "--normal", "a.csv", "--unlabelled", "b.csv", "--contamination", "2"],
+        ["--contamination must be a number"],
+    ),
+    (["weights", "a.csv", "b.csv", "--clip", "-1"], ["--clip is -1.0", "Pass a positive number, or leave it out."]),
     (["compare", "-", "-"], ["standard input"]),
     (["compare", "a.csv", "b.csv", "-m", "absent.model"], ["absent.model"]),
+    (["compare", "a.csv", "b.csv", "-m", "sources"], ["sources is a folder"]),
+    (["compare-all", "sources", "--jobs", "0"], ["--jobs is 0"]),
+    (["compare-all", "texts"], ["'t.csv'", "'four'", "Encode such columns as numbers or drop them."]),
+    (["compare-all", "gaps"], ["'g.csv'", "Drop those rows or fill the gaps first."]),
+    (["train", "texts", "-o", "new.model"], ["'t.csv'", "pass --categorical onehot."]),
+    (["train", "gaps", "-o", "new.model"], ["'g.csv'", "pass --missing median,"]),
     (["info", "junk.model"], ["junk.model"]),
     (["info", "sources"], ["sources"]),
     (["compare-all", "absent"], ["absent", "does not exist"]),
@@ -250,10 +306,10 @@ HOSTILE = [
     (["train", "absent", "-o", "new.model"], ["absent"]),
     (["train", "sources", "-o", "absent/new.model"], ["absent", "--output"]),
     (["train", "sources", "-o", "new.model", "--checkpoint", "absent/c"], ["absent", "--checkpoint"]),
-    (["train", "sources", "-o", "new.model", "--device", "nowhere"], ["device", "nowhere"]),
-    (["train", "sources", "-o", "new.model", "--episodes", "some"], ["episodes"]),
+    (["train", "sources", "-o", "new.model", "--device", "nowhere"], ["--device", "nowhere"]),
+    (["train", "sources", "-o", "new.model", "--episodes", "some"], ["--episodes must be one of"]),
     (["train", "sources", "-o", "new.model", "--outlier", "odd"], ["odd"]),
-    (["train", "sources", "-o", "new.model", "--categorical", "some"], ["categorical"]),
+    (["train", "sources", "-o", "new.model", "--categorical", "some"], ["--categorical is 'some'"]),
     (["compare", "a.csv", "b.csv", "--standardise", "-m", "m.model"], ["--standardise", "--model"]),
     (["compare", "a.csv", "b.csv", "-o", "absent/r.json"], ["absent", "--output"]),
     (["compare", "a.csv", "b.csv", "-o", "sources"], ["must end in"]),
@@ -273,8 +329,53 @@ def test_wrong_input_ends_in_one_line_and_writes_nothing(filled, arguments, said
     assert line.startswith("fewratio: ")
     for words in said:
         assert words in line
+    # Nothing of Python: no arguments, no None.
+    assert '="' not in line
+    assert "None" not in line
     assert done.stdout == ""
     assert sorted(filled.rglob("*")) == before
+
+
+OVERWRITING = [
+    ("compare a.csv b.csv -o a.csv", "--output is 'a.csv'"),
+    ("ratio a.csv b.csv -o ./sources/../b.csv", "'b.csv'"),
+    ("ratio a.csv b.csv rows.csv -o rows.csv", "'rows.csv'"),
+    ("outliers --normal a.csv --unlabelled b.csv -o b.csv", "--output"),
+    ("weights a.csv b.csv -o b.csv", "--output"),
+    ("changes a.csv -o a.csv", "--output"),
+    ("compare a.csv b.csv -o soft.csv", "'soft.csv'"),
+    ("compare a.csv b.csv -o hard.csv", "'hard.csv'"),
+    ("compare soft.csv b.csv -o a.csv", "'soft.csv'"),
+    ("compare a.csv b.csv -m model.json -o model.json", "model.json"),
+    ("compare a.csv b.csv -m model.svg --plot model.svg", "--plot"),
+    ("compare-all sources -o sources/new.csv", "in the folder 'sources'"),
+    ("compare-all sources --plot sources/deep/new.png", "--plot"),
+    ("compare-all sources -o linked.csv", "'linked.csv'"),
+    ("compare-all sources -o real.csv", "'real.csv'"),
+    ("compare-all sources -o sources/out.csv", "'sources/out.csv'"),
+    ("train sources -o sources/s0.csv", "--output"),
+    ("train sources -o linked.csv", "--output"),
+    ("train sources -o new.model --checkpoint sources/state", "--checkpoint"),
+    ("train sources -o new.model --checkpoint new.model", "'new.model'"),
+]
+
+
+@pytest.mark.parametrize(("command", "said"), OVERWRITING, ids=[command for command, _ in OVERWRITING])
+def test_no_result_takes_the_place_of_an_input(tmp_path, command, said):
+    # Nothing of it is a table or a model: what is written is looked at before what is read.
+    (tmp_path / "sources" / "deep").mkdir(parents=True)
+    for name in ("a.csv", "b.csv", "rows.csv", "model.json", "model.svg", "real.csv", "sources/s0.csv"):
+        (tmp_path / name).write_text(name)
+    links = {"soft.csv": "a.csv", "linked.csv": "sources/s0.csv", "sources/s1.csv": "real.csv"}
+    for link, name in (links | {"sources/out.csv": "elsewhere.csv"}).items():
+        (tmp_path / link).symlink_to(tmp_path / name)
+    os.link(tmp_path / "a.csv", tmp_path / "hard.csv")
+    done = run(command.split(), tmp_path)
+    assert done.exit_code == 2, done.output
+    (line,) = done.stderr.splitlines()
+    assert said in line
+    assert (tmp_path / "a.csv").read_text() == "a.csv"
+    assert not (tmp_path / "new.model").exists()
 
 
 def test_a_read_only_folder_is_found_before_the_work(filled, tmp_path, monkeypatch):
@@ -368,6 +469,7 @@ MISTAKES = {
     "data info mnist": "mnist_r",
     "demo --steps 3": "--steps",
     "compare a.csv - < text.csv": "standard input",
+    "compare a.csv - -o b.csv < b.csv": "same file as standard input",
 }
 
 
@@ -383,12 +485,39 @@ def test_mistakes_in_a_shell(filled):
     assert sorted(filled.rglob("*")) == before
 
 
-def test_a_pipe_in_a_shell(filled, tmp_path):
-    """Each start of the program takes seconds, so one stands for all verbs, which run above within this process."""
-    folder = shlex.quote(str(filled))
-    command = f"fewratio compare - {folder}/b.csv -m {folder}/m.model -o r.csv --plot r.png"
-    done = shell(f"set -o pipefail; cat {folder}/a.csv | {command} | head -1", tmp_path)
+# Each start of the program takes seconds, so all verbs share one session, on the few rows that they need.
+SESSION = """
+set -euo pipefail
+fewratio train sources -o new.model --steps 3 --device cpu --standardise
+fewratio info new.model
+cat a.csv | fewratio compare - b.csv -m new.model -o compare.csv --plot compare.png | head -1
+fewratio compare-all sources -o all.csv
+fewratio ratio a.csv b.csv -o ratio.tsv
+fewratio outliers --normal a.csv --unlabelled b.csv --contamination 0.2 -o outliers.json
+fewratio weights a.csv b.csv --json > weights.json
+fewratio changes - --window 12 --permutations 99 < series.csv
+fewratio data list
+"""
+
+
+def test_every_verb_in_a_shell(filled, tmp_path):
+    shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
+    done = shell(SESSION, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (done.stdout, done.stderr) == ("standard input (12 rows) and b.csv (14 rows)\n", "")
-    assert len((tmp_path / "r.csv").read_text().splitlines()) == 27
-    assert (tmp_path / "r.png").read_bytes().startswith(MAGIC[".png"])
+    assert done.stderr == ""
+    for words in (
+        "Model: new.model",
+        "features    2 (x, y)",
+        "standard input (12 rows) and b.csv (14 rows)",
+        "6 datasets, like ones side by side:",
+        "a.csv (12 rows) over b.csv (14 rows)",
+        "rows of b.csv are odd (by contamination)",
+        "1 change in 60 rows of standard input",
+        "digits_r",
+    ):
+        assert words in done.stdout
+    for name, n_lines in {"compare.csv": 27, "all.csv": 31, "ratio.tsv": 13}.items():
+        assert len((tmp_path / name).read_text().splitlines()) == n_lines
+    assert (tmp_path / "compare.png").read_bytes().startswith(MAGIC[".png"])
+    assert len(json.loads((tmp_path / "weights.json").read_text())["weights"]) == 12
+    assert len(json.loads((tmp_path / "outliers.json").read_text())["score"]) == 14

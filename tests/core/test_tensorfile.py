@@ -71,9 +71,9 @@ def test_missing_folder_is_named(tmp_path):
         write_tensors(tmp_path / "nowhere" / "a.model", "model", {}, {})
 
 
-@pytest.mark.parametrize("name", ["missing.model", "."])
-def test_missing_file(tmp_path, name):
-    with pytest.raises(DataNotFoundError, match="There is no file"):
+@pytest.mark.parametrize(("name", "problem"), [("missing.model", "There is no file"), (".", "is a folder")])
+def test_missing_file(tmp_path, name, problem):
+    with pytest.raises(DataNotFoundError, match=problem):
         read_tensors(tmp_path / name, "model")
 
 

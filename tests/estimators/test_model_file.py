@@ -186,8 +186,8 @@ def test_a_file_of_a_newer_version_is_refused(path):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    for path in (tmp_path / "nothing", tmp_path):
-        with pytest.raises(DataNotFoundError, match="There is no file") as caught:
+    for path, problem in ((tmp_path / "nothing", "There is no file"), (tmp_path, "is a folder")):
+        with pytest.raises(DataNotFoundError, match=problem) as caught:
             MetaRatioEstimator.load(path)
         assert isinstance(caught.value, FileNotFoundError)
 

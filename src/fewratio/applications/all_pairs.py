@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import islice
+from numbers import Integral
 from typing import Any
 
 import joblib
@@ -58,7 +59,7 @@ def compare_all(
     n_rows : int or None, default=100
         Of a larger dataset so many rows are drawn, once; None for all rows.
     n_jobs : int, default=1
-        Number of workers, as joblib counts: -1 for one a core.
+        Number of workers, as joblib counts: -1 for one a core, -2 for one less, and so on.
     random_state : int, numpy Generator or None
         Draws rows and arrangements. The number of workers has no influence.
     checkpoint : path, optional
@@ -87,6 +88,7 @@ def compare_all(
     check_count("n_permutations", n_permutations, 0)
     if n_rows is not None:
         check_count("n_rows", n_rows, 1)
+    _check_workers(n_jobs)
     if checkpoint is not None and not isinstance(random_state, int | np.integer):
         raise ParameterError(
             f"random_state is {random_state!r}, but what a checkpoint holds can only be gone on with if the same is "
@@ -102,8 +104,6 @@ def compare_all(
     seed = int(np.random.default_rng(random_state).integers(2**63))
     samples = [_drawn(dataset.X, n_rows, seed, number) for number, dataset in enumerate(collection)]
     probe = _probe(collection, estimator, samples)
-    if n_permutations:
-        _warn_of_few_permutations([len(sample) for sample in samples], n_permutations)
     work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
     state = Unfinished(len(collection), n_permutations > 0, checkpoint)
     if checkpoint is not None:
@@ -130,7 +130,18 @@ def compare_all(
         finally:
             # Also when interrupted: blocks that were not stored are done again.
             state.save()
-    return AllPairsResult(collection.names, state.divergences, state.p_values)
+    result = AllPairsResult(collection.names, state.divergences, state.p_values)
+    if n_permutations:
+        _warn_of_few_permutations(result, [len(sample) for sample in samples], n_permutations)
+    return result
+
+
+def _check_workers(n_jobs: Any) -> None:
+    # None is joblib's word for what `joblib.parallel_config` says.
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ParameterError(
+            f"n_jobs is {n_jobs!r}; needed is a number of workers. Pass a whole number from 1, or -1 for one a core."
+        )
 
 
 def _drawn(X: NDArray[Any], n_rows: int | None, seed: int, number: int) -> NDArray[Any]:
@@ -150,19 +161,25 @@ def _probe(collection: Collection, estimator: RatioEstimator, samples: list[NDAr
     return copy(estimator).fit(*pair).divergence()
 
 
-def _warn_of_few_permutations(sizes: list[int], n_permutations: int) -> None:
+def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permutations: int) -> None:
+    """Warn if more permutations could have shown something: nothing is significant, and hardly could have been."""
     n_pairs = len(sizes) * (len(sizes) - 1) // 2
     # The largest datasets have the most arrangements, so the smallest p-value of all.
     *_, second, first = sorted(sizes)
     smallest = smallest_p_value(first, second, n_permutations)
-    if smallest > _LEVEL / n_pairs:
+    if smallest > _LEVEL / n_pairs and not _any_significant(result):
         needed = int(np.ceil(smallest * n_pairs / _LEVEL))
         warnings.warn(
             f"The smallest p-value that {n_permutations} permutations of these datasets can give is {smallest:.2g}. "
-            f"Of {n_pairs} pairs none is significant at {_LEVEL} after Benjamini and Hochberg's adjustment unless "
-            f"{needed} are at once. Use {int(np.ceil(n_pairs / _LEVEL))} permutations, or compare fewer datasets.",
+            f"Of {n_pairs} pairs none is significant at {_LEVEL} after Benjamini and Hochberg's adjustment, and none "
+            f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / _LEVEL))} permutations, or compare "
+            "fewer datasets.",
             stacklevel=3,
         )
+
+
+def _any_significant(result: AllPairsResult) -> bool:
+    return result.adjusted_p_values is not None and bool((result.adjusted_p_values <= _LEVEL).any())
 
 
 def _store(state: Unfinished, batch: list[Block], results: list[NDArray[np.float64]], collection: Collection) -> None:

@@ -10,6 +10,7 @@ from fewratio.applications.change_points import ChangePoints
 from fewratio.applications.defaults import default_estimator
 from fewratio.applications.own_estimator import own_estimator
 from fewratio.applications.windows import check_threshold, check_whole, open_series, window_scores
+from fewratio.data.columns import counted
 from fewratio.errors import InputError, ParameterError
 
 # Series of a few values have equal scores, which rounding must not put in an order; float32 models are that precise.
@@ -83,8 +84,8 @@ def detect_changes(
     table = open_series(model, series, "series")
     if table.n_rows < 2 * window:
         raise InputError(
-            f"series has {table.n_rows} rows; two windows of {window} need {2 * window}. Pass a longer series or a "
-            "smaller window."
+            f"{table.argument} has {counted(table.n_rows, 'row')}; two windows of {window} need "
+            f"{2 * window}. Pass a longer series or a smaller window."
         )
     rows, order = table.to_numpy(), np.arange(table.n_rows)
     positions = np.arange(window, table.n_rows - window + 1)

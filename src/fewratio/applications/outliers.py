@@ -1,5 +1,6 @@
 """Odd rows of a batch, by the ratio of known normal rows to the batch."""
 
+import warnings
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -44,7 +45,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
       normal: conformal p-values (`p_values`) and the rule of Benjamini and Hochberg. With a calibration part of n
       normals the smallest p-value is 1 / (n + 1). Normals suffice where that is at most the square of the rate, so
       that a batch can be flagged of which a share as large as the rate is odd: 198 normals at a rate of 0.1;
-    * else at a quarter of the median score of the normals and the batch together, which promises nothing.
+    * else at a quarter of the median score of the normals and the batch together, which promises nothing: a rule of
+      thumb for `RuLSIF`, whose ratio is near 0 at odd rows. An estimator that draws its ratio towards 1, as the
+      universal one does, may have no row below it; give a ``contamination`` with such a one.
 
     Parameters
     ----------
@@ -118,7 +121,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         rng = np.random.default_rng(self.random_state)
         estimator = own_estimator(self.estimator, default_estimator(), rng)
         table = open_table(estimator, X_inlier, "X_inlier")
-        self.estimator_, self._normals = estimator, table.to_numpy()
+        self.estimator_, self._normals, self._warned = estimator, table.to_numpy(), False
         self._set_features(table.n_features, table.feature_names)
         self.calibration_ = np.sort(rng.permutation(table.n_rows)[: table.n_rows // 2])
         enough = 1 / (len(self.calibration_) + 1) <= self.false_discovery_rate**2
@@ -139,6 +142,18 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         scores, threshold = self._judge(X)
         return scores - threshold
+
+    def threshold(self, X: Any) -> float:
+        """Give the threshold of the batch X: rows with a lower score are flagged, by the score of `decision_function`.
+
+        Examples
+        --------
+        >>> detector = InlierOutlierDetector(contamination=0.5).fit([[0.0], [0.1], [0.2]])
+        >>> batch = [[0.1], [0.0], [5.0]]
+        >>> bool(detector.threshold(batch) == np.median(detector.score_samples(batch)))
+        True
+        """
+        return self._judge(X)[1]
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Flag the odd rows of the batch X: -1 for those, 1 for the others."""
@@ -236,7 +251,21 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         scores = self.estimator_.fit(self._normals, rows).predict(rows)
         if self.contamination is not None:
             return scores, float(np.percentile(scores, 100 * self.contamination))
+        self._warn_of_rule_of_thumb()
         return scores, float(np.median(np.append(scores, self.estimator_.predict(self._normals))) / 4)
+
+    def _warn_of_rule_of_thumb(self) -> None:
+        """Say once that the threshold was made for another estimator than this."""
+        default = type(default_estimator())
+        if self._warned or isinstance(self.estimator_, default):
+            return
+        self._warned = True
+        warnings.warn(
+            f"Rows are flagged below a quarter of the median score, a rule of thumb for {default.__name__}; with "
+            f"{type(self.estimator_).__name__} it may flag too few or too many. Use contamination=0.1, for instance, "
+            "to say which share is odd.",
+            stacklevel=4,
+        )
 
     def _split_scores(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Score a batch and the calibration part of the normals by one ratio that cannot tell them apart."""

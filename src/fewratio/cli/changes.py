@@ -40,7 +40,7 @@ def changes(
 
     Example: fewratio changes sensor.csv --window 30 --plot changes.png
     """
-    check_targets(output, plot)
+    check_targets(output, plot, series, model)
     from fewratio.data.columns import counted
 
     learned = load_model(model)

@@ -47,7 +47,7 @@ def compare(
 
     Example: fewratio compare before.csv after.csv --plot difference.png
     """
-    check_targets(output, plot)
+    check_targets(output, plot, a, b, model)
     learned = load_model(model)
     first, second = read_tables([a, b], learned, model)
     # Imported only now: what is wrong with the tables is said at once, and this takes seconds.

@@ -14,6 +14,7 @@ from fewratio.cli.exchange import (
     Plot,
     Seed,
     Standardise,
+    and_more,
     check_targets,
     chosen_estimator,
     deliver,
@@ -46,17 +47,18 @@ def compare_all(
 
     Example: fewratio compare-all sites/ --plot sites.png
     """
-    check_targets(output, plot)
+    check_targets(output, plot, folder, model)
     learned = load_model(model)
     collection = read_folder(folder, learned, model)
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets
 
     estimator = chosen_estimator(learned, standardise)
     result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=seed)
-    deliver(Answer(list(_lines(result)), result.to_dict(), _columns(result)), as_json, output, plot, result.plot)
+    answer = Answer(list(_lines(result, output)), result.to_dict(), _columns(result))
+    deliver(answer, as_json, output, plot, result.plot)
 
 
-def _lines(result: "AllPairsResult") -> "Iterator[str]":
+def _lines(result: "AllPairsResult", output: Path | None) -> "Iterator[str]":
     from fewratio.data.columns import counted
 
     names = [result.names[i] for i in result.order()]
@@ -65,13 +67,12 @@ def _lines(result: "AllPairsResult") -> "Iterator[str]":
     for name in names[:SHOWN]:
         (other, divergence), *_ = result.nearest(name, 1)
         yield f"  {name:<{width}}  nearest {other} ({divergence:.4g})"
-    if len(names) > SHOWN:
-        yield f"and {len(names) - SHOWN} more; --output FILE.csv writes all"
+    yield from and_more(len(names) - SHOWN, output)
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
         # Each pair stands twice in the table.
-        n_different = int((result.adjusted_p_values < _LEVEL).sum()) // 2
-        yield f"{n_different} of {counted(n_pairs, 'pair')} differ (adjusted p-value below {_LEVEL})"
+        n_different = int((result.adjusted_p_values <= _LEVEL).sum()) // 2
+        yield f"{n_different} of {counted(n_pairs, 'pair')} differ (adjusted p-value at most {_LEVEL})"
 
 
 def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:

@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import inspect
 import io
 import json
 import math
@@ -9,13 +10,15 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from fewratio.cli.option_words import arguments_as_options, in_option_words
+from fewratio.cli.overwriting import check_not_input
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -27,7 +30,7 @@ from fewratio.errors import (
 )
 
 if TYPE_CHECKING:
-    from fewratio.data.collection import Collection
+    from fewratio.data.collection import Collection as Datasets
     from fewratio.data.tables import Table
     from fewratio.estimators.base import RatioEstimator
     from fewratio.estimators.meta import MetaRatioEstimator
@@ -37,6 +40,7 @@ _WRONG_INPUT = (CollectionError, DataFileError, DataNotFoundError, InputError, M
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _RESULTS = (".json", *_SEPARATORS)
 _PICTURES = (".png", ".svg", ".pdf")
+_MODELS_COLUMNS = "needed are the columns that the model was trained on. Select those, or use another model."
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
 
@@ -64,14 +68,15 @@ class Answer(NamedTuple):
 
 def verb(function: Callable[..., None]) -> Callable[..., None]:
     """Let a verb end in one line on standard error where it cannot go on: exit code 2 for wrong input, else 1."""
+    given = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
         try:
-            with _plain_warnings():
+            with _plain_warnings(given):
                 function(*arguments, **options)
         except FewRatioError as error:
-            _say(str(error))
+            _say(in_option_words(error, given))
             raise typer.Exit(2 if isinstance(error, _WRONG_INPUT) else 1) from None
         except BrokenPipeError:
             # Whoever read the output has enough; click knows what to do.
@@ -84,15 +89,15 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Say warnings as lines of text, without the place in the code."""
+def _plain_warnings(options: Collection[str]) -> Iterator[None]:
+    """Say warnings as lines of text, in the words of a verb's options and without the place in the code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             yield
         finally:
             for message in dict.fromkeys(str(warning.message) for warning in caught):
-                _say(message)
+                _say(arguments_as_options(message, options))
 
 
 def _say(message: str) -> None:
@@ -137,6 +142,7 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
     model_path : path or None
         What messages call the model.
     """
+    from fewratio.data.columns import Layout, check_layout
     from fewratio.data.tables import check_same_features
 
     if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
@@ -146,7 +152,8 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
         table = _read_table(path, model, tables[0].feature_names if tables else None)
         if model is not None:
             names = getattr(model, "feature_names_in_", None)
-            check_same_features(table, model.n_features_in_, names, f"model {str(model_path)!r}")
+            reference = Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names))
+            check_layout(table.layout, reference, InputError, _MODELS_COLUMNS)
         if tables:
             check_same_features(table, tables[0].n_features, tables[0].feature_names, tables[0].argument)
         table.check_finite()
@@ -154,9 +161,7 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
     return tables
 
 
-def read_folder(
-    folder: Path, model: "MetaRatioEstimator | None" = None, model_path: Path | None = None
-) -> "Collection":
+def read_folder(folder: Path, model: "MetaRatioEstimator | None" = None, model_path: Path | None = None) -> "Datasets":
     """Read a folder of table files, one dataset each, with the columns of the model if there is one."""
     from fewratio.data.collection import Collection
     from fewratio.data.columns import Layout, check_layout
@@ -165,7 +170,8 @@ def read_folder(
     if model is not None:
         names = getattr(model, "feature_names_in_", None)
         found = Layout(f"folder {str(folder)!r}", collection.n_features, _as_tuple(collection.feature_names))
-        check_layout(found, Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names)), InputError)
+        reference = Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names))
+        check_layout(found, reference, InputError, _MODELS_COLUMNS)
     return collection
 
 
@@ -208,13 +214,15 @@ def _read_table(path: Path, model: "MetaRatioEstimator | None", like: Sequence[s
 # ---------------------------------------------------------------- writing
 
 
-def check_targets(output: Path | None, plot: Path | None = None) -> None:
-    """Refuse files that cannot be written, before the work."""
+def check_targets(output: Path | None, plot: Path | None, *inputs: Path | None) -> None:
+    """Refuse files that cannot be written, or that would take the place of inputs, before the work."""
     if output is not None:
         _check_ending(output, _RESULTS, "--output")
         check_target(output, "--output")
+        check_not_input(output, "--output", inputs)
     if plot is not None:
         check_picture(plot, "--plot")
+        check_not_input(plot, "--plot", inputs)
 
 
 def check_picture(path: Path, option: str) -> None:
@@ -279,14 +287,19 @@ def deliver(
     typer.echo(text if as_json else "\n".join(answer.lines))
 
 
-def first_rows(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+def first_rows(columns: Mapping[str, Sequence[Any]], output: Path | None) -> Iterator[str]:
     """Give the first rows of a result as lines, and say where to find the others."""
     yield "  ".join(f"{name:>10}" for name in columns)
     rows = list(zip(*columns.values(), strict=True))
     for row in rows[:SHOWN]:
         yield "  ".join(f"{f'{value:.4g}' if isinstance(value, float) else value!s:>10}" for value in row)
-    if len(rows) > SHOWN:
-        yield f"and {len(rows) - SHOWN} more; --output FILE.csv writes all"
+    yield from and_more(len(rows) - SHOWN, output)
+
+
+def and_more(count: int, output: Path | None) -> Iterator[str]:
+    """Say how many rows are not shown, if any, and where they are."""
+    if count > 0:
+        yield f"and {count} more; --output FILE.csv writes all" if output is None else f"and {count} more in {output}"
 
 
 def _check_ending(path: Path, endings: Sequence[str], option: str) -> None:

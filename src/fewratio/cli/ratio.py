@@ -38,7 +38,7 @@ def ratio(
 
     Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
     """
-    check_targets(output, plot)
+    check_targets(output, plot, nu, de, rows, model)
     from fewratio.data.columns import counted
 
     learned = load_model(model)
@@ -54,7 +54,7 @@ def ratio(
     lines = [
         f"{label(nu)} ({counted(X_nu.n_rows, 'row')}) over {label(de)} ({counted(X_de.n_rows, 'row')}): "
         f"divergence {divergence:.4g}; ratio at the rows of {label(nu if rows is None else rows)}:",
-        *first_rows(columns),
+        *first_rows(columns, output),
     ]
     title = f"ratio {label(nu)}/{label(de)} at the rows of {label(nu if rows is None else rows)}"
     answer = Answer(lines, {"divergence": divergence, "ratio": values}, columns)

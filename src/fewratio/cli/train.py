@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from fewratio.cli.exchange import Answer, AsJson, Seed, check_target, deliver, verb
+from fewratio.cli.overwriting import check_not_input
 
 
 @verb
@@ -32,8 +33,10 @@ def train(
     Example: fewratio train sites/ -o sites.model --standardise
     """
     check_target(output, "--output")
+    check_not_input(output, "--output", [sources, checkpoint])
     if checkpoint is not None:
         check_target(checkpoint, "--checkpoint")
+        check_not_input(checkpoint, "--checkpoint", [sources])
     from fewratio.data.collection import Collection
 
     collection = Collection.from_folder(sources, outlier, categorical=categorical, missing=missing)

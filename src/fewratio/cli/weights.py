@@ -37,7 +37,7 @@ def weights(
 
     Example: fewratio weights train.csv target.csv --output weights.csv
     """
-    check_targets(output, plot)
+    check_targets(output, plot, train, target, model)
     learned = load_model(model)
     X_train, X_target = read_tables([train, target], learned, model)
     from fewratio.applications.weights import importance_weights
@@ -47,6 +47,6 @@ def weights(
     lines = [
         f"{len(result)} rows of {label(train)} are worth {result.effective_sample_size:.1f} rows of {label(target)}; "
         f"overlap {result.overlap:.2f}, {result.n_clipped} clipped",
-        *first_rows(columns),
+        *first_rows(columns, output),
     ]
     deliver(Answer(lines, result.to_dict(), columns), as_json, output, plot, result.plot)

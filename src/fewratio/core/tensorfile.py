@@ -75,7 +75,8 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Ten
 
     path = Path(path)
     if not path.is_file():
-        raise DataNotFoundError(f"There is no file {path}; a {kind} is needed. Check the path.")
+        problem = f"{path} is a folder" if path.is_dir() else f"There is no file {path}"
+        raise DataNotFoundError(f"{problem}; a {kind} is needed. Check the path.")
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}

@@ -1,0 +1,58 @@
+"""Messages of the library in the words of the command line."""
+
+import re
+from collections.abc import Collection
+
+from fewratio.errors import FewRatioError, InputError, ParameterError
+
+# Parameters whose options are called otherwise.
+_OPTIONS = {"n_jobs": "jobs", "n_permutations": "permutations", "max_steps": "steps", "random_state": "seed"}
+# "clip is -1; ..." is ours, the other scikit-learn's.
+_OURS = re.compile(r"^(?P<name>\w+)(?= is )")
+_THEIRS = re.compile(r"^The '(?P<name>\w+)' parameter of \w+(?= must be )")
+# On the command line an option is given or not, and nobody thinks of types.
+_PLAIN = {
+    "must be None or ": "must be ",
+    ", or None.": ", or leave it out.",
+    " a float in ": " a number in ",
+    " a str among ": " one of ",
+}
+_ARGUMENT = re.compile(r'\b(?P<name>\w+)="?(?P<value>\w+(\.\d+)?)"?')
+
+
+def in_option_words(error: FewRatioError, options: Collection[str]) -> str:
+    """Give a message with options in the place of Python's arguments.
+
+    Parameters
+    ----------
+    error : FewRatioError
+        What the library raised.
+    options : collection of str
+        What can be given to the verb, without dashes.
+    """
+    before = error.__cause__
+    if isinstance(before, InputError) and before.remedy is not None and before.remedy not in options:
+        # The advice that was added names what only Python has; what to do with the file was said before it.
+        error = before
+    message = str(error)
+    if isinstance(error, ParameterError):
+        for pattern in (_OURS, _THEIRS):
+            message = pattern.sub(lambda found: _option(found, options) or found[0], message)
+        for python, plain in _PLAIN.items():
+            message = message.replace(python, plain)
+    return arguments_as_options(message, options)
+
+
+def arguments_as_options(message: str, options: Collection[str]) -> str:
+    """Put ``--name value`` for ``name="value"`` where the verb has such an option."""
+
+    def as_option(found: re.Match[str]) -> str:
+        option = _option(found, options)
+        return found[0] if option is None else f"{option} {found['value']}"
+
+    return _ARGUMENT.sub(as_option, message)
+
+
+def _option(found: re.Match[str], options: Collection[str]) -> str | None:
+    name = _OPTIONS.get(found["name"], found["name"])
+    return f"--{name}" if name in options else None

@@ -1,0 +1,52 @@
+"""Results that would take the place of what they are made from."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fewratio.errors import ParameterError
+
+# What standard input was redirected from has no other name.
+_REDIRECTED = Path("/dev/stdin")
+
+
+def check_not_input(path: Path, option: str, inputs: Iterable[Path | None]) -> None:
+    """Refuse to write over an input, by whatever path or link, or into a folder of inputs.
+
+    Parameters
+    ----------
+    path : path
+        What is to be written.
+    option : str
+        The option that named it.
+    inputs : iterable of path or None
+        Files and folders that are read; ``-`` for standard input. None is passed over.
+    """
+    for source in inputs:
+        if source is None:
+            continue
+        if source.is_dir():
+            # The next run would take the result for another dataset.
+            inside = source.resolve() in (*path.resolve().parents, *_place(path).parents)
+            if inside or (path.exists() and any(_is_same(path, file) for file in source.rglob("*"))):
+                raise ParameterError(
+                    f"{option} is {str(path)!r}, in the folder {str(source)!r} that is read; what is there stays as it "
+                    "is. Give a file elsewhere."
+                )
+        elif _is_same(path, _REDIRECTED if str(source) == "-" else source):
+            read = "standard input" if str(source) == "-" else f"the input {str(source)!r}"
+            raise ParameterError(
+                f"{option} is {str(path)!r}, the same file as {read}, which would be lost. Give another file."
+            )
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        # One of them is not there.
+        return path.resolve() == other.resolve()
+
+
+def _place(path: Path) -> Path:
+    """Resolve the folder of a path but not the path itself, which may be a link that leads out of it."""
+    return path.parent.resolve() / path.name
