@@ -73,10 +73,10 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     Notes
     -----
-    scikit-learn's ``check_estimator`` passes but for these: ``check_methods_subset_invariance`` (the score depends on the
-    whole batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``),
-    ``check_outliers_fit_predict`` without a ``contamination`` (a table that is its own reference has no odd rows where
-    false discoveries are limited), and five that look for other words in a message.
+    scikit-learn's ``check_estimator`` passes but for ``check_methods_subset_invariance`` (a score depends on the whole
+    batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``), without a
+    ``contamination`` ``check_outliers_fit_predict`` (a table that is its own reference has no odd rows where false
+    discoveries are limited), and five that look for other words in a message.
 
     Examples
     --------
