@@ -48,7 +48,8 @@ def test_the_level_is_measured_at_every_attainable_level(run):
 def test_speed_of_comparisons(run):
     found = run("comparison", "speed", "--repeats", 1) + run("comparison", "all-pairs", "--sizes", 3, 5)
     assert [each.get("datasets") for each in found] == [None, None, 3, 5]
-    assert all(each["seconds"] > 0 for each in found)
+    # Times of so small sizes are nothing to assert; what is compared with a loop must be there.
+    assert all(each["times_a_loop_over_compare_datasets"] > 0 for each in found[2:])
 
 
 def test_power_is_that_of_the_same_pairs(run, tmp_path):
