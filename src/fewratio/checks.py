@@ -29,8 +29,8 @@ def check_ratio_estimator(estimator: Any, *, random_state: int = 0) -> None:
     """Check that an estimator keeps the contract of a ratio estimator.
 
     The contract is that of `fewratio.estimators.RatioEstimator`: parameters as in scikit-learn, ``fit(X_nu, X_de)``,
-    ``predict(X)``, ``divergence()``. An estimator with a method ``pretrain(collection)`` is pretrained, twice, on a
-    small collection of Gaussian datasets with two features, so give it few training steps.
+    ``predict(X)``, ``divergence()``. An estimator with a method ``pretrain(collection)`` is pretrained, twice, on a few
+    Gaussian datasets with two features, so give it few training steps.
 
     Parameters
     ----------

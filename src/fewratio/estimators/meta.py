@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import Tensor, nn
+from torch import Tensor
 
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
@@ -20,11 +20,12 @@ from fewratio.estimators import model_file
 from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
 from fewratio.estimators.learning import row_dtype
 from fewratio.estimators.many_pairs import adapted_divergences
+from fewratio.estimators.meta_models import build
 from fewratio.estimators.own_rows import OwnRows
 from fewratio.estimators.pretraining import pretrain_together
-from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder, Standardiser
+from fewratio.nn import RatioModel, Standardiser
 from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
-from fewratio.nn.relational import SPACES, RelationalEncoder, RelationalFeatures, Space
+from fewratio.nn.relational import SPACES
 from fewratio.nn.set_encoder import POOLINGS
 from fewratio.optim import History
 
@@ -406,22 +407,4 @@ class MetaRatioEstimator(RatioEstimator):
         self, n_features: int, generator: torch.Generator | None, scaler: Standardiser | None
     ) -> RatioModel:
         """Put the parts together as the parameters say, untrained."""
-        if self.features == "relational":
-            return self._relational_model(n_features, generator, scaler)
-        encoder = SetEncoder(n_features, self.latent_dim, self.width, pooling=self.pooling, generator=generator)
-        features = MLPFeatures(n_features, encoder.n_outputs, self.width, self.depth, self.n_outputs, generator)
-        head = RidgeHead(float(self.alpha), learn_alpha=self.learn_alpha)
-        return RatioModel(encoder, features, head, self.clip, scaler, float(self.alpha))
-
-    def _relational_model(
-        self, n_features: int, generator: torch.Generator | None, scaler: Standardiser | None
-    ) -> RatioModel:
-        n_learned = 0 if self.space == "raw" else self.width
-        space = Space(n_features, self.space != "learned", n_learned, self.width, generator)
-        encoder = RelationalEncoder(space.blocks, self.latent_dim, self.width, absolute=True, generator=generator)
-        features = RelationalFeatures(
-            space.blocks, self.latent_dim, self.width, self.n_outputs, self.latent_dim, generator
-        )
-        head = RidgeHead(float(self.alpha), learn_alpha=self.learn_alpha, n_latent=self.latent_dim)
-        first = space if scaler is None else nn.Sequential(scaler, space)
-        return RatioModel(encoder, features, head, self.clip, first, float(self.alpha))
+        return build(self, n_features, generator, scaler)
