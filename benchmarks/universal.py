@@ -84,10 +84,16 @@ def judge(args: argparse.Namespace) -> None:
 def _judged(pairs: PriorPairs, size: int) -> dict[str, float]:
     model, intervals = shipped_parts("cpu")
     known = pairs.with_truth()
-    rows = torch.cat([pairs.table(), pairs.log_ratio.flatten().unsqueeze(-1)], dim=-1)
     sizes = SupportSize(size, size)
     draw = EpisodeSampler(
-        rows, [pairs.pools(known)], [_SEED], [(sizes, sizes)], 128, 50, (True, True), (_ALPHA, _ALPHA)
+        pairs.table_with_truth(),
+        [pairs.pools(known)],
+        [_SEED],
+        [(sizes, sizes)],
+        128,
+        50,
+        (True, True),
+        (_ALPHA, _ALPHA),
     )
     found: dict[str, list[float]] = {}
     for step in range(max(1, len(known) // 50)):

@@ -28,7 +28,6 @@ def adapted_divergences(
     de: NDArray[np.intp],
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
-    told: bool = False,
     prepare: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
 ) -> NDArray[np.float64]:
     """Adapt a model to pairs of samples, a block of pairs at a time, and give their relative Pearson divergences.
@@ -45,8 +44,6 @@ def adapted_divergences(
         Which rows make the samples.
     dtype, device
         What the rows are given to the model as, and where.
-    told : bool
-        Whether the model is told alpha.
     prepare : callable, optional
         What becomes of the rows of each pair first, as `standardised_samples`; from shape (n_pairs, n, d) to the same.
     """
@@ -60,7 +57,7 @@ def adapted_divergences(
             table[block] if prepare is None else torch.from_numpy(prepare(rows[block.cpu().numpy()])).to(device, dtype)
         )
         pair = Pair(joined[:, : nu.shape[1]], joined[:, nu.shape[1] :])
-        asked = torch.full((len(block),), float(alpha), dtype=dtype, device=device) if told else None
+        asked = torch.full((len(block),), float(alpha), dtype=dtype, device=device) if model.tell_alpha else None
         ratio = model.adapt(pair, asked).of_support()
         found.append(relative_pearson_divergence(ratio.double(), pair.shares.double(), float(alpha)).cpu())
     return torch.cat(found).numpy() if found else np.empty(0)

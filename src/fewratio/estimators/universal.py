@@ -211,9 +211,7 @@ class UniversalRatioEstimator(RatioEstimator):
         place = resolve_device(self.device)
         model, _ = shipped_parts(str(place))
         prepare = standardised_samples if self.scale == "columns" else jointly_scaled_samples
-        return adapted_divergences(
-            model, float(self.alpha), rows, nu, de, torch.float32, place, told=True, prepare=prepare
-        )
+        return adapted_divergences(model, float(self.alpha), rows, nu, de, torch.float32, place, prepare=prepare)
 
     def _alpha(self, rows: Tensor) -> Tensor:
         return rows.new_full(rows.shape[:-2], float(self.alpha))

@@ -134,7 +134,7 @@ def _train_intervals(
     progress: bool | None,
 ) -> list[History]:
     plan = TrainingPlan(stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress)
-    draw, looks = (_sampler(_with_truth(part), part, stage, seed, known=True) for part in (pairs, others))
+    draw, looks = (_sampler(part.table_with_truth(), part, stage, seed, known=True) for part in (pairs, others))
     loss = IntervalLoss(model, bounds)
     return train(Ensemble([loss], device, _AVERAGING), draw, _Fixed(looks), QueryMean(), plan)
 
@@ -149,17 +149,12 @@ def _sampler(
         [pairs.pools(chosen)],
         [seed],
         [(size, size)],
-        stage.n_query,
-        stage.tasks,
-        (True, True),
-        alphas,
-        stage.skew,
+        n_query=stage.n_query,
+        tasks_per_step=stage.tasks,
+        held_out=(True, True),
+        alphas=alphas,
+        skew=stage.skew,
     )
-
-
-def _with_truth(pairs: PriorPairs) -> Tensor:
-    """All instances with their true log-ratio as one more column."""
-    return torch.cat([pairs.table(), pairs.log_ratio.flatten().unsqueeze(-1)], dim=-1)
 
 
 class _Fixed:

@@ -75,6 +75,10 @@ class PriorPairs:
         """All instances as one table, which `pools` numbers."""
         return self.rows.flatten(0, 2)
 
+    def table_with_truth(self) -> Float[Tensor, "m e"]:
+        """All instances, with their true log-ratio as one more column."""
+        return torch.cat([self.table(), self.log_ratio.flatten().unsqueeze(-1)], dim=-1)
+
     def with_truth(self) -> list[int]:
         """Give the numbers of the pairs whose true ratio is known everywhere."""
         known: list[int] = (~self.log_ratio.isnan().flatten(1).any(1)).nonzero().flatten().tolist()
