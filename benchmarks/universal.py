@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.exact import true_ratio
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Pair
 from fewratio.core.tensorfile import write_tensors
@@ -34,7 +35,7 @@ from fewratio.estimators.universal_training import (
     STAGES,
     train_universal,
 )
-from fewratio.nn.intervals import LEVELS, true_ratio
+from fewratio.nn.intervals import LEVELS
 from fewratio.pretrained import UNIVERSAL
 from fewratio_bench.records import circumstances
 

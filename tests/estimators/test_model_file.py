@@ -94,7 +94,7 @@ def test_the_header_is_json_that_anyone_can_read(path):
         header = json.loads(file.metadata()["fewratio"])
     assert header["estimator"] == "MetaRatioEstimator"
     assert header["parameters"]["width"] == 16
-    assert header["history"]["step"] == [10, 20]
+    assert header["networks"][0]["history"]["step"] == [10, 20]
     assert {"format", "version", "n_features", "feature_names"} <= header.keys()
 
 
@@ -117,7 +117,7 @@ def edited(edit):
 
 
 def without_history(header, tensors):
-    del header["history"]
+    del header["networks"][0]["history"]
 
 
 def without_a_tensor(header, tensors):

@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewratio.core.exact import gaussian_relative_ratio
+from fewratio.core.exact import gaussian_relative_ratio, true_ratio
 from fewratio.core.pair import Episode, Pair
-from fewratio.nn.intervals import LEVELS, IntervalLoss, Intervals, _bounds, largest_divergence, true_ratio
+from fewratio.nn.intervals import LEVELS, IntervalLoss, Intervals, _bounds, largest_divergence
 from tests.strategies import LATENT, N_OUTPUTS, make_model, normal, pairs, quick, seeds
 
 

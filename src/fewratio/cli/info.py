@@ -21,7 +21,7 @@ def info(
 
     estimator = MetaRatioEstimator.load(model)
     names = getattr(estimator, "feature_names_in_", None)
-    encoding, history, parameters = estimator.encoding_, estimator.history_, estimator.get_params()
+    encoding, parameters = estimator.encoding_, estimator.get_params()
     words = {
         "model": str(model),
         "estimator": type(estimator).__name__,
@@ -29,15 +29,15 @@ def info(
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
         "encoding": None if encoding is None else encoding.to_dict(),
-        "history": history.to_dict(),
+        "history": estimator.history_.to_dict(),
+        "networks": [network.to_dict() for network in estimator.networks_],
     }
     shown = "without names" if names is None else ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
     lines = [
         f"model       {type(estimator).__name__}: {model}",
         f"features    {estimator.n_features_in_} ({shown})",
         *([] if encoding is None else [f"encoded     from {counted(len(encoding.categories), 'column')}"]),
-        f"trained     {history.step[-1] if history.step else 0} steps in {history.seconds:.0f} s; best look at step "
-        f"{history.best_step} (validation loss {history.best_validation:.4g})",
+        *(f"trained     {network.summary()}" for network in estimator.networks_),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
     deliver(Answer(lines, words, {}), as_json)

@@ -46,16 +46,16 @@ def train(
         episodes=episodes, standardise=standardise, max_steps=steps, device=device, random_state=seed
     )
     estimator.pretrain(collection, checkpoint=checkpoint).save(output)
-    history = estimator.history_
     lines = [
-        f"Learned from {collection!r} in {history.seconds:.0f} s; best look at step {history.best_step} "
-        f"(validation loss {history.best_validation:.4g}).",
+        f"Learned from {collection!r}.",
+        *(f"  {network.summary()}" for network in estimator.networks_),
         f"Model: {output}",
     ]
     words = {
         "model": str(output),
         "n_datasets": len(collection),
         "n_features": collection.n_features,
-        "history": history.to_dict(),
+        "history": estimator.history_.to_dict(),
+        "networks": [network.to_dict() for network in estimator.networks_],
     }
     deliver(Answer(lines, words, {}), as_json)

@@ -14,6 +14,12 @@ def relative_ratio(log_nu: Tensor, log_de: Tensor, alpha: float | Tensor) -> Ten
     return 1 / (alpha + (1 - alpha) * torch.exp(log_de - log_nu))
 
 
+def true_ratio(log_ratio: Float[Tensor, "... n"], alpha: Float[Tensor, "..."]) -> Float[Tensor, "... n"]:
+    """Give the relative ratio of each task's instances from the logarithm of the plain one; NaN stays NaN."""
+    # Beyond these bounds the relative ratio is at its own, and an exponential would overflow.
+    return relative_ratio(log_ratio.clamp(-60, 60), torch.zeros_like(log_ratio), alpha.unsqueeze(-1))
+
+
 def gaussian_relative_ratio(
     x: Float[Tensor, "... n d"],
     nu_mean: float | Tensor,

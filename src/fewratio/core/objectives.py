@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from fewratio.core.exact import true_ratio
 from fewratio.core.pair import Episode
 from fewratio.core.shapes import Float
 from fewratio.errors import ParameterError
@@ -63,6 +64,29 @@ class ScaledSquaredError:
         """Give the loss for tasks that each have an alpha."""
         alpha = self.alpha if episode.alpha is None else episode.alpha
         return ScaledSquaredError(alpha)(ratio, episode.query.shares)
+
+
+@dataclass(frozen=True)
+class InformedSquaredError:
+    """`ScaledSquaredError` for practice on pairs whose true ratio r* is known.
+
+    ``mean_nu r`` is the mean of ``r* r`` over the mixture of both: the same in expectation, and steadier from as many
+    instances. The last column of the rows is the true log-ratio; where it is NaN the numerator's instances count.
+    """
+
+    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+        """Give the loss for each task at alpha = 0.5, from the instances alone."""
+        return ScaledSquaredError()(ratio, shares)
+
+    def on(self, ratio: Float[Tensor, "... n"], episode: Episode) -> Float[Tensor, "..."]:
+        """Give the loss for tasks that each have an alpha."""
+        assert episode.alpha is not None
+        share_nu, share_de = episode.query.shares.unbind(-2)
+        alpha = episode.alpha.unsqueeze(-1)
+        mixture = alpha * share_nu + (1 - alpha) * share_de
+        truth = true_ratio(episode.query.rows[..., -1], episode.alpha)
+        numerator = torch.where(truth.isnan(), share_nu, mixture * truth.nan_to_num())
+        return 2 * episode.alpha * (ratio * (0.5 * mixture * ratio - numerator)).sum(-1)
 
 
 @dataclass(frozen=True)

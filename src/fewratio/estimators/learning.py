@@ -33,7 +33,6 @@ class Curriculum(Protocol):
     """What models that are trained together have in common; the parameters of `MetaRatioEstimator` of these names."""
 
     episodes: str
-    features: str
     n_inliers: int | None
     standardise: bool
     tasks_per_step: int
@@ -121,6 +120,14 @@ def learn_together(
         [_pools(curriculum, parts[part], table, seed.inliers) for parts, seed in zip(divided, seeds, strict=True)]
         for part in (0, 1)
     )
+    models = [
+        lesson.build(
+            lesson.source.n_features,
+            torch.Generator().manual_seed(seed.start),
+            standardiser(parts[0]) if curriculum.standardise else None,
+        )
+        for lesson, parts, seed in zip(lessons, divided, seeds, strict=True)
+    ]
     sizes = [lesson.sizes for lesson in lessons]
     draw = EpisodeSampler(
         table.rows,
@@ -129,7 +136,7 @@ def learn_together(
         sizes,
         curriculum.n_query,
         curriculum.tasks_per_step,
-        _held_out(curriculum),
+        _held_out(models[0], curriculum),
     )
     n_pairs = min(len(pools.nu) if pools.paired else len(pools.nu) ** 2 for pools in looks)
     validation = EvaluationEpisodes(
@@ -142,15 +149,6 @@ def learn_together(
         tasks_per_batch=_TASKS_AT_ONCE["cuda" if device.type == "cuda" else "cpu"],
         max_pairs=VALIDATION_PAIRS,
     )
-
-    models = [
-        lesson.build(
-            lesson.source.n_features,
-            torch.Generator().manual_seed(seed.start),
-            standardiser(parts[0]) if curriculum.standardise else None,
-        )
-        for lesson, parts, seed in zip(lessons, divided, seeds, strict=True)
-    ]
     plan = TrainingPlan(
         max_steps=curriculum.max_steps,
         learning_rate=curriculum.learning_rate,
@@ -195,12 +193,11 @@ def _pools(curriculum: Curriculum, collection: Collection, table: RowTable, seed
     return inlier_pools(collection, table, np.random.default_rng(seed), curriculum.n_inliers)
 
 
-def _held_out(curriculum: Curriculum) -> tuple[bool, bool]:
+def _held_out(model: RatioModel, curriculum: Curriculum) -> tuple[bool, bool]:
     """Tell whose support is kept out of the query in training."""
-    # Relational features of a support instance leave that instance out, so they are not what a new one's are. Among
-    # unlabelled instances it is the support itself that is judged in the end.
-    relational = curriculum.features == "relational"
-    return relational, relational and curriculum.episodes == "pairs"
+    # Features of a support instance that leave that instance out are not what a new one's are. Among unlabelled
+    # instances it is the support itself that is judged in the end.
+    return model.leaves_out_own, model.leaves_out_own and curriculum.episodes == "pairs"
 
 
 def _identity(settings: object, seeds: Sequence[Seeds], table: RowTable, pools: Sequence[Pools]) -> str:

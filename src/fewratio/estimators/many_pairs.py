@@ -10,7 +10,7 @@ from torch import Tensor
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair, equal_shares
 from fewratio.core.ridge import ridge_weights
-from fewratio.nn import RatioModel
+from fewratio.nn import RatioCommittee, RatioModel
 
 # Values of a block of pairs, with what becomes of them on the way: about 30 MB as float64.
 _BLOCK_VALUES = 2**22
@@ -21,7 +21,7 @@ _TABLE_ROWS = 2**11
 
 @torch.no_grad()
 def adapted_divergences(
-    model: RatioModel,
+    model: RatioModel | RatioCommittee,
     alpha: float,
     rows: NDArray[np.float64],
     nu: NDArray[np.intp],
@@ -34,7 +34,7 @@ def adapted_divergences(
 
     Parameters
     ----------
-    model : RatioModel
+    model : RatioModel or RatioCommittee
         On the device.
     alpha : float
         Relative parameter.

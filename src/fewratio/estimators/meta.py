@@ -18,12 +18,13 @@ from fewratio.data.tables import Table, as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
-from fewratio.estimators.learning import row_dtype
+from fewratio.estimators.learning import resolve_device, row_dtype
 from fewratio.estimators.many_pairs import adapted_divergences
-from fewratio.estimators.meta_models import build
+from fewratio.estimators.networks import KINDS, UNIVERSAL, Network, assembled, build, network_kinds
 from fewratio.estimators.own_rows import OwnRows
 from fewratio.estimators.pretraining import pretrain_together
-from fewratio.nn import RatioModel, Standardiser
+from fewratio.estimators.universal import ALPHAS
+from fewratio.nn import RatioCommittee, RatioModel, Standardiser
 from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
 from fewratio.nn.relational import SPACES
 from fewratio.nn.set_encoder import POOLINGS
@@ -35,7 +36,9 @@ _SHAPING = (
     "alpha",
     "episodes",
     "latent_dim",
+    "init",
     "features",
+    "n_networks",
     "space",
     "pooling",
     "width",
@@ -67,9 +70,15 @@ class MetaRatioEstimator(RatioEstimator):
         For inlier episodes: how many normals of a dataset count as known; half of them by default.
     latent_dim : int, default=32
         Length K of a dataset's vector.
-    features : {"mlp", "relational"}, default="mlp"
+    init : {"random", "universal"}, default="random"
+        Where the training starts. With "universal" sources are a dial: without any (`fit` at once) the network of
+        `UniversalRatioEstimator` is used as it is, a few datasets train it further, and from ten on the mean with
+        networks that learn from nothing but them is taken.
+    features : {"mlp", "relational", "both"}, default="mlp"
         What the ratio is linear in: a network of the instance and of the dataset vectors (Eq. 2), or one of the
-        instance's distances to the support instances.
+        instance's distances to the support instances. With "both" the ratio is the mean of two networks'.
+    n_networks : int, default=1
+        Number of networks of each kind, trained from different starts; the ratio is their mean.
     space : {"both", "learned", "raw"}, default="both"
         Where relational features measure distances: in a learned space, in that of the columns, or in both.
     pooling : {"mean", "sum", "attention"}, default="mean"
@@ -114,10 +123,12 @@ class MetaRatioEstimator(RatioEstimator):
 
     Attributes
     ----------
-    model_ : RatioModel
+    model_ : RatioModel or RatioCommittee
         The learned model, an ordinary ``torch.nn.Module``.
+    networks_ : list of Network
+        The kind, the model and the history of each network.
     history_ : History
-        Losses by step, the chosen step and its standard error.
+        Losses by step, the chosen step and its standard error, of the first network.
     encoding_ : Encoding or None
         The source collection's encoding of categories and missing values, applied to all samples.
 
@@ -138,7 +149,9 @@ class MetaRatioEstimator(RatioEstimator):
         "episodes": [StrOptions({"pairs", "inliers"})],
         "n_inliers": [None, _POSITIVE],
         "latent_dim": [_POSITIVE],
-        "features": [StrOptions({"mlp", "relational"})],
+        "init": [StrOptions({"random", UNIVERSAL})],
+        "features": [StrOptions(set(KINDS))],
+        "n_networks": [_POSITIVE],
         "space": [StrOptions(set(SPACES))],
         "pooling": [StrOptions(set(POOLINGS))],
         "width": [_POSITIVE],
@@ -161,7 +174,8 @@ class MetaRatioEstimator(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    model_: RatioModel
+    model_: RatioModel | RatioCommittee
+    networks_: list[Network]
     history_: History
     encoding_: Encoding | None
 
@@ -174,7 +188,9 @@ class MetaRatioEstimator(RatioEstimator):
         episodes: str = "pairs",
         n_inliers: int | None = None,
         latent_dim: int = 32,
+        init: str = "random",
         features: str = "mlp",
+        n_networks: int = 1,
         space: str = "both",
         pooling: str = "mean",
         width: int = 100,
@@ -202,7 +218,9 @@ class MetaRatioEstimator(RatioEstimator):
         self.episodes = episodes
         self.n_inliers = n_inliers
         self.latent_dim = latent_dim
+        self.init = init
         self.features = features
+        self.n_networks = n_networks
         self.space = space
         self.pooling = pooling
         self.width = width
@@ -271,6 +289,7 @@ class MetaRatioEstimator(RatioEstimator):
         self._check_parameters()
         self._check_learned()
         nu, de = self._read_pair(X_nu, X_de)
+        self._begin_without_sources(nu.n_features)
         check_same_features(nu, self.n_features_in_, self._source_names, reference="the source collection")
         self._fit(nu.to_numpy(), de.to_numpy())
         # Where the sources had no names, the samples' own must still be those of what is predicted on.
@@ -309,18 +328,18 @@ class MetaRatioEstimator(RatioEstimator):
         """
         return model_file.load(cls, path, device)
 
-    def _set_model(
+    def _set_networks(
         self,
-        model: RatioModel,
-        history: History,
+        networks: list[Network],
         n_features: int,
         names: tuple[str, ...] | None,
         encoding: Encoding | None = None,
     ) -> None:
-        """Take over a learned model, the features that its sources had, and their encoding."""
+        """Take over learned networks, the features that their sources had, and the encoding of these."""
         # What was adapted to belongs to the model that is now replaced.
         self.__dict__.pop("ratio_", None)
-        self.model_, self.history_, self._source_names, self.encoding_ = model, history, names, encoding
+        self.networks_, self.model_ = networks, assembled([network.model for network in networks])
+        self.history_, self._source_names, self.encoding_ = networks[0].history, names, encoding
         self._learned_with = self.get_params(deep=False)
         self._set_features(n_features, names)
 
@@ -330,6 +349,11 @@ class MetaRatioEstimator(RatioEstimator):
             raise ParameterError(
                 'alpha is 0 and clip is "range", but the plain ratio has no upper bound. Use clip="ratio".'
             )
+        if self.init == UNIVERSAL and not ALPHAS[0] <= self.alpha <= ALPHAS[1]:
+            raise ParameterError(
+                f'alpha is {self.alpha} and init is "universal", but the universal network knows alpha from {ALPHAS[0]} '
+                f'to {ALPHAS[1]} only. Choose such a value, or init="random".'
+            )
         if self.learn_alpha and self.alpha == 0:
             raise ParameterError(
                 "alpha is 0, but it must be positive to be learned. Give it a positive value to start from, or use "
@@ -337,12 +361,25 @@ class MetaRatioEstimator(RatioEstimator):
             )
 
     def _check_learned(self) -> None:
-        if not hasattr(self, "model_"):
+        if not self._has_learned() and self.init == UNIVERSAL:
+            self.encoding_ = None
+            return
+        if not self._has_learned():
             raise NotFittedError(
                 "This MetaRatioEstimator has learned nothing yet. Call pretrain(collection) with related datasets, or "
                 "load a model with MetaRatioEstimator.load(path)."
             )
         self._check_unchanged(_SHAPING, self._learned_with)
+
+    def _has_learned(self) -> bool:
+        """Tell whether there were sources."""
+        return hasattr(self, "model_") and bool(self.history_.step)
+
+    def _begin_without_sources(self, n_features: int) -> None:
+        """Take the universal network as it is, if no sources have made another of it."""
+        if not self._has_learned():
+            model = self.build_model(n_features, None, None).to(resolve_device(self.device)).requires_grad_(False)
+            self._set_networks([Network(UNIVERSAL, model, History())], n_features, None)
 
     def _open(self, X: Any, argument: str) -> Table:
         return as_table(X, argument) if self.encoding_ is None else self.encoding_.open(X, argument)
@@ -358,8 +395,8 @@ class MetaRatioEstimator(RatioEstimator):
                 "Pretrain with standardise=True, or rescale the columns of sources and samples alike."
             )
         self.ratio_, self._divergence = ratio, divergence
-        # To other features than relational ones an instance of the samples is like any other.
-        self._own = OwnRows(np.concatenate([X_nu, X_de])) if self.features == "relational" else None
+        # To most networks an instance of the samples is like any other.
+        self._own = OwnRows(np.concatenate([X_nu, X_de])) if self.model_.leaves_out_own else None
 
     def divergences(self, X: Any, nu: ArrayLike, de: ArrayLike) -> NDArray[np.float64]:
         """Give the divergences of many pairs of samples from one table, as `fit` and `divergence` would for each.
@@ -376,6 +413,7 @@ class MetaRatioEstimator(RatioEstimator):
         ndarray of shape (n_pairs,)
         """
         self._check_learned()
+        self._begin_without_sources(self._open(X, "X").n_features)
         # Checked here, for the base class knows no features before `fit`.
         check_same_features(self._open(X, "X"), self.n_features_in_, self._source_names, "the source collection")
         return super().divergences(X, nu, de)
@@ -406,5 +444,5 @@ class MetaRatioEstimator(RatioEstimator):
     def build_model(
         self, n_features: int, generator: torch.Generator | None, scaler: Standardiser | None
     ) -> RatioModel:
-        """Put the parts together as the parameters say, untrained."""
-        return build(self, n_features, generator, scaler)
+        """Put the parts of the first network together as the parameters say, untrained."""
+        return build(self, next(iter(network_kinds(self, 0))), n_features, generator, scaler)

@@ -14,6 +14,7 @@ from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError
 from fewratio.estimators.learning import resolve_device
+from fewratio.estimators.networks import Network, assembled, build
 from fewratio.nn import Standardiser
 from fewratio.optim import History
 
@@ -38,7 +39,7 @@ def save(estimator: MetaRatioEstimator, path: str | os.PathLike[str]) -> None:
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
         "encoding": None if estimator.encoding_ is None else estimator.encoding_.to_dict(),
-        "history": estimator.history_.to_dict(),
+        "networks": [network.to_dict() for network in estimator.networks_],
     }
     write_tensors(path, "model", estimator.model_.state_dict(), header)
 
@@ -62,6 +63,8 @@ def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dic
     if header["estimator"] != cls.__name__:
         raise TypeError(f"it holds a {header['estimator']}")
     parameters = header["parameters"]
+    # Files of the first version hold one network.
+    networks = header.get("networks") or [{"kind": parameters.get("features", "mlp"), "history": header["history"]}]
     for name in ("n_support", "n_support_de"):
         # JSON knows no tuples.
         if isinstance(parameters[name], list):
@@ -71,13 +74,17 @@ def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dic
     n_features = int(header["n_features"])
     blank = torch.zeros(n_features, dtype=torch.float64)
     scaler = Standardiser(blank, blank.clone(), torch.float32) if estimator.standardise else None
-    model = estimator.build_model(n_features, torch.Generator(), scaler)
-    model.load_state_dict(tensors)
+    models = [build(estimator, network["kind"], n_features, torch.Generator(), scaler) for network in networks]
+    assembled(models).load_state_dict(tensors)
     names = None if header["feature_names"] is None else tuple(header["feature_names"])
     # Files of the first version know of no encoding.
     words = header.get("encoding")
     encoding = None if words is None else Encoding.from_dict(words)
     if encoding is not None and (encoding.n_features, encoding.feature_names) != (n_features, names):
         raise ValueError("its encoding is of other features")
-    estimator._set_model(model, History(**header["history"]), n_features, names, encoding)
+    learned = [
+        Network(network["kind"], model, History(**network["history"]))
+        for network, model in zip(networks, models, strict=True)
+    ]
+    estimator._set_networks(learned, n_features, names, encoding)
     return estimator

@@ -13,6 +13,7 @@ from fewratio.data.collection import Collection
 from fewratio.data.episodes import SupportSize
 from fewratio.errors import ParameterError
 from fewratio.estimators.learning import Lesson, learn_together
+from fewratio.estimators.networks import Network, network_kinds, trained_alone
 from fewratio.estimators.sources import (
     check_none_astray,
     check_together,
@@ -20,6 +21,8 @@ from fewratio.estimators.sources import (
     settings,
     warn_if_interrupted,
 )
+from fewratio.nn import RatioModel
+from fewratio.optim import History
 
 if TYPE_CHECKING:
     from fewratio.estimators.meta import MetaRatioEstimator
@@ -57,31 +60,50 @@ def pretrain_together(
     """
     check_together(estimators, collections, validations, _FREE_TOGETHER)
     lengths = sorted({estimator.latent_dim for estimator in estimators})
-    if estimators[0].features == "relational" and len(lengths) > 1:
+    if estimators[0].features != "mlp" and len(lengths) > 1:
         raise ParameterError(
             f"latent_dim is {lengths} for models of relational features that are to be trained together; one number is "
             "needed. Train them in groups of equal latent_dim."
         )
-    first = estimators[0]
-    lessons = [
-        Lesson(collection, validation, estimator.build_model, _support_sizes(estimator), estimator.random_state)
-        for estimator, collection, validation in zip(estimators, collections, validations, strict=True)
-    ]
-    identity = [settings(estimator, _FREE_LATER) for estimator in estimators]
-    objective = squared_error(first)
-    learned = learn_together(lessons, first, objective, checkpoint=checkpoint, identity=identity)
-    warn_if_interrupted(learned[0][1], first.max_steps)
+    kinds = network_kinds(estimators[0], min(map(len, collections)))
+    networks: list[list[Network]] = [[] for _ in estimators]
+    for kind, numbers in kinds.items():
+        alone = [[trained_alone(estimator, kind, number) for number in numbers] for estimator in estimators]
+        path = checkpoint if checkpoint is None or len(kinds) == 1 else f"{os.fspath(checkpoint)}.{kind}"
+        learned = _train_each(alone, collections, validations, path)
+        for place, (model, history) in enumerate(learned):
+            networks[place // len(numbers)].append(Network(kind, model, history))
+        warn_if_interrupted(learned[0][1], estimators[0].max_steps)
+        if learned[0][1].stopped == "interrupted":
+            break
     astray = []
-    for estimator, collection, (model, history) in zip(estimators, collections, learned, strict=True):
-        if np.isfinite(history.best_validation):
-            estimator._set_model(model, history, collection.n_features, feature_names(collection), collection.encoding)
+    for estimator, collection, own in zip(estimators, collections, networks, strict=True):
+        if all(np.isfinite(network.history.best_validation) for network in own):
+            estimator._set_networks(own, collection.n_features, feature_names(collection), collection.encoding)
         else:
             astray.append(collection.name)
     check_none_astray(astray)
 
 
+def _train_each(
+    estimators: Sequence[Sequence[MetaRatioEstimator]],
+    collections: Sequence[Collection],
+    validations: Sequence[Collection | None],
+    checkpoint: str | os.PathLike[str] | None,
+) -> list[tuple[RatioModel, History]]:
+    """Train estimators of one network each, several on every collection."""
+    lessons = [
+        Lesson(collection, validation, estimator.build_model, _support_sizes(estimator), estimator.random_state)
+        for of_one, collection, validation in zip(estimators, collections, validations, strict=True)
+        for estimator in of_one
+    ]
+    identity = [settings(estimator, _FREE_LATER) for of_one in estimators for estimator in of_one]
+    first = estimators[0][0]
+    return learn_together(lessons, first, squared_error(first), checkpoint=checkpoint, identity=identity)
+
+
 def squared_error(estimator: MetaRatioEstimator) -> Objective:
-    """Give the loss that an estimator is trained with."""
+    """Give the loss that an estimator of one network is trained with."""
     if estimator.features == "relational" and estimator.calibration:
         return CalibratedSquaredError(float(estimator.alpha), float(estimator.calibration))
     return RelativeSquaredError(float(estimator.alpha))

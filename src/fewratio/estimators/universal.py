@@ -24,32 +24,46 @@ from fewratio.estimators.scaling import (
     jointly_scaled_samples,
     standardised_samples,
 )
-from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead
+from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead, Standardiser
 from fewratio.nn.intervals import LEVELS, Intervals
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures
 from fewratio.pretrained import UNIVERSAL
 
 # The range of alpha that the network has practised with.
 ALPHAS = (0.1, 0.9)
-_WIDTH = 64
-_LATENT = 64
+_WIDTH = 96
+_LATENT = 96
 
 
-def universal_model(generator: torch.Generator | None = None) -> RatioModel:
+def universal_model(generator: torch.Generator | None = None, absolute: bool = False) -> RatioModel:
     """Put the parts of the universal network together, untrained.
 
-    Its features are distances in units of their mean, so it takes any number of columns in any unit of length.
+    Its features are distances in units of their mean, so it takes any number of columns in any unit of length; unless
+    ``absolute`` units are to count.
     """
     # What is told of a pair is its encoding and the alpha that is asked for.
     n_told = _LATENT + 1
     return RatioModel(
-        RelationalEncoder(None, _LATENT, _WIDTH, generator=generator),
+        RelationalEncoder(None, _LATENT, _WIDTH, absolute, generator),
         RelationalFeatures(None, n_told, _WIDTH, _WIDTH, generator=generator),
         RidgeHead(reg=0.1, n_latent=n_told),
         clip="range",
         alpha=0.5,
         tell_alpha=True,
     )
+
+
+def universal_start(alpha: float, scaler: Standardiser | None) -> RatioModel:
+    """Give a network to be trained further on sources: the universal one, with the unit of length as one more input."""
+    model = universal_model(absolute=True)
+    model.alpha = alpha
+    model.scaler = model.scaler if scaler is None else scaler
+    tensors = shipped_parts("cpu")[0].state_dict()
+    first = tensors["encoder.set.0.weight"]
+    # The mean distance comes before its deviation, and has no say at the start.
+    widened = torch.cat([first[:, :-1], torch.zeros_like(first[:, :1]), first[:, -1:]], dim=1)
+    model.load_state_dict(tensors | {"encoder.set.0.weight": widened})
+    return model
 
 
 def untrained_intervals(generator: torch.Generator | None = None) -> Intervals:

@@ -1,5 +1,6 @@
 """The parts of a ratio model, and the one-class networks, as ordinary ``nn.Module`` s."""
 
+from fewratio.nn.committee import MeanRatio, RatioCommittee
 from fewratio.nn.features import GaussianFeatures, MLPFeatures, Standardiser
 from fewratio.nn.heads import DescentHead, RidgeHead, SharedHead
 from fewratio.nn.one_class import Autoencoder, DeepSVDD, OneClassNetwork
@@ -14,8 +15,10 @@ __all__ = [
     "DescentHead",
     "GaussianFeatures",
     "MLPFeatures",
+    "MeanRatio",
     "NoEncoder",
     "OneClassNetwork",
+    "RatioCommittee",
     "RatioModel",
     "RelationalEncoder",
     "RelationalFeatures",

@@ -34,6 +34,8 @@ class MLPFeatures(nn.Module):
         Where the start is drawn from.
     """
 
+    leaves_out_own = False
+
     def __init__(
         self,
         n_features: int,
@@ -75,6 +77,7 @@ class GaussianFeatures(nn.Module):
     """
 
     centres: Tensor | None
+    leaves_out_own = False
 
     def __init__(self, sigma: float | None = None, centres: Tensor | None = None) -> None:
         super().__init__()

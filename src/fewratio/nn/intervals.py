@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.exact import true_ratio
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.shapes import Float
 from fewratio.nn.mlp import mlp
@@ -113,12 +114,6 @@ class IntervalLoss(nn.Module):
     def _pinball(self, quantiles: Tensor, truth: Tensor) -> Tensor:
         error = truth.unsqueeze(-1) - quantiles
         return torch.maximum(self.levels * error, (self.levels - 1) * error).mean(-1)
-
-
-def true_ratio(log_ratio: Float[Tensor, "... n"], alpha: Float[Tensor, "..."]) -> Float[Tensor, "... n"]:
-    """Give the relative ratio from the logarithm of the plain one."""
-    alpha = alpha.unsqueeze(-1)
-    return 1 / (alpha + (1 - alpha) * torch.exp(-log_ratio.clamp(-60, 60)))
 
 
 def largest_divergence(alpha: Float[Tensor, "..."]) -> Float[Tensor, "..."]:

@@ -70,6 +70,11 @@ class RatioModel(nn.Module):
         self.alpha = alpha
         self.tell_alpha = tell_alpha
 
+    @property
+    def leaves_out_own(self) -> bool:
+        """Whether a support instance gets another value as such than as a new instance."""
+        return bool(self.features.leaves_out_own)
+
     def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "AdaptedRatio":
         """Solve for the weights of each task of a batch of support pairs.
 

@@ -238,6 +238,9 @@ class RelationalFeatures(nn.Module):
         Where the start is drawn from.
     """
 
+    # A support instance must not see itself.
+    leaves_out_own = True
+
     def __init__(
         self,
         blocks: tuple[int, ...] | None = None,

@@ -36,7 +36,7 @@ SHAPES = {"plain": 0.2, "heavy": 0.15, "correlated": 0.2, "warped": 0.15, "discr
 _SPREAD = (0.3, 6.0)
 _SHIFT = (0.3, 6.0)
 # Few columns are a world of their own, and more common than an even draw would have them.
-_FEW_COLUMNS, _SHARE_OF_FEW = 3, 0.15
+_FEW_COLUMNS, _SHARE_OF_FEW = 3, 0.2
 _HALF = 4  # components of each of two groups
 _COORDINATES_OF_A_SHEET = 16
 _FREEDOM = 10  # degrees of freedom of heavy tails at most
