@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, TargetTrained
+from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.base import REGS
 from fewratio_bench.methods.detectors import Detector, forest_scores, kl_scores, lof_scores
 from fewratio_bench.methods.learned import LATENT_DIMS
@@ -56,9 +56,16 @@ OURS_BETTER = Learned(
     clip="ratio",
     latent_dims=(32,),
     sizes=(1, 5),
-    training={"tasks_per_step": 16, "averaging": 0.99, "validate_every": 100, "max_steps": 10_000},
+    training={
+        "tasks_per_step": 16,
+        "averaging": 0.99,
+        "validate_every": 100,
+        "max_steps": 10_000,
+        "n_query": 128,
+        "weight_decay": 0.0,
+    },
 )
-# What we would use where there are sources: distances to the support, in the columns' space and in a learned one.
+# Distances to the support instead, in the columns' space and in a learned one.
 RELATIONAL = replace(
     OURS_BETTER,
     name="fewratio, relational",
@@ -72,6 +79,9 @@ CALIBRATED = replace(
     name="fewratio, relational, calibrated",
     training=RELATIONAL.training | {"weight_decay": 0.3, "calibration": 0.3},
 )
+# What we would use where there are sources: networks of both kinds. Those of distances learn nothing of outliers.
+COMMITTEE = Pretrained("fewratio, committee", {"features": "both", "n_networks": 2, "n_support": (1, 5)})
+OUTLIER_COMMITTEE = replace(COMMITTEE, parameters={**COMMITTEE.parameters, "features": "mlp"})
 # And where there are none.
 NO_SOURCES = Universal()
 
@@ -202,6 +212,7 @@ EXPERIMENTS: dict[str, Experiment] = {
                 # one network of instances for all sizes is best for one instance long before it is for ten.
                 replace(OURS_BETTER, sizes=(10, 10), keep_aside=True),
                 *(replace(method, sizes=(1, 10), keep_aside=True) for method in (RELATIONAL, CALIBRATED)),
+                replace(COMMITTEE, parameters={**COMMITTEE.parameters, "n_support": 10}, keep_aside=True),
                 NO_SOURCES,
                 RULSIF_RATIO,
             ),
@@ -210,7 +221,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "relative-dre",
             "Relative density-ratio estimation",
             _each("squared_error", *_PAIRS),
-            (OURS, RULSIF, RULSIF_FT, OURS_BETTER, RELATIONAL, CALIBRATED, NO_SOURCES, RULSIF_RATIO),
+            (OURS, RULSIF, RULSIF_FT, OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, NO_SOURCES, RULSIF_RATIO),
         ),
         Experiment(
             "dataset-comparison",
@@ -218,7 +229,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             _each("auc", *_PAIRS),
             (
                 *(OURS, RULSIF, ULSIF, D3RE, MMD, RULSIF_FT, D3RE_FT),
-                *(OURS_BETTER, RELATIONAL, CALIBRATED, NO_SOURCES, RULSIF_RATIO, ULSIF_RATIO),
+                *(OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, NO_SOURCES, RULSIF_RATIO, ULSIF_RATIO),
             ),
         ),
         Experiment(
@@ -227,7 +238,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             _each("auc", *_OUTLIERS),
             (
                 *(OURS, RULSIF, ULSIF, D3RE, AE, SD, LOF, IF, AE_S, SD_S, AE_FT, SD_FT, RULSIF_FT, D3RE_FT),
-                *(OURS_BETTER, RULSIF_RATIO, ULSIF_RATIO),
+                *(OURS_BETTER, OUTLIER_COMMITTEE, RULSIF_RATIO, ULSIF_RATIO),
             ),
         ),
         Experiment(

@@ -86,25 +86,25 @@ class MetaRatioEstimator(RatioEstimator):
     width, depth, n_outputs : int, default=100, 3, 100
         Hidden width of all networks, layers of the feature network (relational ones have three), and its number of
         outputs T.
-    clip : {"ratio", "range", "weights"}, default="ratio"
-        What keeps the ratio where it must be: ``r = max(0, w'phi)``; the same and at most 1 / alpha; or ``w = max(0,
-        w)`` (the paper's form).
+    clip : {"range", "ratio", "weights"}, default="range"
+        What keeps the ratio where it must be: ``r = max(0, w'phi)`` and at most 1 / alpha; the same without an upper
+        bound; or ``w = max(0, w)`` (the paper's form).
     learn_alpha : bool, default=False
         Whether the alpha used in adapting (not in judging) is learned.
     standardise : bool, default=False
         Whether to centre and scale the columns by the sources' means and deviations, which the model then keeps.
     tasks_per_step : int, default=16
         Pairs of datasets in a gradient step; the paper's recipe is 1.
-    n_query : int, default=128
+    n_query : int, default=64
         Instances a side that judge an adapted ratio in training; at least as many as the largest support.
-    max_steps : int, default=10000
+    max_steps : int, default=5000
         Gradient steps at most.
-    calibration : float, default=0
+    calibration : float, default=0.3
         Weight of a term of the training loss that makes the divergence, which is read off the samples themselves, agree
-        with what other instances say (relational features only).
+        with what other instances say (for networks of relational features).
     learning_rate : float, default=1e-3
         Adam's learning rate.
-    weight_decay : float, default=0
+    weight_decay : float, default=0.3
         Share of each weight, times the learning rate, that a step takes off it.
     averaging : float, default=0.99
         Decay of a running average of the weights, over about 1 / (1 - averaging) steps, that is judged and kept instead
@@ -196,15 +196,15 @@ class MetaRatioEstimator(RatioEstimator):
         width: int = 100,
         depth: int = 3,
         n_outputs: int = 100,
-        clip: str = "ratio",
+        clip: str = "range",
         learn_alpha: bool = False,
         standardise: bool = False,
         tasks_per_step: int = 16,
-        n_query: int = 128,
-        max_steps: int = 10_000,
-        calibration: float = 0.0,
+        n_query: int = 64,
+        max_steps: int = 5000,
+        calibration: float = 0.3,
         learning_rate: float = 1e-3,
-        weight_decay: float = 0.0,
+        weight_decay: float = 0.3,
         averaging: float = 0.99,
         validate_every: int = 100,
         patience: int | None = None,
@@ -345,14 +345,10 @@ class MetaRatioEstimator(RatioEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.clip == WITHIN_RANGE and self.alpha == 0:
-            raise ParameterError(
-                'alpha is 0 and clip is "range", but the plain ratio has no upper bound. Use clip="ratio".'
-            )
         if self.init == UNIVERSAL and not ALPHAS[0] <= self.alpha <= ALPHAS[1]:
             raise ParameterError(
-                f'alpha is {self.alpha} and init is "universal", but the universal network knows alpha from {ALPHAS[0]} '
-                f'to {ALPHAS[1]} only. Choose such a value, or init="random".'
+                f'alpha is {self.alpha} and init is "universal", but the universal network knows alpha from '
+                f'{ALPHAS[0]} to {ALPHAS[1]} only. Choose such a value, or init="random".'
             )
         if self.learn_alpha and self.alpha == 0:
             raise ParameterError(

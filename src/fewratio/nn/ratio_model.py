@@ -33,7 +33,7 @@ class RatioModel(nn.Module):
     scaler : nn.Module, optional
         Applied to every instance first: `Standardiser`, `Space`.
     alpha : float, optional
-        Needed for ``clip="range"``, unless each task comes with its own.
+        By how much ``clip="range"`` bounds, unless each task comes with its own.
     tell_alpha : bool
         Whether alpha is appended to the encoder's output: then the same model can be asked for any.
 
@@ -176,7 +176,10 @@ class AdaptedRatio:
     def combine(self, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n"]:
         """Give the ratios of instances whose features are known."""
         ratio = (phi @ self.weights.unsqueeze(-1)).squeeze(-1)
-        if self.model.clip == WITHIN_RANGE and self.alpha is not None:
+        # A plain ratio, of alpha 0, has no upper bound.
+        bounded = isinstance(self.alpha, Tensor) or bool(self.alpha)
+        if self.model.clip == WITHIN_RANGE and bounded:
+            assert self.alpha is not None
             # A plain number stays one: made a tensor, it would have to be copied to the device.
             most = 1 / (self.alpha.unsqueeze(-1) if isinstance(self.alpha, Tensor) else self.alpha)
             return torch.minimum(ratio.relu(), most) if isinstance(most, Tensor) else ratio.clamp(0, most)

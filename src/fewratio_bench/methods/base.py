@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from fewratio.data.seeds import seed_for
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.problems import Cell, Problem
 
@@ -12,6 +14,8 @@ Parameters = dict[str, Any]
 
 # The paper's grid of regularisers.
 REGS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# By how much a quick run shortens the training of slow networks, those of distances.
+QUICKER = 50
 # The paper's numbers of fine-tuning steps; none at all is the model as it came.
 STEPS = (1, 5, 10, 20, 30, 40, 50, 100, 200, 300, 400, 500)
 
@@ -40,6 +44,13 @@ class Bench:
     n_jobs: int = 1
     trained: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
+    def checkpoint(self, *training: str | int) -> Path | None:
+        """Give the file from which a training that was cut off goes on, if there can be one."""
+        # Needs safetensors, which a bare machine may lack.
+        if self.folder is None or not find_spec("safetensors"):
+            return None
+        return self.folder / f".{seed_for(*training):x}.checkpoint"
+
 
 class Verdict(NamedTuple):
     """A judgement with its circumstances.
@@ -66,6 +77,12 @@ class Verdict(NamedTuple):
     judgement: Judgement
     seconds: float
     seed: int
+
+
+def by_split(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Group cells by the split that they are of."""
+    numbers = dict.fromkeys(cell.split.number for cell in cells)
+    return [[cell for cell in cells if cell.split.number == number] for number in numbers]
 
 
 class SelectedOnTest:

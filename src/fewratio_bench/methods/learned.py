@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from fewratio.core.objectives import NonNegativeLSIF, Objective, RelativeSquared
 from fewratio.core.pair import Pair
 from fewratio.data.collection import Collection
 from fewratio.data.episodes import SupportSize
-from fewratio.data.seeds import seed_for
 from fewratio.estimators import MetaRatioEstimator
 from fewratio.estimators.learning import Lesson, learn_together
 from fewratio.estimators.pretraining import UNLABELLED_SUPPORT, squared_error
@@ -38,14 +36,20 @@ from fewratio.nn import (
 )
 from fewratio.optim import History
 from fewratio_bench.evaluate import judged_ratio
-from fewratio_bench.methods.base import REGS, Bench, Parameters, Verdict
+from fewratio_bench.methods.base import QUICKER, REGS, Bench, Parameters, Verdict, by_split
 from fewratio_bench.problems import Cell, Problem
 
 # The paper's grid of the length K of dataset vectors.
 LATENT_DIMS = (4, 8, 16, 32, 64, 128, 256)
 # Kernels of a model whose centres do not depend on the task.
 N_CENTRES = 100
-PAPER_TRAINING: dict[str, Any] = {"tasks_per_step": 1, "averaging": 0.0, "max_steps": 10_000}
+PAPER_TRAINING: dict[str, Any] = {
+    "tasks_per_step": 1,
+    "averaging": 0.0,
+    "max_steps": 10_000,
+    "n_query": 128,
+    "weight_decay": 0.0,
+}
 
 
 @dataclass(frozen=True)
@@ -120,8 +124,9 @@ class Learned:
         return "squared_error" if self.target_head == "same" else None
 
     def quick(self) -> "Learned":
-        """Give the same with few lengths of vectors, one bound and a training of a tenth."""
-        training = self.training | {"max_steps": self.training["max_steps"] // 10, "validate_every": 100}
+        """Give the same with few lengths of vectors, one bound and a much shorter training."""
+        shorter = QUICKER if self.features == "relational" else 10
+        training = self.training | {"max_steps": self.training["max_steps"] // shorter, "validate_every": 100}
         return replace(self, latent_dims=self.quick_dims, bounds=self.bounds[:1], steps=(0, 10, 100), training=training)
 
     def settings(self, problem: Problem) -> list[Parameters]:
@@ -155,7 +160,7 @@ class Learned:
     def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
         """Train a model for every cell (or split) and setting, and judge with it."""
         problem = cells[0].problem
-        groups = _by_split(cells) if self.sizes is not None else [[cell] for cell in cells]
+        groups = by_split(cells) if self.sizes is not None else [[cell] for cell in cells]
         # Bounds are part of the loss, which an ensemble has in common.
         for bound in self.bounds or (None,):
             settings = [source for source in self._source_settings(problem) if source.get("bound") == bound]
@@ -217,7 +222,7 @@ class Learned:
         # Loss and parts are in the settings, so no training goes on from another's checkpoint.
         identities = [json.dumps([source for _, source in jobs[part::n_jobs]]) for part in range(n_jobs)]
         checkpoints = [
-            self._checkpoint(bench, identity, seeds[part::n_jobs]) for part, identity in enumerate(identities)
+            bench.checkpoint(self.name, identity, *seeds[part::n_jobs]) for part, identity in enumerate(identities)
         ]
         trained = joblib.Parallel(n_jobs)(
             joblib.delayed(_learn)(
@@ -247,12 +252,6 @@ class Learned:
         if cell.problem.episodes == "pairs":
             return nu, nu
         return nu, SupportSize(UNLABELLED_SUPPORT, UNLABELLED_SUPPORT)
-
-    def _checkpoint(self, bench: Bench, identity: str, seeds: Sequence[int]) -> Path | None:
-        # A run that is cut off goes on from here. Needs safetensors, which a bare machine may lack.
-        if bench.folder is None or not find_spec("safetensors"):
-            return None
-        return bench.folder / f".{seed_for(self.name, identity, *seeds):x}.checkpoint"
 
     def _training_loss(self, curriculum: MetaRatioEstimator, bound: float | None) -> Objective:
         return squared_error(curriculum) if bound is None else self._objective(bound)
@@ -336,11 +335,6 @@ def _learn(
         torch.set_num_threads(1)
     settings = [identity, curriculum.get_params()]
     return learn_together(lessons, curriculum, objective, checkpoint=checkpoint, identity=settings)
-
-
-def _by_split(cells: Sequence[Cell]) -> list[list[Cell]]:
-    numbers = dict.fromkeys(cell.split.number for cell in cells)
-    return [[cell for cell in cells if cell.split.number == number] for number in numbers]
 
 
 def _fixed_kernels(source: Collection, generator: torch.Generator) -> GaussianFeatures:

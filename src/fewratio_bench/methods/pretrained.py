@@ -1,0 +1,104 @@
+"""The estimator that users have, pretrained as they would: one for all sizes of a split."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import joblib
+import torch
+
+from fewratio.estimators import MetaRatioEstimator, pretrain_together
+from fewratio_bench.evaluate import judged_ratio
+from fewratio_bench.methods.base import QUICKER, Bench, Parameters, Verdict, by_split
+from fewratio_bench.problems import Cell, Problem
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """`MetaRatioEstimator` with these parameters and the defaults of the rest.
+
+    Attributes
+    ----------
+    parameters : mapping
+        Parameters of the estimator.
+    keep_aside : bool
+        Whether to choose the best moment by some of the sources, kept aside, instead of the validation datasets.
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    keep_aside: bool = False
+    published: str | None = None
+    alpha: float = 0.5
+    rule: str = "validation"
+    criterion: str | None = None
+
+    def quick(self) -> "Pretrained":
+        """Give the same with one network of each kind and a training of a fiftieth."""
+        steps = self._estimator(None).max_steps // QUICKER
+        return replace(self, parameters={**self.parameters, "max_steps": steps, "n_networks": 1})
+
+    def settings(self, problem: Problem) -> list[Parameters]:
+        """Give the one setting there is, defaults included: with others the records would be others."""
+        ignored = ("device", "progress", "random_state", "n_inliers")
+        parameters = self._estimator(problem).get_params()
+        kept = {name: value for name, value in parameters.items() if name not in ignored}
+        return [kept | ({"keep_aside": True} if self.keep_aside else {})]
+
+    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+        """Train on every split, and judge with what was learned."""
+        groups = by_split(cells)
+        (setting,) = self.settings(cells[0].problem)
+        n_jobs = 1 if torch.device(bench.device).type == "cuda" else min(bench.n_jobs, len(groups))
+        parts = [groups[part::n_jobs] for part in range(n_jobs)]
+        started = time.perf_counter()
+        trained = joblib.Parallel(n_jobs)(joblib.delayed(self._pretrained)(part, bench, n_jobs) for part in parts)
+        seconds = (time.perf_counter() - started) / len(cells)
+        for number, group in enumerate(groups):
+            estimator = trained[number % n_jobs][number // n_jobs]
+            seed = group[0].seed(self.name)
+            for cell in group:
+                yield from self._judge_cell(cell, estimator, setting, seconds, seed)
+
+    @torch.no_grad()
+    def _judge_cell(
+        self, cell: Cell, estimator: MetaRatioEstimator, setting: Parameters, seconds: float, seed: int
+    ) -> Iterator[Verdict]:
+        model = estimator.model_.to(cell.device)
+        for role, evaluation in cell.evaluations.items():
+            episode, started = evaluation.episode, time.perf_counter()
+            ratio = model.adapt(episode.support)
+            query = ratio(episode.query.rows, episode.own)
+            judgement = judged_ratio(ratio.of_support(), query, episode, self.alpha)
+            took = seconds + time.perf_counter() - started
+            yield Verdict(cell, role, setting, judgement, took, seed)
+
+    def _pretrained(self, groups: Sequence[Sequence[Cell]], bench: Bench, n_jobs: int) -> list[MetaRatioEstimator]:
+        if n_jobs > 1:
+            # One thread a process: more than there are cores are much slower than one.
+            torch.set_num_threads(1)
+        splits = [group[0].split for group in groups]
+        estimators = [
+            self._estimator(group[0].problem).set_params(
+                device=bench.device,
+                progress=bench.progress,
+                random_state=group[0].seed(self.name),
+                n_inliers=group[0].split.n_normals,
+            )
+            for group in groups
+        ]
+        validations = [None if self.keep_aside else split.validation for split in splits]
+        checkpoint = bench.checkpoint(self.name, *(estimator.random_state for estimator in estimators))
+        pretrain_together(estimators, [split.source for split in splits], validations, checkpoint=checkpoint)
+        if any(network.history.stopped == "interrupted" for network in estimators[0].networks_):
+            # The checkpoint stays, and a half-trained model is not measured as if it were done.
+            raise KeyboardInterrupt
+        if checkpoint is not None:
+            for file in checkpoint.parent.glob(f"{checkpoint.name}*"):
+                file.unlink()
+        return estimators
+
+    def _estimator(self, problem: Problem | None) -> MetaRatioEstimator:
+        practice = {} if problem is None else {"episodes": problem.episodes, "patience": problem.patience}
+        return MetaRatioEstimator(self.alpha, **(practice | dict(self.parameters)))
