@@ -212,7 +212,9 @@ EXPERIMENTS: dict[str, Experiment] = {
                 # one network of instances for all sizes is best for one instance long before it is for ten.
                 replace(OURS_BETTER, sizes=(10, 10), keep_aside=True),
                 *(replace(method, sizes=(1, 10), keep_aside=True) for method in (RELATIONAL, CALIBRATED)),
-                replace(COMMITTEE, parameters={**COMMITTEE.parameters, "n_support": 10}, keep_aside=True),
+                replace(
+                    COMMITTEE, parameters={**COMMITTEE.parameters, "n_networks": 1, "n_support": 10}, keep_aside=True
+                ),
                 NO_SOURCES,
                 RULSIF_RATIO,
             ),
