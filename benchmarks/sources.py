@@ -20,7 +20,7 @@ import torch
 
 from fewratio import MetaRatioEstimator
 from fewratio.data.seeds import seed_for
-from fewratio.estimators import pretrain_together
+from fewratio.estimators import networks, pretrain_together
 from fewratio.nn import RatioCommittee, RatioModel
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.problems import ISOLET, MNIST_R, PairProblem
@@ -67,11 +67,12 @@ def judged(
 
 
 def measure(args: argparse.Namespace) -> None:
+    # What is measured here is where these numbers should be: the universal network alone is trained, on any sources.
+    networks.SOME_SOURCES = networks.MANY_SOURCES = sys.maxsize
     problem = PROBLEMS[args.data]
     for n_sources in args.sources:
         if n_sources:
-            # The universal network comes first; of more sources others are trained beside it, which are not needed.
-            further = trained(problem, n_sources, args, init="universal", features="mlp")
+            further = trained(problem, n_sources, args, init="universal")
             anew = trained(problem, n_sources, args, features="both")
         for number in range(args.splits):
             if n_sources:

@@ -240,7 +240,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             _each("auc", *_OUTLIERS),
             (
                 *(OURS, RULSIF, ULSIF, D3RE, AE, SD, LOF, IF, AE_S, SD_S, AE_FT, SD_FT, RULSIF_FT, D3RE_FT),
-                *(OURS_BETTER, OUTLIER_COMMITTEE, RULSIF_RATIO, ULSIF_RATIO),
+                *(OURS_BETTER, OUTLIER_COMMITTEE, NO_SOURCES, RULSIF_RATIO, ULSIF_RATIO),
             ),
         ),
         Experiment(

@@ -14,6 +14,7 @@ from fewratio import (
     compare_datasets,
 )
 from fewratio.data.splits import Split
+from fewratio.estimators.networks import Network
 from fewratio_bench.evaluate import OutlierEvaluation
 from fewratio_bench.methods import Kernel, Learned
 from fewratio_bench.methods.base import Bench
@@ -33,7 +34,8 @@ def judged(method, cell):
         return verdict, RuLSIF(reg=0.1, clip=method.clip, centres=10_000)
     (((model, history, _),),) = bench.trained.values()
     estimator = MetaRatioEstimator(latent_dim=4, clip="weights", device="cpu")
-    estimator._set_model(model, history, cell.evaluations["target"].episode.support.nu.shape[-1], None)
+    n_features = cell.evaluations["target"].episode.support.nu.shape[-1]
+    estimator._set_networks([Network("mlp", model, history)], n_features, None)
     return verdict, estimator
 
 

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.exact import true_ratio
 from fewratio.core.objectives import (
     CalibratedSquaredError,
     EpisodeObjective,
+    InformedSquaredError,
     NonNegativePU,
     QueryMean,
     RelativeSquaredError,
@@ -122,6 +124,7 @@ def test_which_objectives_look_at_the_episode():
     for objective, looks in (
         (ScaledSquaredError(), True),
         (CalibratedSquaredError(), True),
+        (InformedSquaredError(), True),
         (RelativeSquaredError(), False),
         (QueryMean(), False),
     ):
@@ -139,6 +142,37 @@ def test_scaled_error_is_eq8_times_twice_alpha(pair, alpha):
     told = Episode(support, pair, torch.tensor(alpha, dtype=torch.float64))
     assert ScaledSquaredError(0.33).on(ratio, told).item() == pytest.approx(expected, rel=1e-10, abs=1e-12)
     assert ScaledSquaredError(alpha).on(ratio, Episode(support, pair)).item() == pytest.approx(expected, rel=1e-10)
+
+
+@quick
+@given(pair=pairs(n_features=1), alpha=st.floats(0.1, 0.9))
+def test_what_is_not_known_is_not_used(pair, alpha):
+    ratio = pair.rows.squeeze(-1).exp()
+    unknown = Pair.joined(torch.cat([pair.rows, torch.full_like(pair.rows, torch.nan)], -1), pair.shares, pair.n_nu)
+    episode = Episode(unknown, unknown, torch.tensor(alpha, dtype=torch.float64))
+    expected = ScaledSquaredError(alpha)(ratio, pair.shares)
+    torch.testing.assert_close(InformedSquaredError().on(ratio, episode), expected)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+def test_knowing_the_true_ratio_changes_no_mean_and_asks_for_nothing_else(alpha):
+    generator = torch.Generator().manual_seed(0)
+    n_tasks, n = 4000, 20
+    nu = torch.randn(n_tasks, n, 1, generator=generator, dtype=torch.float64)
+    de = torch.randn(n_tasks, n, 1, generator=generator, dtype=torch.float64) + 1
+    pair = Pair(*(torch.cat([x, 0.5 - x], -1) for x in (nu, de)))  # log N(x; 0, 1) / N(x; 1, 1) = 1/2 - x
+    ratio = torch.sigmoid(-pair.rows[..., 0])
+    told = Episode(pair, pair, torch.full((n_tasks,), alpha, dtype=torch.float64))
+    informed, plain = InformedSquaredError().on(ratio, told), ScaledSquaredError().on(ratio, told)
+    error = (informed - plain).std() / n_tasks**0.5
+    assert abs(informed.mean() - plain.mean()) < 4 * error
+    truth = true_ratio(pair.rows[..., 1], told.alpha).requires_grad_()
+    slopes = [
+        torch.autograd.grad(loss.on(truth, told).sum(), truth)[0]
+        for loss in (InformedSquaredError(), ScaledSquaredError())
+    ]
+    assert slopes[0].abs().max() < 1e-15
+    assert slopes[1].abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])

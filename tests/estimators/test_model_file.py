@@ -53,6 +53,8 @@ def path(pretrained, tmp_path):
         {"alpha": 0, "clip": "weights", "pooling": "attention"},
         {"features": "relational", "clip": "range", "calibration": 1.0, "weight_decay": 0.1},
         {"features": "relational", "space": "raw", "standardise": True},
+        {"features": "both", "n_networks": 2, "standardise": True, "max_steps": 3},
+        {"init": "universal", "features": "mlp", "max_steps": 2},
         {"learn_alpha": True, "standardise": True, "random_state": np.random.default_rng(0)},
     ],
 )

@@ -70,8 +70,9 @@ class ScaledSquaredError:
 class InformedSquaredError:
     """`ScaledSquaredError` for practice on pairs whose true ratio r* is known.
 
-    ``mean_nu r`` is the mean of ``r* r`` over the mixture of both: the same in expectation, and steadier from as many
-    instances. The last column of the rows is the true log-ratio; where it is NaN the numerator's instances count.
+    ``mean_nu r`` is the mean of ``r* r`` over the mixture of both: the same in expectation, but whatever instances were
+    drawn, it is r* itself that is best. The last column of the rows is the true log-ratio; where it is NaN the
+    numerator's instances count.
     """
 
     def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:

@@ -72,8 +72,8 @@ class MetaRatioEstimator(RatioEstimator):
         Length K of a dataset's vector.
     init : {"random", "universal"}, default="random"
         Where the training starts. With "universal" sources are a dial: without any (`fit` at once) the network of
-        `UniversalRatioEstimator` is used as it is, a few datasets train it further, and from ten on the mean with
-        networks that learn from nothing but them is taken.
+        `UniversalRatioEstimator` is used as it is, a few datasets train it further, from 20 on its mean with networks
+        that learn from nothing but them is taken, and from 40 on these alone.
     features : {"mlp", "relational", "both"}, default="mlp"
         What the ratio is linear in: a network of the instance and of the dataset vectors (Eq. 2), or one of the
         instance's distances to the support instances. With "both" the ratio is the mean of two networks'.

@@ -73,8 +73,17 @@ def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dic
     estimator._check_parameters()
     n_features = int(header["n_features"])
     blank = torch.zeros(n_features, dtype=torch.float64)
-    scaler = Standardiser(blank, blank.clone(), torch.float32) if estimator.standardise else None
-    models = [build(estimator, network["kind"], n_features, torch.Generator(), scaler) for network in networks]
+    models = [
+        build(
+            estimator,
+            network["kind"],
+            n_features,
+            torch.Generator(),
+            # Each its own: networks may have kept different sources aside.
+            Standardiser(blank.clone(), blank.clone(), torch.float32) if estimator.standardise else None,
+        )
+        for network in networks
+    ]
     assembled(models).load_state_dict(tensors)
     names = None if header["feature_names"] is None else tuple(header["feature_names"])
     # Files of the first version know of no encoding.

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 # Networks that an estimator with these features consists of.
 KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relational",)}
 UNIVERSAL = "universal"
-# From so many source datasets on, networks that start from nothing are worth having beside the universal one.
-ENOUGH_SOURCES = 10
+# How many source datasets make networks that start from nothing worth having beside the universal one, and how many
+# make it needless (`benchmarks/sources.py`).
+SOME_SOURCES, MANY_SOURCES = 20, 40
 # What is already good needs smaller steps.
 _FINE_TUNING = 0.1
 
@@ -61,10 +62,9 @@ class Network(NamedTuple):
 
 def network_kinds(estimator: MetaRatioEstimator, n_sources: int) -> dict[str, range]:
     """Say which kinds of networks to train on so many datasets, and the numbers of those of each kind."""
-    kinds = KINDS[estimator.features]
-    counts = dict.fromkeys(kinds, estimator.n_networks)
-    if estimator.init == UNIVERSAL:
-        counts = {UNIVERSAL: 1} | (counts if n_sources >= ENOUGH_SOURCES else {})
+    counts = dict.fromkeys(KINDS[estimator.features], estimator.n_networks)
+    if estimator.init == UNIVERSAL and n_sources < MANY_SOURCES:
+        counts = {UNIVERSAL: 1} | (counts if n_sources >= SOME_SOURCES else {})
     ends = [*accumulate(counts.values(), initial=0)]
     return {kind: range(*span) for kind, span in zip(counts, pairwise(ends), strict=True)}
 

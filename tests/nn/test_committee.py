@@ -1,0 +1,24 @@
+"""A committee is the mean of its members, whatever these are made of."""
+
+import torch
+from hypothesis import given
+
+from fewratio.nn import RatioCommittee
+from tests.strategies import make_model, pairs, quick
+
+
+@quick
+@given(pair=pairs(n_features=2))
+def test_it_is_the_mean_of_its_members(pair):
+    members = [make_model(name, 2, seed) for seed, name in enumerate(("mean", "mean", "histograms"))]
+    x = torch.linspace(-1, 1, 8, dtype=torch.float64).reshape(4, 2)
+    with torch.no_grad():
+        together, alone = RatioCommittee(members).adapt(pair), [member.adapt(pair) for member in members]
+        torch.testing.assert_close(together(x), sum(ratio(x) for ratio in alone) / 3)
+        torch.testing.assert_close(together.of_support(), sum(ratio.of_support() for ratio in alone) / 3)
+
+
+def test_one_member_that_leaves_out_own_rows_is_enough():
+    plain, relational = make_model("learned alpha", 2, 0), make_model("histograms", 2, 0)
+    assert not RatioCommittee([plain, plain]).leaves_out_own
+    assert RatioCommittee([plain, relational]).leaves_out_own
