@@ -35,13 +35,14 @@ from fewratio.estimators.universal_training import (
     STAGES,
     train_universal,
 )
-from fewratio.nn.intervals import LEVELS
+from fewratio.nn.intervals import LEVELS, largest_divergence
 from fewratio.pretrained import UNIVERSAL
 from fewratio_bench.records import circumstances
 
 # Not the seeds of practice and validation.
 _SEED = 10**9
 _ALPHA = 0.5
+MOST = float(largest_divergence(torch.tensor(_ALPHA)))
 KINDS = {
     "practised": (PRACTISED_RELATIONS, PRACTISED_SHAPES),
     "held-out relation": ((HELD_OUT_RELATION,), PRACTISED_SHAPES),
@@ -104,8 +105,8 @@ def _judged(pairs: PriorPairs, size: int) -> dict[str, float]:
         ratio = model.adapt(Pair.joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
         estimate, truth = ratio(query.rows[..., :-1]), true_ratio(query.rows[..., -1], alpha)
         loss = RelativeSquaredError(_ALPHA)
-        # The mean of a finite sample can be a little below zero, where no divergence is.
-        divergence = relative_pearson_divergence(truth, query.shares, _ALPHA).clamp_min(0)
+        # The mean of a finite sample can be a little below zero, where no divergence is, and rounding beyond the most.
+        divergence = relative_pearson_divergence(truth, query.shares, _ALPHA).clamp(0, MOST)
         own = relative_pearson_divergence(ratio.of_support(), support.shares, _ALPHA)
         share = query.shares.mean(-2)
         numbers = {"J": loss(estimate, query.shares), "J of the truth": loss(truth, query.shares)}
