@@ -8,8 +8,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from fewratio import KLIEP, ULSIF, ClassifierRatio, RuLSIF
-from fewratio.errors import ParameterError
+from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import Telescoping
+from fewratio.estimators.base import NotFittedError
 
 GRID = np.linspace(-2, 8, 11)[:, None]
 
@@ -100,3 +101,33 @@ def test_more_pairings_are_nearer_the_truth_of_dependent_columns():
             chain = Telescoping(bridge, n_pairings=n_pairings, random_state=0).fit(X_nu, X_de)
             found.append(np.abs(chain.log_ratio(fresh) - truth).mean())
     assert np.mean(errors[8]) < 0.8 * np.mean(errors[1])
+
+
+def test_the_loss_of_a_bridge_is_that_of_its_odds():
+    """One bridge has no waymarks, so its loss can be had from the ratio itself."""
+    X_nu, X_de = draw(30, 40, 2)
+    chain = Telescoping(n_bridges=1, random_state=0).fit(X_nu[:20], X_de[:20])
+    p_nu, p_de = (1 / (1 + 1 / chain.predict(rows)) for rows in (X_nu[20:], X_de[20:]))
+    coin = np.log(2)
+    expected = -(np.log(p_nu).mean() + np.log(1 - p_de).mean()) / (2 * coin)
+    np.testing.assert_allclose(chain.bridge_losses(X_nu[20:], X_de[20:]), [expected], rtol=1e-9)
+
+
+def test_bridges_are_harder_the_more_there_are_and_as_hard_as_a_coin_between_equal_samples():
+    X_nu, X_de = draw(300, 300, 4)
+    losses = []
+    for n_bridges in (1, 2, 4):
+        chain = Telescoping(n_bridges=n_bridges, random_state=0).fit(X_nu[:150], X_de[:150])
+        losses.append(chain.bridge_losses(X_nu[150:], X_de[150:]))
+    assert [len(each) for each in losses] == [1, 2, 4]
+    assert losses[0].min() < losses[1].min() < losses[2].min() < 1
+    same = Telescoping(random_state=0).fit(X_nu[:150], X_nu[150:])
+    np.testing.assert_allclose(same.bridge_losses(X_nu[:150], X_nu[150:]), 1, atol=0.05)
+
+
+def test_losses_of_other_features_or_before_the_fit_are_refused():
+    X_nu, X_de = draw(20, 20, 1)
+    with pytest.raises(NotFittedError, match="Call fit"):
+        Telescoping().bridge_losses(X_nu, X_de)
+    with pytest.raises(InputError, match="feature"):
+        Telescoping(random_state=0).fit(X_nu, X_de).bridge_losses(np.hstack([X_nu, X_nu]), np.hstack([X_de, X_de]))

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.core.pair import equal_shares
+from fewratio.data.tables import check_same_features
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.classifier import ClassifierRatio
@@ -80,6 +81,39 @@ class Telescoping(RatioEstimator):
         """Give the Kullback-Leibler divergence of the fitted samples, the numerator's mean log ratio."""
         self._check_fitted()
         return self._divergence
+
+    def bridge_losses(self, X_nu: Any, X_de: Any) -> NDArray[np.float64]:
+        """Give the log loss with which each bridge tells the waymarks of two other samples apart.
+
+        With samples that were held out it says two things. Where a loss is near zero a bridge is too easy to be
+        learned well, and more bridges are needed. And of two chains with equally many bridges the one with the lower
+        mean is the better. Rows must be held out before they are paired: within a pair, and between the pairings, a
+        row would stand on both sides of a split of the waymarks.
+
+        Parameters
+        ----------
+        X_nu : array-like of shape (n_nu, n_features)
+            New rows of the numerator.
+        X_de : array-like of shape (n_de, n_features)
+            New rows of the denominator.
+
+        Returns
+        -------
+        ndarray of shape (n_bridges,)
+            From the numerator's end to the denominator's; both sides of a bridge count alike, and 1 is the loss of a
+            coin.
+        """
+        self._check_fitted()
+        nu, de = self._read_pair(X_nu, X_de)
+        check_same_features(nu, self.n_features_in_, self._feature_names(), reference="the fitted sample")
+        rng = np.random.default_rng(self.random_state)
+        rows = own_order(nu.to_numpy()), own_order(de.to_numpy())
+        marks = _waymarks(*rows, len(self.bridges_), self.n_pairings, rng)
+        losses = [
+            np.logaddexp(0, -bridge.log_ratio(nearer)).mean() + np.logaddexp(0, bridge.log_ratio(farther)).mean()
+            for bridge, (nearer, farther) in zip(self.bridges_, pairwise(marks), strict=True)
+        ]
+        return np.array(losses) / (2 * np.log(2))
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         estimator = ClassifierRatio(alpha=0.0, calibrate=False) if self.estimator is None else self.estimator
