@@ -41,7 +41,7 @@ def test_estimators_of_the_library_pass(estimator, random_state):
     check_ratio_estimator(estimator, random_state=random_state)
 
 
-@pytest.mark.parametrize("program", ["learned", "universal"])
+@pytest.mark.parametrize("program", ["learned", "universal", "auto"])
 def test_estimators_with_networks_pass(program):
     # In a process of its own: the checks of shapes in this one draw from Python's global random state.
     run = subprocess.run([sys.executable, "-c", PROGRAMS[program]], capture_output=True, text=True)
@@ -59,6 +59,10 @@ check_ratio_estimator(MetaRatioEstimator(**settings, episodes="inliers", standar
     "universal": """
 from fewratio import UniversalRatioEstimator, check_ratio_estimator
 check_ratio_estimator(UniversalRatioEstimator())
+""",
+    "auto": """
+from fewratio import AutoRatioEstimator, check_ratio_estimator
+check_ratio_estimator(AutoRatioEstimator(), random_state=1)
 """,
 }
 

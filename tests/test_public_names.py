@@ -11,6 +11,7 @@ PUBLIC = [
     "KLIEP",
     "KMM",
     "ULSIF",
+    "AutoRatioEstimator",
     "ClassifierRatio",
     "Collection",
     "CollectionError",

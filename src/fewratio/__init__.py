@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ParameterError,
         TrainingError,
     )
+    from fewratio.estimators.auto import AutoRatioEstimator
     from fewratio.estimators.base import NotFittedError
     from fewratio.estimators.classifier import ClassifierRatio
     from fewratio.estimators.deep import D3RE
@@ -74,6 +75,7 @@ _HOME = {
     "RuLSIF": "fewratio.estimators.least_squares",
     "TrainingError": "fewratio.errors",
     "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
+    "AutoRatioEstimator": "fewratio.estimators.auto",
     "UniversalRatioEstimator": "fewratio.estimators.universal",
     "check_ratio_estimator": "fewratio.checks",
     "compare_all": "fewratio.applications.all_pairs",
@@ -92,6 +94,7 @@ __all__ = [
     "KLIEP",
     "KMM",
     "ULSIF",
+    "AutoRatioEstimator",
     "ClassifierRatio",
     "Collection",
     "CollectionError",

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio import RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
+from fewratio import MetaRatioEstimator, RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
 from fewratio.data.collection import Collection
 from fewratio.data.splits import Split
 from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
-from fewratio_bench.methods import Bench, Kernel, Learned, MeanDiscrepancy, OneClass, TargetTrained
+from fewratio_bench.methods import Bench, Kernel, Learned, MeanDiscrepancy, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.detectors import Detector, lof_scores
 from fewratio_bench.problems import Cell
 from tests.bench.conftest import OURS, SMALL, TRAINING, small_cells
@@ -280,3 +280,29 @@ def test_pairs_that_a_kernel_cannot_tell_apart_tie():
     (cell,) = small_cells(replace(SMALL, sizes=(1,)))
     for verdict in Kernel("RuLSIF", None, "ratio", regs=(0.1,)).judge([cell], BENCH):
         assert cell.evaluations[verdict.role].metrics(verdict.judgement)["auc"] == 50
+
+
+# ---------------------------------------------------------------- the users' estimator
+
+
+def test_a_row_of_the_users_estimator_is_that_estimator(tmp_path):
+    parameters = {"features": "both", "n_networks": 2, "n_support": (1, 3), "max_steps": 3, "width": 8, "n_query": 10}
+    method = Pretrained("ours", parameters)
+    cells = [Cell(SMALL, SMALL.split(0), size, torch.device("cpu")) for size in (2, 3)]
+    verdicts = list(method.judge(cells, Bench("cpu", tmp_path, progress=False)))
+    assert [(verdict.cell.n_support, verdict.role) for verdict in verdicts] == [
+        (size, role) for size in (2, 3) for role in ("validation", "target")
+    ]
+    split = SMALL.split(0)
+    alone = MetaRatioEstimator(**parameters, progress=False, device="cpu", random_state=verdicts[0].seed)
+    alone.pretrain(split.source, split.validation)
+    support = cells[1].evaluations["target"].episode.support
+    expected = alone.fit(support.nu[0].numpy(), support.de[0].numpy()).divergence()
+    # Trained together and judged in batches: another order of additions.
+    assert verdicts[3].judgement.divergence[0].item() == pytest.approx(expected, abs=1e-4)
+    assert not list(tmp_path.iterdir())  # no checkpoint is left
+
+
+def test_a_quick_row_of_the_users_estimator_is_short():
+    (quick,) = Pretrained("ours", {"n_networks": 3}).quick().settings(SMALL)
+    assert (quick["max_steps"], quick["n_networks"]) == (100, 1)

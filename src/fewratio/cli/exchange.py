@@ -116,12 +116,14 @@ def load_model(path: Path | None) -> "MetaRatioEstimator | None":
     return MetaRatioEstimator.load(path)
 
 
-def chosen_estimator(model: "MetaRatioEstimator | None", standardise: bool) -> "RatioEstimator":
-    """Give the model, or what is used without one."""
-    from fewratio.applications.defaults import default_estimator
+def chosen_estimator(
+    model: "MetaRatioEstimator | None", standardise: bool, for_ratios: bool = False
+) -> "RatioEstimator":
+    """Give the model, or what is used without one: for ratios themselves, or for tests."""
+    from fewratio.applications.defaults import default_estimator, default_ratio_estimator
 
     if model is None:
-        return default_estimator(standardise)
+        return default_ratio_estimator(standardise) if for_ratios else default_estimator(standardise)
     if standardise:
         raise ParameterError(
             "--standardise is given with --model, but a model has the units of what it was trained on. Leave it out, "

@@ -45,7 +45,7 @@ def ratio(
     X_nu, X_de, *others = read_tables([nu, de] if rows is None else [nu, de, rows], learned, model)
     from fewratio.applications.row_pictures import draw_ratios
 
-    estimator = chosen_estimator(learned, standardise)
+    estimator = chosen_estimator(learned, standardise, for_ratios=True)
     table = others[0] if others else X_nu
     ratios = estimator.fit(X_nu, X_de).predict(table)
     values = ratios.tolist()

@@ -1,5 +1,6 @@
 """Estimators with scikit-learn's manners: NumPy (or tables) in, NumPy out."""
 
+from fewratio.estimators.auto import AutoRatioEstimator
 from fewratio.estimators.base import NotFittedError, RatioEstimator
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.deep import D3RE, PURatio
@@ -19,6 +20,7 @@ __all__ = [
     "KLIEP",
     "KMM",
     "ULSIF",
+    "AutoRatioEstimator",
     "ClassifierRatio",
     "HeldOutSelection",
     "MetaRatioEstimator",
