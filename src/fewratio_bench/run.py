@@ -11,7 +11,7 @@ import torch
 
 from fewratio.data.columns import listed
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
-from fewratio.estimators.learning import resolve_device
+from fewratio.estimators.devices import resolve_device
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Method, Verdict
 from fewratio_bench.problems import ROLES, Cell, Problem

@@ -17,7 +17,14 @@ def train(
         "pairs"
     ),
     outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 10_000,
+    features: Annotated[
+        str, typer.Option(help="What to learn: mlp (fast), relational, or both (the best, ten times as long).")
+    ] = "mlp",
+    networks: Annotated[int, typer.Option(min=1, help="Networks of each kind, whose mean is taken.")] = 1,
+    init: Annotated[
+        str, typer.Option(help="Where to start: random, or universal where related datasets are few (below 20).")
+    ] = "random",
+    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 5_000,
     standardise: Annotated[bool, typer.Option("--standardise", help="Centre and scale the columns.")] = False,
     categorical: Annotated[str, typer.Option(help="What to do with columns of text: error or onehot.")] = "error",
     missing: Annotated[str, typer.Option(help="What to do with missing numbers: error or median.")] = "error",
@@ -43,7 +50,14 @@ def train(
     from fewratio.estimators.meta import MetaRatioEstimator
 
     estimator = MetaRatioEstimator(
-        episodes=episodes, standardise=standardise, max_steps=steps, device=device, random_state=seed
+        episodes=episodes,
+        features=features,
+        n_networks=networks,
+        init=init,
+        standardise=standardise,
+        max_steps=steps,
+        device=device,
+        random_state=seed,
     )
     estimator.pretrain(collection, checkpoint=checkpoint).save(output)
     lines = [

@@ -16,7 +16,7 @@ from fewratio.core.objectives import NonNegativeLSIF, NonNegativePU, Objective
 from fewratio.core.pair import Episode, Pair
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.learning import resolve_device
+from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.randomness import own_order
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages

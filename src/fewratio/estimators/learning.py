@@ -17,6 +17,7 @@ from fewratio.data.collection import Collection
 from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
 from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
 from fewratio.errors import DataNotFoundError, ParameterError
+from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.sources import Seeds, check_collections, divide, draw_seeds, row_table, standardiser
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.nn.padding import same_latent_dim
@@ -162,23 +163,6 @@ def learn_together(
     with same_latent_dim(models):
         histories = train(Ensemble(models, device, curriculum.averaging), draw, validation, objective, plan)
     return list(zip(models, histories, strict=True))
-
-
-def resolve_device(device: str) -> torch.device:
-    """Turn a device's name into a device; "auto" takes CUDA where there is one."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        resolved = torch.device(device)
-        if resolved.type == "cuda" and not torch.cuda.is_available():
-            raise ParameterError(f"device is {device!r}, but there is no CUDA device here. Use 'auto' or 'cpu'.")
-        # Not every device that torch knows is here, or knows the float64 of the ridge solve.
-        torch.zeros((), dtype=torch.float64, device=resolved).item()
-    except (RuntimeError, TypeError, NotImplementedError) as error:
-        raise ParameterError(
-            f"device is {device!r}, which cannot be used here. Use 'auto', 'cpu' or 'cuda'."
-        ) from error
-    return resolved
 
 
 def row_dtype(standardise: bool) -> torch.dtype:

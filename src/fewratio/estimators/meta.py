@@ -18,7 +18,8 @@ from fewratio.data.tables import Table, as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
-from fewratio.estimators.learning import resolve_device, row_dtype
+from fewratio.estimators.devices import resolve_device
+from fewratio.estimators.learning import row_dtype
 from fewratio.estimators.many_pairs import adapted_divergences
 from fewratio.estimators.networks import KINDS, UNIVERSAL, Network, assembled, build, network_kinds
 from fewratio.estimators.own_rows import OwnRows

@@ -13,7 +13,7 @@ from fewratio import __version__
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError
-from fewratio.estimators.learning import resolve_device
+from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.networks import Network, assembled, build
 from fewratio.nn import Standardiser
 from fewratio.optim import History

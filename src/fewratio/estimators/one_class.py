@@ -15,7 +15,7 @@ from fewratio.data.encoding import Encoding
 from fewratio.data.tables import Table, as_table, check_same_features
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
-from fewratio.estimators.learning import resolve_device
+from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.one_class_training import check_usable, fit_in_stages, pretrain_one_class
 from fewratio.estimators.sources import draw_seeds, feature_names, standardiser
 from fewratio.nn import Autoencoder, DeepSVDD, OneClassNetwork, Standardiser

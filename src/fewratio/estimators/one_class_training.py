@@ -16,7 +16,7 @@ from fewratio.data.collection import Collection
 from fewratio.data.columns import counted
 from fewratio.data.normals import NormalBatches, NormalBlocks, normal_parts, pooled_numbers
 from fewratio.errors import ParameterError, TrainingError
-from fewratio.estimators.learning import resolve_device
+from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.sources import (
     check_none_astray,
     check_together,

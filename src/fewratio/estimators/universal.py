@@ -15,7 +15,7 @@ from fewratio.core.pair import Pair
 from fewratio.core.tensorfile import read_tensors
 from fewratio.errors import FewRatioError, InputError, ModelFileError
 from fewratio.estimators.base import RatioEstimator
-from fewratio.estimators.learning import resolve_device
+from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.many_pairs import adapted_divergences
 from fewratio.estimators.own_rows import OwnRows
 from fewratio.estimators.scaling import (
