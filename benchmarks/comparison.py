@@ -33,7 +33,15 @@ from scipy.stats import binom, kstest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from fewratio import MetaRatioEstimator, RuLSIF, compare_all, compare_datasets, load_collection, mmd2
+from fewratio import (
+    MetaRatioEstimator,
+    RuLSIF,
+    UniversalRatioEstimator,
+    compare_all,
+    compare_datasets,
+    load_collection,
+    mmd2,
+)
 from fewratio.applications.defaults import default_estimator
 from fewratio.data.splits import PROTOCOLS
 from fewratio_bench.records import circumstances
@@ -239,7 +247,7 @@ def permutation_p_value(
     )
 
 
-OURS, OURS_WITH_SOURCES = "fewratio", "fewratio, with sources"
+OURS, OURS_WITH_SOURCES, OURS_UNIVERSAL = "fewratio", "fewratio, with sources", "fewratio, universal network"
 PEERS: dict[str, Test] = {
     "MMD": mmd_p_value,
     "energy (hyppo)": energy_p_value,
@@ -265,7 +273,7 @@ def train(args: argparse.Namespace) -> None:
 
 
 def power(args: argparse.Namespace) -> None:
-    tests = {OURS: ours(None)}
+    tests = {OURS: ours(None), OURS_UNIVERSAL: ours(UniversalRatioEstimator())}
     if args.model is not None:
         tests[OURS_WITH_SOURCES] = ours(MetaRatioEstimator.load(args.model))
     tests |= {name: PEERS[name] for name in args.peers}

@@ -13,13 +13,13 @@ from fewratio.estimators.randomness import own_order
 from fewratio.estimators.universal import ALPHAS, UniversalRatioEstimator
 
 # From so many rows a side on a kernel is as good as the network, and faster (`benchmarks/sizes.py`).
-LARGE = 500
+LARGE = 200
 
 
 class AutoRatioEstimator(RatioEstimator):
     """Relative density ratio without related datasets: the best there is for the sizes of the samples.
 
-    Where either sample has fewer than 500 rows, `UniversalRatioEstimator`, on 500 drawn rows of a larger one; else
+    Where either sample has fewer than 200 rows, `UniversalRatioEstimator`, on 200 drawn rows of a larger one; else
     `RuLSIF` with width and regulariser chosen by leave-one-out, which is as good there and faster.
 
     Parameters

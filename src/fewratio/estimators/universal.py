@@ -96,8 +96,8 @@ class UniversalRatioEstimator(RatioEstimator):
     A network that was trained once, on random distributions of many kinds (`fewratio.data.sources.prior`), reads the
     distances within and between the two samples. Fitting is one pass through it and one small linear system.
 
-    It is made for samples of 2 to about 200 instances; from 500 a side on `RuLSIF` with cross-validation is as good and
-    faster. With one instance a side there is a single distance, which says nothing of how far apart is far;
+    It is made for samples of 2 to about 100 instances; from there on `RuLSIF` with cross-validation is as good, and
+    from 200 faster (`AutoRatioEstimator` switches there). With one instance a side there is a single distance, which says nothing of how far apart is far;
     `MetaRatioEstimator` learns that from related datasets.
 
     Parameters
