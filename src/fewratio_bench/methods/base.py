@@ -14,7 +14,7 @@ Parameters = dict[str, Any]
 
 # The paper's grid of regularisers.
 REGS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-# By how much a quick run shortens the training of slow networks, those of distances.
+# By how much a quick run shortens trainings of several tasks a step.
 QUICKER = 50
 # The paper's numbers of fine-tuning steps; none at all is the model as it came.
 STEPS = (1, 5, 10, 20, 30, 40, 50, 100, 200, 300, 400, 500)

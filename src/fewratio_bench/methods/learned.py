@@ -125,7 +125,7 @@ class Learned:
 
     def quick(self) -> "Learned":
         """Give the same with few lengths of vectors, one bound and a much shorter training."""
-        shorter = QUICKER if self.features == "relational" else 10
+        shorter = QUICKER if self.training["tasks_per_step"] > 1 else 10
         training = self.training | {"max_steps": self.training["max_steps"] // shorter, "validate_every": 100}
         return replace(self, latent_dims=self.quick_dims, bounds=self.bounds[:1], steps=(0, 10, 100), training=training)
 
