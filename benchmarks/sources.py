@@ -5,6 +5,7 @@ from nothing, and the mean of all. No other datasets choose the best moment: of 
 fewer serve both purposes. Prints one JSON line a way, number of sources, split and support size. `--figure` draws them.
 
     python benchmarks/sources.py --data mnist_r --device cuda > results/benchmarks/sources.jsonl
+    python benchmarks/sources.py --data isolet --device cuda >> results/benchmarks/sources.jsonl
     python benchmarks/sources.py --figure results/figures/sources.png
 """
 
@@ -60,9 +61,7 @@ def judged(
     for size in SUPPORT_SIZES:
         evaluation = problem.evaluation(problem.split(number), "target", size, torch.device(device))
         episode = evaluation.episode
-        ratio = model.to(device).adapt(episode.support)
-        judgement = judged_ratio(ratio.of_support(), ratio(episode.query.rows, episode.own), episode, _ALPHA)
-        found[size] = evaluation.metrics(judgement)
+        found[size] = evaluation.metrics(judged_ratio(model.to(device).adapt(episode.support), episode, _ALPHA))
     return found
 
 
@@ -134,8 +133,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", choices=list(PROBLEMS), default="mnist_r")
     parser.add_argument("--sources", type=int, nargs="+", default=[0, 2, 5, 10, 20, 40])
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--splits", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--figure", type=Path, help="draw the records that are there, and measure nothing")
     args = parser.parse_args()

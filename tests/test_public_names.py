@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 import fewratio
+from fewratio import estimators
 
 PUBLIC = [
     "D3RE",
@@ -65,6 +66,15 @@ def test_each_is_there_and_documented(name):
     # A dataclass without a docstring gets its signature as one.
     assert documentation
     assert not documentation.startswith(f"{name}(")
+
+
+def test_every_name_has_a_home():
+    assert set(fewratio._HOME) == set(fewratio.__all__)
+    assert set(estimators._HOME) == set(estimators.__all__)
+    for name in estimators.__all__:
+        assert getattr(estimators, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'RULSIF'"):
+        _ = estimators.RULSIF
 
 
 def test_another_name_is_an_attribute_error():

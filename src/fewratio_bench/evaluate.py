@@ -17,6 +17,7 @@ from fewratio.data.dataset import as_flags
 from fewratio.data.episodes import EvaluationEpisodes, SupportSize
 from fewratio.data.pools import RowTable, pair_pools
 from fewratio.data.sources.gaussian import GaussianFamily
+from fewratio.nn import AdaptedRatio, MeanRatio
 
 # Of a divergence; what is beyond them in float32 is rounding.
 _DIGITS = 5
@@ -52,8 +53,13 @@ class Evaluation(Protocol):
         """Give the numbers that this judgement allows."""
 
 
-def judged_ratio(support_ratio: Tensor, query_ratio: Tensor, episode: Episode, alpha: float) -> Judgement:
-    """Judge with a ratio: its values at the query, and the divergence from its values at the support."""
+def judged_ratio(ratio: AdaptedRatio | MeanRatio, episode: Episode, alpha: float) -> Judgement:
+    """Judge with a ratio that is adapted to the episode's support."""
+    return judged_values(ratio.of_support(), ratio(episode.query.rows, episode.own), episode, alpha)
+
+
+def judged_values(support_ratio: Tensor, query_ratio: Tensor, episode: Episode, alpha: float) -> Judgement:
+    """Judge with the values of a ratio at the query, and the divergence from its values at the support."""
     divergence = relative_pearson_divergence(support_ratio, episode.support.shares, alpha)
     return Judgement(query_ratio, divergence, alpha)
 

@@ -242,6 +242,22 @@ def test_a_training_with_a_checkpoint_goes_on_from_it(filled, tmp_path):
     assert str(tmp_path / "state") in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "kinds"),
+    [
+        (["--features", "both", "--networks", "2"], ["mlp", "mlp", "relational", "relational"]),
+        (["--init", "universal", "--standardise"], ["universal"]),
+    ],
+)
+def test_train_says_which_networks_a_model_consists_of(filled, tmp_path, options, kinds):
+    model = tmp_path / "m.model"
+    done = run(["train", "sources", "-o", str(model), "--steps", "2", *options], filled)
+    assert done.exit_code == 0, done.output
+    assert [line.split(":")[0].strip() for line in done.stdout.splitlines()[1:-1]] == kinds
+    done = run(["info", str(model), "--json"], filled)
+    assert [network["kind"] for network in json.loads(done.stdout)["networks"]] == kinds
+
+
 def test_train_on_inliers_with_categories_and_gaps(tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "sources").mkdir()
@@ -304,6 +320,7 @@ HOSTILE = [
     (["compare-all", "absent"], ["absent", "does not exist"]),
     (["compare-all", "."], ["file '"]),
     (["train", "absent", "-o", "new.model"], ["absent"]),
+    (["train", "sources", "-o", "new.model", "--features", "trees"], ["features", "mlp", "both"]),
     (["train", "sources", "-o", "absent/new.model"], ["absent", "--output"]),
     (["train", "sources", "-o", "new.model", "--checkpoint", "absent/c"], ["absent", "--checkpoint"]),
     (["train", "sources", "-o", "new.model", "--device", "nowhere"], ["--device", "nowhere"]),

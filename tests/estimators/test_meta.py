@@ -187,8 +187,8 @@ def test_networks_of_both_kinds_are_averaged(make, sources):
         alone = [network.model.adapt(pair)(new).numpy() for network in estimator.networks_]
     np.testing.assert_allclose(estimator.fit(nu, de).predict(new.numpy()), np.mean(alone, axis=0), rtol=1e-5)
     assert all(not np.allclose(alone[i], alone[j]) for i in range(4) for j in range(i))
-    own = [relative_pearson_divergence(estimator.predict(nu), estimator.predict(de), 0.5)]
-    assert estimator.divergence() == pytest.approx(own[0], abs=1e-5)
+    own = relative_pearson_divergence(estimator.predict(nu), estimator.predict(de), 0.5)
+    assert estimator.divergence() == pytest.approx(own, abs=1e-5)
 
 
 def test_the_first_network_is_what_it_is_alone(make, sources):
@@ -204,14 +204,19 @@ def test_without_sources_the_universal_network_is_used(sources):
     nu, de, X = sources[0].X[:4], sources[1].X[:6], sources[2].X
     universal = UniversalRatioEstimator(0.3).fit(nu, de)
     dial = MetaRatioEstimator(0.3, init="universal").fit(nu, de)
-    np.testing.assert_allclose(dial.predict(X), universal.predict(X), rtol=1e-3, atol=1e-4)
-    assert dial.divergence() == pytest.approx(universal.divergence(), abs=1e-4)
+    np.testing.assert_array_equal(dial.predict(X), universal.predict(X))
+    assert dial.divergence() == universal.divergence()
+    by_columns = UniversalRatioEstimator(0.3, scale="columns").fit(nu, de).predict(X)
+    standardised = MetaRatioEstimator(0.3, init="universal", standardise=True).fit(nu, de)
+    np.testing.assert_array_equal(standardised.predict(X), by_columns)
     # And of other columns another time.
     wide = np.random.default_rng(0).normal(size=(7, 3))
     assert dial.fit(wide[:3], wide[3:]).predict(wide).shape == (7,)
     rows = np.concatenate([nu, de])
-    found = MetaRatioEstimator(0.3, init="universal").divergences(rows, [[0, 1, 2, 3]], [[4, 5, 6, 7, 8, 9]])
-    assert found[0] == pytest.approx(universal.divergence(), abs=1e-4)
+    assert dial.divergences(rows, [[0, 1, 2, 3]], [[4, 5, 6, 7, 8, 9]])[0] == pytest.approx(
+        universal.divergence(), abs=1e-5
+    )
+    assert dial.predict(wide).shape == (7,)  # what was fitted is still there
 
 
 @pytest.mark.parametrize(("n_sources", "kinds"), [(4, ["universal"]), (20, ["universal", "mlp"])])

@@ -55,6 +55,7 @@ def path(pretrained, tmp_path):
         {"features": "relational", "space": "raw", "standardise": True},
         {"features": "both", "n_networks": 2, "standardise": True, "max_steps": 3},
         {"init": "universal", "features": "mlp", "max_steps": 2},
+        {"init": "universal", "standardise": True, "max_steps": 2},
         {"learn_alpha": True, "standardise": True, "random_state": np.random.default_rng(0)},
     ],
 )
@@ -183,7 +184,7 @@ def test_a_bad_file_is_refused(path, spoil, found):
 
 def test_a_file_of_a_newer_version_is_refused(path):
     rewrite(path, lambda header, tensors: header.update(format=tensorfile.FORMAT_VERSION + 1, parameters="unheard of"))
-    with pytest.raises(ModelVersionError, match=r"format version 2.*Upgrade fewratio"):
+    with pytest.raises(ModelVersionError, match=r"format version 3.*Upgrade fewratio"):
         MetaRatioEstimator.load(path)
 
 

@@ -271,6 +271,48 @@ def test_a_training_of_several_resumes_bit_for_bit(make, sources, tmp_path, inte
         assert_identical(found, expected)
 
 
+@pytest.mark.filterwarnings("ignore:Training was interrupted")
+def test_a_training_of_both_kinds_resumes_bit_for_bit(make, sources, tmp_path, interrupt_at):
+    settings = dict(features="both", n_networks=2)
+    whole = make(**settings).pretrain(sources)
+    interrupt_at(12)
+    with pytest.warns(RuntimeWarning, match=r"Of 4 networks 2 were trained \(mlp, mlp\)"):
+        stopped = make(**settings).pretrain(sources, checkpoint=tmp_path / "checkpoint")
+    assert np.isfinite(stopped.fit([[0.0]], [[1.0]]).predict([[0.5]])).all()
+    stopped.save(tmp_path / "model")
+    assert len(MetaRatioEstimator.load(tmp_path / "model").networks_) == 2
+    interrupt_at(None)
+    resumed = make(**settings).pretrain(sources, checkpoint=tmp_path / "checkpoint")
+    assert_identical(weights(resumed), weights(whole))
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.mlp", "checkpoint.relational", "model"}
+
+
+@pytest.mark.filterwarnings("ignore:Training was interrupted")
+def test_an_interruption_loses_no_network_that_is_done(make, sources, monkeypatch):
+    class Interrupted(learning.EpisodeSampler):
+        made = 0
+
+        def __init__(self, *arguments):
+            Interrupted.made += 1
+            super().__init__(*arguments)
+
+        def __call__(self, step):
+            if Interrupted.made == 2:
+                signal.raise_signal(signal.SIGINT)
+            return super().__call__(step)
+
+    monkeypatch.setattr(learning, "EpisodeSampler", Interrupted)
+    estimator = make(features="both").pretrain(sources)
+    found = [(network.kind, network.history.stopped) for network in estimator.networks_]
+    assert found == [("mlp", "max_steps"), ("relational", "interrupted")]
+
+
+def test_collections_that_make_different_networks_are_not_trained_together(make, sources):
+    few = sources[list(range(5))]
+    with pytest.raises(ParameterError, match=r"have \[5, 20\] datasets"):
+        pretrain_together([make(init="universal")] * 2, [few, sources], [None] * 2)
+
+
 def cut_otherwise(sources):
     """Give as many datasets with the same rows in the same order, but one row changes hands."""
     first, second, *rest = (dataset.X for dataset in sources)

@@ -1,7 +1,7 @@
 """What the applications estimate with where the user names nothing: the one place that decides.
 
 Measured (docs/design.md): the universal network's ratios of small samples are better than a kernel's. Tests have no
-more power with it and take ten times as long, and outliers that are odd in one column only are not odd to it.
+more power with it and take five to ten times as long, and outliers that are odd in one column only are not odd to it.
 """
 
 from fewratio.estimators.auto import AutoRatioEstimator

@@ -18,7 +18,7 @@ def train(
     ),
     outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
     features: Annotated[
-        str, typer.Option(help="What to learn: mlp (fast), relational, or both (the best, ten times as long).")
+        str, typer.Option(help="What to learn: mlp (fast), relational, or both (the best; slow without a GPU).")
     ] = "mlp",
     networks: Annotated[int, typer.Option(min=1, help="Networks of each kind, whose mean is taken.")] = 1,
     init: Annotated[

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError
 
-FORMAT_VERSION = 1
+# 2: a model file may hold several networks.
+FORMAT_VERSION = 2
 _KEY = "fewratio"
 _ADVICE = {
     "model": "Write it again with save(), or use another copy.",

@@ -18,14 +18,13 @@ from fewratio.data.tables import Table, as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.base import SEEDS, NotFittedError, RatioEstimator
-from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.learning import row_dtype
 from fewratio.estimators.many_pairs import adapted_divergences
 from fewratio.estimators.networks import KINDS, UNIVERSAL, Network, assembled, build, network_kinds
 from fewratio.estimators.own_rows import OwnRows
 from fewratio.estimators.pretraining import pretrain_together
-from fewratio.estimators.universal import ALPHAS
-from fewratio.nn import RatioCommittee, RatioModel, Standardiser
+from fewratio.estimators.universal import UniversalRatioEstimator, check_known_alpha
+from fewratio.nn import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, Standardiser
 from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
 from fewratio.nn.relational import SPACES
 from fewratio.nn.set_encoder import POOLINGS
@@ -46,6 +45,7 @@ _SHAPING = (
     "depth",
     "n_outputs",
     "clip",
+    "learn_alpha",
     "standardise",
 )
 
@@ -74,7 +74,9 @@ class MetaRatioEstimator(RatioEstimator):
     init : {"random", "universal"}, default="random"
         Where the training starts. With "universal" sources are a dial: without any (`fit` at once) the network of
         `UniversalRatioEstimator` is used as it is, a few datasets train it further, from 20 on its mean with networks
-        that learn from nothing but them is taken, and from 40 on these alone.
+        that learn from nothing but them is taken, and from 40 on these alone. What follows, from ``latent_dim`` to
+        ``learn_alpha``, shapes these; the universal network has a shape of its own, and knows alpha from 0.1 to 0.9.
+        It is of no use for inlier episodes.
     features : {"mlp", "relational", "both"}, default="mlp"
         What the ratio is linear in: a network of the instance and of the dataset vectors (Eq. 2), or one of the
         instance's distances to the support instances. With "both" the ratio is the mean of two networks'.
@@ -175,6 +177,10 @@ class MetaRatioEstimator(RatioEstimator):
         "random_state": SEEDS,
     }
 
+    # Set while there are no sources; a new estimator has none either.
+    _stand_in: UniversalRatioEstimator | None = None
+
+    ratio_: AdaptedRatio | MeanRatio
     model_: RatioModel | RatioCommittee
     networks_: list[Network]
     history_: History
@@ -252,7 +258,8 @@ class MetaRatioEstimator(RatioEstimator):
     ) -> Self:
         """Learn from related datasets.
 
-        Ctrl-C stops after the step at hand and keeps the best model so far, with a warning; a second one aborts.
+        Ctrl-C stops after the step at hand and keeps the best model so far, with a warning; a second one aborts. Of
+        several networks those of another kind that have not begun are left out then.
 
         Parameters
         ----------
@@ -263,7 +270,7 @@ class MetaRatioEstimator(RatioEstimator):
             aside for that; with fewer than six sources, all are used for both.
         checkpoint : path, optional
             File to keep the state of the training in. If it is there, the training goes on from it; that needs a
-            ``random_state``.
+            ``random_state``. Networks of several kinds have a file each, with the kind at the end of its name.
 
         Returns
         -------
@@ -290,11 +297,13 @@ class MetaRatioEstimator(RatioEstimator):
         self._check_parameters()
         self._check_learned()
         nu, de = self._read_pair(X_nu, X_de)
-        self._begin_without_sources(nu.n_features)
-        check_same_features(nu, self.n_features_in_, self._source_names, reference="the source collection")
+        names = nu.feature_names
+        if hasattr(self, "model_"):
+            check_same_features(nu, self.n_features_in_, self._source_names, reference="the source collection")
+            # Where the sources had no names, the samples' own must still be those of what is predicted on.
+            names = self._source_names or names
         self._fit(nu.to_numpy(), de.to_numpy())
-        # Where the sources had no names, the samples' own must still be those of what is predicted on.
-        self._set_features(self.n_features_in_, self._source_names or nu.feature_names)
+        self._set_features(nu.n_features, names)
         return self
 
     def divergence(self) -> float:
@@ -339,6 +348,7 @@ class MetaRatioEstimator(RatioEstimator):
         """Take over learned networks, the features that their sources had, and the encoding of these."""
         # What was adapted to belongs to the model that is now replaced.
         self.__dict__.pop("ratio_", None)
+        self._stand_in = None
         self.networks_, self.model_ = networks, assembled([network.model for network in networks])
         self.history_, self._source_names, self.encoding_ = networks[0].history, names, encoding
         self._learned_with = self.get_params(deep=False)
@@ -346,11 +356,6 @@ class MetaRatioEstimator(RatioEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.init == UNIVERSAL and not ALPHAS[0] <= self.alpha <= ALPHAS[1]:
-            raise ParameterError(
-                f'alpha is {self.alpha} and init is "universal", but the universal network knows alpha from '
-                f'{ALPHAS[0]} to {ALPHAS[1]} only. Choose such a value, or init="random".'
-            )
         if self.learn_alpha and self.alpha == 0:
             raise ParameterError(
                 "alpha is 0, but it must be positive to be learned. Give it a positive value to start from, or use "
@@ -358,30 +363,29 @@ class MetaRatioEstimator(RatioEstimator):
             )
 
     def _check_learned(self) -> None:
-        if not self._has_learned() and self.init == UNIVERSAL:
-            self.encoding_ = None
-            return
-        if not self._has_learned():
+        if not hasattr(self, "model_"):
+            if self.init == UNIVERSAL:
+                return
             raise NotFittedError(
                 "This MetaRatioEstimator has learned nothing yet. Call pretrain(collection) with related datasets, or "
                 "load a model with MetaRatioEstimator.load(path)."
             )
         self._check_unchanged(_SHAPING, self._learned_with)
 
-    def _has_learned(self) -> bool:
-        """Tell whether there were sources."""
-        return hasattr(self, "model_") and bool(self.history_.step)
-
-    def _begin_without_sources(self, n_features: int) -> None:
-        """Take the universal network as it is, if no sources have made another of it."""
-        if not self._has_learned():
-            model = self.build_model(n_features, None, None).to(resolve_device(self.device)).requires_grad_(False)
-            self._set_networks([Network(UNIVERSAL, model, History())], n_features, None)
+    def _without_sources(self) -> UniversalRatioEstimator:
+        """Give what is used as long as there were no sources."""
+        check_known_alpha(self.alpha)
+        return UniversalRatioEstimator(self.alpha, scale="columns" if self.standardise else "none", device=self.device)
 
     def _open(self, X: Any, argument: str) -> Table:
-        return as_table(X, argument) if self.encoding_ is None else self.encoding_.open(X, argument)
+        encoding = getattr(self, "encoding_", None)
+        return as_table(X, argument) if encoding is None else encoding.open(X, argument)
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        if not hasattr(self, "model_"):
+            self._stand_in = self._without_sources().fit(X_nu, X_de)
+            self.ratio_, self._divergence = self._stand_in.ratio_, self._stand_in.divergence()
+            return
         pair = Pair(self._tensor(X_nu), self._tensor(X_de))
         with torch.no_grad():
             ratio = self.model_.adapt(pair)
@@ -410,7 +414,8 @@ class MetaRatioEstimator(RatioEstimator):
         ndarray of shape (n_pairs,)
         """
         self._check_learned()
-        self._begin_without_sources(self._open(X, "X").n_features)
+        if not hasattr(self, "model_"):
+            return self._without_sources().divergences(X, nu, de)
         # Checked here, for the base class knows no features before `fit`.
         check_same_features(self._open(X, "X"), self.n_features_in_, self._source_names, "the source collection")
         return super().divergences(X, nu, de)
@@ -421,7 +426,10 @@ class MetaRatioEstimator(RatioEstimator):
         place, dtype = next(self.model_.parameters()).device, row_dtype(self._learned_with["standardise"])
         return adapted_divergences(self.model_, self.alpha, rows, nu, de, dtype, place)
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
+    def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
+        if self._stand_in is not None:
+            return self._stand_in._ratio(X)
+
         def of_new(rows: NDArray[np.float64]) -> NDArray[np.float32]:
             found: NDArray[np.float32] = self.ratio_(self._tensor(rows)).cpu().numpy()
             return found

@@ -14,7 +14,8 @@ from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError
 from fewratio.estimators.devices import resolve_device
-from fewratio.estimators.networks import Network, assembled, build
+from fewratio.estimators.networks import UNIVERSAL, Network, assembled, build
+from fewratio.estimators.universal import universal_with_units
 from fewratio.nn import Standardiser
 from fewratio.optim import History
 
@@ -73,17 +74,15 @@ def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dic
     estimator._check_parameters()
     n_features = int(header["n_features"])
     blank = torch.zeros(n_features, dtype=torch.float64)
-    models = [
-        build(
-            estimator,
-            network["kind"],
-            n_features,
-            torch.Generator(),
-            # Each its own: networks may have kept different sources aside.
-            Standardiser(blank.clone(), blank.clone(), torch.float32) if estimator.standardise else None,
-        )
-        for network in networks
-    ]
+    models = []
+    for network in networks:
+        # Each its own: networks may have kept different sources aside.
+        scaler = Standardiser(blank.clone(), blank.clone(), torch.float32) if estimator.standardise else None
+        if network["kind"] == UNIVERSAL:
+            # The width of the file, whatever the network has that comes with this version.
+            models.append(universal_with_units(float(estimator.alpha), scaler, int(network["width"])))
+        else:
+            models.append(build(estimator, network["kind"], n_features, None, scaler))
     assembled(models).load_state_dict(tensors)
     names = None if header["feature_names"] is None else tuple(header["feature_names"])
     # Files of the first version know of no encoding.

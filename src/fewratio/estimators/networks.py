@@ -56,8 +56,8 @@ class Network(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give kind and history as plain values."""
-        return {"kind": self.kind, "history": self.history.to_dict()}
+        """Give kind, number of features and history as plain values."""
+        return {"kind": self.kind, "width": self.model.features.n_outputs, "history": self.history.to_dict()}
 
 
 def network_kinds(estimator: MetaRatioEstimator, n_sources: int) -> dict[str, range]:
@@ -114,6 +114,8 @@ def build(
         return universal_start(float(estimator.alpha), scaler)
     if kind == "relational":
         return _of_distances(estimator, n_features, generator, scaler)
+    if kind != "mlp":
+        raise ValueError(f"it holds a network of the kind {kind!r}, which is not known here")
     width = estimator.width
     encoder = SetEncoder(n_features, estimator.latent_dim, width, pooling=estimator.pooling, generator=generator)
     features = MLPFeatures(n_features, encoder.n_outputs, width, estimator.depth, estimator.n_outputs, generator)

@@ -20,6 +20,7 @@ from fewratio.estimators.sources import (
     feature_names,
     settings,
     warn_if_interrupted,
+    warn_if_missing,
 )
 from fewratio.nn import RatioModel
 from fewratio.optim import History
@@ -65,24 +66,35 @@ def pretrain_together(
             f"latent_dim is {lengths} for models of relational features that are to be trained together; one number is "
             "needed. Train them in groups of equal latent_dim."
         )
-    kinds = network_kinds(estimators[0], min(map(len, collections)))
+    kinds = network_kinds(estimators[0], len(collections[0]))
+    if any(network_kinds(estimators[0], len(collection)) != kinds for collection in collections):
+        raise ParameterError(
+            f'The collections have {sorted(map(len, collections))} datasets, which init="universal" makes different '
+            "networks of. Train them in groups of about equally many."
+        )
     networks: list[list[Network]] = [[] for _ in estimators]
+    interrupted: list[History] = []
     for kind, numbers in kinds.items():
         alone = [[trained_alone(estimator, kind, number) for number in numbers] for estimator in estimators]
         path = checkpoint if checkpoint is None or len(kinds) == 1 else f"{os.fspath(checkpoint)}.{kind}"
         learned = _train_each(alone, collections, validations, path)
         for place, (model, history) in enumerate(learned):
             networks[place // len(numbers)].append(Network(kind, model, history))
-        warn_if_interrupted(learned[0][1], estimators[0].max_steps)
-        if learned[0][1].stopped == "interrupted":
+        interrupted = [history for _, history in learned if history.stopped == "interrupted"]
+        if interrupted:
             break
     astray = []
     for estimator, collection, own in zip(estimators, collections, networks, strict=True):
-        if all(np.isfinite(network.history.best_validation) for network in own):
-            estimator._set_networks(own, collection.n_features, feature_names(collection), collection.encoding)
+        # A network that has come to nothing is no reason to lose the others.
+        kept = [network for network in own if np.isfinite(network.history.best_validation)]
+        if kept:
+            estimator._set_networks(kept, collection.n_features, feature_names(collection), collection.encoding)
         else:
             astray.append(collection.name)
     check_none_astray(astray)
+    for history in interrupted[:1]:
+        warn_if_interrupted(history, estimators[0].max_steps)
+    warn_if_missing([network.kind for network in estimators[0].networks_], sum(map(len, kinds.values())))
 
 
 def _train_each(

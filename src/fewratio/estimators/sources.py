@@ -138,9 +138,20 @@ def row_table(collections: Sequence[Collection], device: torch.device, dtype: to
 def warn_if_interrupted(history: History, max_steps: int) -> None:
     """Say where Ctrl-C ended a training."""
     if history.stopped == "interrupted":
+        step = history.step[-1] if history.step else 0
         warnings.warn(
-            f"Training was interrupted at step {history.step[-1]} of {max_steps}; the best model so far, of step "
+            f"Training was interrupted at step {step} of {max_steps}; the best model so far, of step "
             f"{history.best_step}, is kept.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def warn_if_missing(kinds: Sequence[str], n_planned: int) -> None:
+    """Say which networks a model consists of, if there were to be more."""
+    if len(kinds) < n_planned:
+        warnings.warn(
+            f"Of {n_planned} networks {len(kinds)} were trained ({', '.join(kinds)}); the model consists of these.",
             RuntimeWarning,
             stacklevel=4,
         )

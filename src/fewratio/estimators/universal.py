@@ -13,7 +13,7 @@ from torch import Tensor
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
 from fewratio.core.tensorfile import read_tensors
-from fewratio.errors import FewRatioError, InputError, ModelFileError
+from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.many_pairs import adapted_divergences
@@ -32,20 +32,30 @@ from fewratio.pretrained import UNIVERSAL
 # The range of alpha that the network has practised with.
 ALPHAS = (0.1, 0.9)
 _WIDTH = 96
-_LATENT = 96
 
 
-def universal_model(generator: torch.Generator | None = None, absolute: bool = False) -> RatioModel:
+def check_known_alpha(alpha: float) -> None:
+    """Refuse an alpha that the network has not practised with."""
+    if not ALPHAS[0] <= alpha <= ALPHAS[1]:
+        raise ParameterError(
+            f"alpha is {alpha}, but the universal network knows alpha from {ALPHAS[0]} to {ALPHAS[1]} only. Choose "
+            'such a value, or init="random".'
+        )
+
+
+def universal_model(
+    generator: torch.Generator | None = None, absolute: bool = False, width: int = _WIDTH
+) -> RatioModel:
     """Put the parts of the universal network together, untrained.
 
     Its features are distances in units of their mean, so it takes any number of columns in any unit of length; unless
     ``absolute`` units are to count.
     """
     # What is told of a pair is its encoding and the alpha that is asked for.
-    n_told = _LATENT + 1
+    n_told = width + 1
     return RatioModel(
-        RelationalEncoder(None, _LATENT, _WIDTH, absolute, generator),
-        RelationalFeatures(None, n_told, _WIDTH, _WIDTH, generator=generator),
+        RelationalEncoder(None, width, width, absolute, generator),
+        RelationalFeatures(None, n_told, width, width, generator=generator),
         RidgeHead(reg=0.1, n_latent=n_told),
         clip="range",
         alpha=0.5,
@@ -53,22 +63,30 @@ def universal_model(generator: torch.Generator | None = None, absolute: bool = F
     )
 
 
-def universal_start(alpha: float, scaler: Standardiser | None) -> RatioModel:
-    """Give a network to be trained further on sources: the universal one, with the unit of length as one more input."""
-    model = universal_model(absolute=True)
+def universal_with_units(alpha: float, scaler: Standardiser | None, width: int = _WIDTH) -> RatioModel:
+    """Put together what the universal network becomes on sources, where the unit of length counts; untrained."""
+    check_known_alpha(alpha)
+    model = universal_model(absolute=True, width=width)
     model.alpha = alpha
     model.scaler = model.scaler if scaler is None else scaler
+    return model
+
+
+def universal_start(alpha: float, scaler: Standardiser | None) -> RatioModel:
+    """Give a network to be trained further on sources: the universal one, with the unit of length as one more input."""
+    model = universal_with_units(alpha, scaler)
     tensors = shipped_parts("cpu")[0].state_dict()
     first = tensors["encoder.set.0.weight"]
     # The mean distance comes before its deviation, and has no say at the start.
     widened = torch.cat([first[:, :-1], torch.zeros_like(first[:, :1]), first[:, -1:]], dim=1)
-    model.load_state_dict(tensors | {"encoder.set.0.weight": widened})
+    own = {name: tensor for name, tensor in model.state_dict().items() if name.startswith("scaler.")}
+    model.load_state_dict(tensors | own | {"encoder.set.0.weight": widened})
     return model
 
 
 def untrained_intervals(generator: torch.Generator | None = None) -> Intervals:
     """Make the intervals that belong to the universal network."""
-    return Intervals(_WIDTH, _LATENT + 1, generator=generator)
+    return Intervals(_WIDTH, _WIDTH + 1, generator=generator)
 
 
 @cache
@@ -97,8 +115,8 @@ class UniversalRatioEstimator(RatioEstimator):
     distances within and between the two samples. Fitting is one pass through it and one small linear system.
 
     It is made for samples of 2 to about 100 instances; from there on `RuLSIF` with cross-validation is as good, and
-    from 200 faster (`AutoRatioEstimator` switches there). With one instance a side there is a single distance, which says nothing of how far apart is far;
-    `MetaRatioEstimator` learns that from related datasets.
+    from 200 faster (`AutoRatioEstimator` switches there). With one instance a side there is a single distance, which
+    says nothing of how far apart is far; `MetaRatioEstimator` learns that from related datasets.
 
     Parameters
     ----------

@@ -26,21 +26,16 @@ class RatioCommittee(nn.Module):
 
     def __init__(self, members: Sequence[RatioModel]) -> None:
         super().__init__()
-        self._members = nn.ModuleList(members)
-
-    @property
-    def members(self) -> list[RatioModel]:
-        """The models."""
-        return [cast(RatioModel, member) for member in self._members]
+        self.members = nn.ModuleList(members)
 
     @property
     def leaves_out_own(self) -> bool:
         """Whether a support instance gets another value as such than as a new instance."""
-        return any(member.leaves_out_own for member in self.members)
+        return any(bool(member.leaves_out_own) for member in self.members)
 
     def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "MeanRatio":
         """Adapt every member to each task of a batch of support pairs."""
-        return MeanRatio([member.adapt(support, alpha) for member in self.members])
+        return MeanRatio([cast(RatioModel, member).adapt(support, alpha) for member in self.members])
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ class RatioModel(nn.Module):
         ``encoder(support) -> z``: `SetEncoder`, `NoEncoder`.
     features : nn.Module
         ``features(x, support, z, own) -> phi``, where ``own`` says which of the support's rows each of x is, -1 for
-        none: `MLPFeatures`, `GaussianFeatures`, `RelationalFeatures`.
+        none: `MLPFeatures`, `GaussianFeatures`, `RelationalFeatures`. Those that go by it have a true
+        ``leaves_out_own``.
     head : nn.Module
         ``head(phi of the support, shares, z, alpha) -> w``: `RidgeHead`, `SharedHead`.
     clip : {"ratio", "range", "weights", "none"}
@@ -74,7 +75,7 @@ class RatioModel(nn.Module):
     @property
     def leaves_out_own(self) -> bool:
         """Whether a support instance gets another value as such than as a new instance."""
-        return bool(self.features.leaves_out_own)
+        return bool(getattr(self.features, "leaves_out_own", False))
 
     def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "AdaptedRatio":
         """Solve for the weights of each task of a batch of support pairs.

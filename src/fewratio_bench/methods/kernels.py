@@ -9,7 +9,7 @@ import torch
 from fewratio.core.divergence import mmd2
 from fewratio.core.kernels import median_distance
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
-from fewratio_bench.evaluate import Judgement, judged_ratio
+from fewratio_bench.evaluate import Judgement, judged_values
 from fewratio_bench.methods.base import REGS, Bench, Parameters, SelectedOnTest, Verdict
 from fewratio_bench.problems import Cell, Problem
 
@@ -43,7 +43,7 @@ class Kernel(SelectedOnTest):
                     head = RidgeHead(self.alpha, parameters["reg"], learn_reg=False)
                     model = RatioModel(NoEncoder(), GaussianFeatures(), head, self.clip).to(cell.device)
                     ratio = model.adapt(episode.support)
-                    verdict = judged_ratio(ratio(episode.support.rows), ratio(episode.query.rows), episode, self.alpha)
+                    verdict = judged_values(ratio(episode.support.rows), ratio(episode.query.rows), episode, self.alpha)
                     yield Verdict(cell, role, parameters, verdict, time.perf_counter() - started, 0)
 
 

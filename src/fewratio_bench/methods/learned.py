@@ -181,12 +181,7 @@ class Learned:
             for tuning in self._tuning_settings():
                 started = time.perf_counter()
                 ratio = self._tuned(model, tuning, source.get("bound"), ratio).adapt(episode.support)
-                judgement = judged_ratio(
-                    ratio.of_support(),
-                    ratio(episode.query.rows, episode.own),
-                    episode,
-                    0.0 if self.bounds else self.alpha,
-                )
+                judgement = judged_ratio(ratio, episode, 0.0 if self.bounds else self.alpha)
                 took = seconds + time.perf_counter() - started
                 yield Verdict(cell, role, source | tuning, judgement, took, seed)
 
@@ -284,7 +279,7 @@ class Learned:
         else:
             features = MLPFeatures(n_features, encoder.n_outputs, depth=self.depth, generator=generator)
             n_outputs = features.n_outputs
-        return RatioModel(encoder, features, self._head(n_outputs), self.clip, scaler)
+        return RatioModel(encoder, features, self._head(n_outputs), self.clip, scaler, self.alpha)
 
     def _head(self, n_outputs: int) -> nn.Module:
         if self.head == "ridge":

@@ -1,5 +1,6 @@
 """The estimator that users have, pretrained as they would: one for all sizes of a split."""
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ import joblib
 import torch
 
 from fewratio.estimators import MetaRatioEstimator, pretrain_together
+from fewratio.estimators.networks import KINDS
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, Bench, Parameters, Verdict, by_split
 from fewratio_bench.problems import Cell, Problem
@@ -54,6 +56,9 @@ class Pretrained:
         parts = [groups[part::n_jobs] for part in range(n_jobs)]
         started = time.perf_counter()
         trained = joblib.Parallel(n_jobs)(joblib.delayed(self._pretrained)(part, bench, n_jobs) for part in parts)
+        if not all(_complete(estimator) for part in trained for estimator in part):
+            # The checkpoint stays, and a half-trained model is not measured as if it were done.
+            raise KeyboardInterrupt
         seconds = (time.perf_counter() - started) / len(cells)
         for number, group in enumerate(groups):
             estimator = trained[number % n_jobs][number // n_jobs]
@@ -68,9 +73,7 @@ class Pretrained:
         model = estimator.model_.to(cell.device)
         for role, evaluation in cell.evaluations.items():
             episode, started = evaluation.episode, time.perf_counter()
-            ratio = model.adapt(episode.support)
-            query = ratio(episode.query.rows, episode.own)
-            judgement = judged_ratio(ratio.of_support(), query, episode, self.alpha)
+            judgement = judged_ratio(model.adapt(episode.support), episode, self.alpha)
             took = seconds + time.perf_counter() - started
             yield Verdict(cell, role, setting, judgement, took, seed)
 
@@ -89,12 +92,11 @@ class Pretrained:
             for group in groups
         ]
         validations = [None if self.keep_aside else split.validation for split in splits]
-        checkpoint = bench.checkpoint(self.name, *(estimator.random_state for estimator in estimators))
+        (setting,) = self.settings(groups[0][0].problem)
+        seeds = [group[0].seed(self.name) for group in groups]
+        checkpoint = bench.checkpoint(self.name, json.dumps(setting), *seeds)
         pretrain_together(estimators, [split.source for split in splits], validations, checkpoint=checkpoint)
-        if any(network.history.stopped == "interrupted" for network in estimators[0].networks_):
-            # The checkpoint stays, and a half-trained model is not measured as if it were done.
-            raise KeyboardInterrupt
-        if checkpoint is not None:
+        if checkpoint is not None and all(map(_complete, estimators)):
             for file in checkpoint.parent.glob(f"{checkpoint.name}*"):
                 file.unlink()
         return estimators
@@ -102,3 +104,10 @@ class Pretrained:
     def _estimator(self, problem: Problem | None) -> MetaRatioEstimator:
         practice = {} if problem is None else {"episodes": problem.episodes, "patience": problem.patience}
         return MetaRatioEstimator(self.alpha, **(practice | dict(self.parameters)))
+
+
+def _complete(estimator: MetaRatioEstimator) -> bool:
+    """Tell whether no network was interrupted, or left out for that."""
+    kinds = KINDS[estimator.features]
+    finished = [network for network in estimator.networks_ if network.history.stopped != "interrupted"]
+    return len(finished) >= len(kinds) * estimator.n_networks

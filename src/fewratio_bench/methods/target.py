@@ -14,7 +14,7 @@ from fewratio.data.dataset import as_flags
 from fewratio.data.seeds import seed_for
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
-from fewratio_bench.evaluate import Judgement, judged_ratio
+from fewratio_bench.evaluate import Judgement, judged_values
 from fewratio_bench.methods.base import STEPS, Bench, Parameters, SelectedOnTest, Verdict
 from fewratio_bench.problems import Cell, Problem
 
@@ -105,7 +105,7 @@ class TargetTrained(SelectedOnTest):
     def _judgement(self, at_support: Tensor, at_query: Tensor, episode: Episode) -> Judgement:
         if self.loss == "pu":
             return Judgement(at_query)
-        return judged_ratio(at_support, at_query, episode, alpha=0.0)
+        return judged_values(at_support, at_query, episode, alpha=0.0)
 
 
 def _repeated(pair: Pair, n_times: int) -> Pair:

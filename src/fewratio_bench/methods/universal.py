@@ -9,7 +9,7 @@ import torch
 from fewratio.core.pair import Pair
 from fewratio.data.seeds import seed_for
 from fewratio.estimators.universal import shipped_parts
-from fewratio_bench.evaluate import judged_ratio
+from fewratio_bench.evaluate import judged_values
 from fewratio_bench.methods.base import Bench, Parameters, Verdict
 from fewratio_bench.problems import Cell, Problem
 
@@ -54,5 +54,5 @@ class Universal:
                     ratio = model.adapt(pair, rows.new_full((len(rows),), self.alpha))
                     support.append(ratio.of_support())
                     query.append(ratio(episode.query.rows[part], episode.own))
-                judgement = judged_ratio(torch.cat(support), torch.cat(query), episode, self.alpha)
+                judgement = judged_values(torch.cat(support), torch.cat(query), episode, self.alpha)
                 yield Verdict(cell, role, parameters, judgement, time.perf_counter() - started, 0)

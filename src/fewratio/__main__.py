@@ -1,0 +1,5 @@
+"""``python -m fewratio``."""
+
+from fewratio.cli import main
+
+main()
