@@ -143,6 +143,22 @@ def test_both_sides_are_drawn_apart():
 # ---------------------------------------------------------------- supports that are kept out
 
 
+@pytest.mark.parametrize("sizes", [(40, 40), (40, 31), (1500, 1200)], ids=["even", "uneven", "windows"])
+def test_a_dataset_that_meets_itself_keeps_both_supports_out_of_both_queries(sizes):
+    size = SupportSize(1, 6)
+    sampler = make_sampler([make_pools(sizes)], nu_size=size, de_size=size, n_query=20, held_out=(True, True))
+    met_itself = 0
+    for step in range(60):
+        supports, queries = (sides(pair) for pair in sampler(torch.tensor(step)))
+        assert not set(supports[0]) & set(supports[1])
+        assert not {*supports[0], *supports[1]} & {*queries[0], *queries[1]}
+        met_itself += len({*supports[0], *supports[1]} & set(range(sizes[0]))) not in (
+            len(supports[0]),
+            len(supports[1]),
+        )
+    assert met_itself > 10
+
+
 @pytest.mark.parametrize("held_out", [(True, True), (True, False), (False, False)])
 @pytest.mark.parametrize(
     "pools", [SHAPES["even"], SHAPES["uneven"], SHAPES["paired"]], ids=["even", "uneven", "paired"]

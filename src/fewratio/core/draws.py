@@ -31,6 +31,10 @@ def uniform(key: Int[Tensor, "..."], n: int) -> Float[Tensor, "... n"]:
     return _shift(bits, 40).to(torch.float32) * 2.0**-24
 
 
+# All ranks are smaller.
+RANKS_BELOW = 2**30
+
+
 def ranks(key: Int[Tensor, "..."], n: int) -> Int[Tensor, "... n"]:
     """Give n distinct ranks in random order for each key, int32; n is at most 1024.
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fewratio.core.draws import fold, ranks, uniform
+from fewratio.core.draws import RANKS_BELOW, fold, ranks, uniform
 from fewratio.core.pair import Episode, equal_shares, masked_shares
 from fewratio.core.shapes import Float, Int
 from fewratio.data.columns import counted
@@ -170,12 +170,19 @@ class EpisodeSampler:
         # A key for each side of each task: the window of a larger member must not shift the numbers of a smaller one.
         side = torch.arange(2 * self._n_tasks, device=key.device).view(shape)
         rank = ranks(fold(order[..., None, None], side), self._window)
+        # A dataset that meets itself is dealt out from both ends: neither support may be in the other's query.
+        itself = (index[..., 0] == index[..., 1])[..., None, None] & (side[0] == 1)[:, None]
+        apart = self._holds_out and not self._paired
+        if apart:
+            rank = torch.where(itself, RANKS_BELOW - 1 - rank[..., :1, :], rank)
         if self._uneven:
             outside = torch.arange(self._window, device=rank.device) >= length.unsqueeze(-1)
             rank = rank.masked_fill(outside, torch.iinfo(rank.dtype).max)
         position = rank.topk(self._n_query, largest=False, sorted=True).indices
         if self._windowed:
             offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
+            if apart:
+                offset = torch.where(itself.squeeze(-1), offset[..., :1], offset)
             offset = offset * (length > self._window)
             position = (position + offset.unsqueeze(-1)) % length.unsqueeze(-1)
         elif self._padded:
