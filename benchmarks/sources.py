@@ -6,7 +6,7 @@ fewer serve both purposes. Prints one JSON line a way, number of sources, split 
 
     python benchmarks/sources.py --data mnist_r --device cuda > results/benchmarks/sources.jsonl
     python benchmarks/sources.py --data isolet --device cuda >> results/benchmarks/sources.jsonl
-    python benchmarks/sources.py --figure results/figures/sources.png
+    python benchmarks/sources.py --figure docs/images/sources.png
 """
 
 import argparse

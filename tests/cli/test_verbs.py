@@ -16,7 +16,7 @@ import pytest
 from matplotlib.image import imread
 from typer.testing import CliRunner
 
-from fewratio import MetaRatioEstimator, RuLSIF, __version__, compare_datasets
+from fewratio import AutoRatioEstimator, MetaRatioEstimator, __version__, compare_datasets
 from fewratio.cli import app, exchange
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
@@ -208,7 +208,7 @@ def test_other_kinds_of_files_give_the_same(filled, tmp_path, ending):
         frame.write_parquet(path)
     else:
         np.save(path, X)
-    expected = RuLSIF().fit(X, np.loadtxt(filled / "b.csv", delimiter=",", skiprows=1)).predict(X)
+    expected = AutoRatioEstimator().fit(X, np.loadtxt(filled / "b.csv", delimiter=",", skiprows=1)).predict(X)
     found = json.loads(run(["ratio", str(path), "b.csv", "--json"], filled).stdout)
     np.testing.assert_allclose(found["ratio"], expected)
 
@@ -423,7 +423,12 @@ def test_interrupting_in_the_middle_of_writing_leaves_what_was_there(filled, tmp
     path = tmp_path / "r.csv"
     path.write_text("old")
     monkeypatch.setattr("fewratio.core.tensorfile.os.fsync", lambda number: signal.raise_signal(signal.SIGINT))
-    done = run([*ONE["weights"], "-o", str(path)], filled)
+    # Where this process was started in the background, signals of the keyboard are ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = run([*ONE["weights"], "-o", str(path)], filled)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done.exit_code not in (0, 2)
     assert done.stdout == ""
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("r.csv", "old")]
