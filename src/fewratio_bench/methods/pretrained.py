@@ -81,19 +81,16 @@ class Pretrained:
         if n_jobs > 1:
             # One thread a process: more than there are cores are much slower than one.
             torch.set_num_threads(1)
-        splits = [group[0].split for group in groups]
+        problem, splits = groups[0][0].problem, [group[0].split for group in groups]
+        seeds = [group[0].seed(self.name) for group in groups]
         estimators = [
-            self._estimator(group[0].problem).set_params(
-                device=bench.device,
-                progress=bench.progress,
-                random_state=group[0].seed(self.name),
-                n_inliers=group[0].split.n_normals,
+            self._estimator(problem).set_params(
+                device=bench.device, progress=bench.progress, random_state=seed, n_inliers=split.n_normals
             )
-            for group in groups
+            for split, seed in zip(splits, seeds, strict=True)
         ]
         validations = [None if self.keep_aside else split.validation for split in splits]
-        (setting,) = self.settings(groups[0][0].problem)
-        seeds = [group[0].seed(self.name) for group in groups]
+        (setting,) = self.settings(problem)
         checkpoint = bench.checkpoint(self.name, json.dumps(setting), *seeds)
         pretrain_together(estimators, [split.source for split in splits], validations, checkpoint=checkpoint)
         if checkpoint is not None and all(map(_complete, estimators)):
