@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(args.action(args))
     except FewRatioError as error:
         sys.stderr.write(f"fewratio-bench: {error}\n")
-        return 1
+        return 2 if isinstance(error, ParameterError) else 1
     except KeyboardInterrupt:
         sys.stderr.write("fewratio-bench: interrupted; what was measured is kept, run again to go on\n")
         return 1

@@ -122,12 +122,15 @@ class Panel:
         What it shows.
     complete : bool
         Whether the paper's average is over the same data; if not, it is no number to compare with.
+    absent : str
+        What stands where there are no records.
     """
 
     data: str
     problems: tuple[Problem, ...]
     metric: str
     complete: bool = True
+    absent: str = "no records"
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,10 @@ class Experiment:
 
 
 def _each(metric: str, *problems: Problem) -> tuple[Panel, ...]:
-    return tuple(Panel(problem.data, (problem,), metric) for problem in problems)
+    why = {IOT.data: "no records, for eight of its nine devices are missing"}
+    return tuple(
+        Panel(problem.data, (problem,), metric, absent=why.get(problem.data, Panel.absent)) for problem in problems
+    )
 
 
 _PAIRS = (MNIST_R, ISOLET)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio_bench.examples import synthetic_examples
-from fewratio_bench.experiments import AE, AE_FT, D3RE, EXPERIMENTS, NNPU, OURS, RULSIF, SD, SD_FT
+from fewratio_bench.experiments import AE, AE_FT, D3RE, EXPERIMENTS, NNPU, OURS, RULSIF, SD, SD_FT, Panel
 from fewratio_bench.methods import Learned, Method
 from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
@@ -45,7 +45,7 @@ def latent_dimension(folder: Path) -> "Figure":
             ax.axhspan(mean - error, mean + error, color="C1", alpha=0.2, linewidth=0)
         ax.set_xscale("log", base=2)
         ax.set_xticks(LATENT_DIMS, [str(dim) for dim in LATENT_DIMS])
-        _label(ax, block.panel.data, block.panel.metric, "length K of the dataset vectors", by_dim)
+        _label(ax, block.panel, "length K of the dataset vectors", by_dim)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
@@ -73,7 +73,7 @@ def support_size(folder: Path) -> "Figure":
                 style = {"linestyle": "-" if number < 10 else "--", "marker": "o" if method is OURS else None}
                 handles[method.name] = _curve(ax, by_size, method.name, f"C{number % 10}", **style)
         ax.set_xticks(problem.sizes)
-        _label(ax, problem.data, block.panel.metric, "support instances N_S", block.lines)
+        _label(ax, block.panel, "support instances N_S", block.lines)
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize="small")
     return figure
 
@@ -97,7 +97,8 @@ def training_curves(folder: Path) -> "Figure":
                 _curve(ax, best, method.name, f"C{number}")
                 ax.legend(fontsize="small")
         ax.set_xscale("log")
-        _label(ax, problem.data, "auc", "gradient steps on the target", ax.get_legend_handles_labels()[0])
+        panel = Panel(problem.data, (problem,), "auc")
+        _label(ax, panel, "gradient steps on the target", ax.get_legend_handles_labels()[0])
     return figure
 
 
@@ -142,16 +143,22 @@ def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, colour: str, 
     return ax.errorbar(list(values), means, yerr=errors, color=colour, label=label, capsize=2, **style)
 
 
-def _label(ax: "Axes", data: str, metric: str, x: str, drawn: Collection[object]) -> None:
-    name, _, less = METRICS[metric]
-    ax.set_title(data)
+def _label(ax: "Axes", panel: Panel, x: str, drawn: Collection[object]) -> None:
+    name, _, less = METRICS[panel.metric]
+    ax.set_title(f"{panel.data}: {_task(panel)}")
     ax.minorticks_off()
     if not drawn:
         # A scale would be made up.
         ax.set_xticks([])
         ax.set_yticks([])
-        ax.text(0.5, 0.5, f"{name}: no records", transform=ax.transAxes, ha="center", color="0.5")
+        ax.text(0.5, 0.5, panel.absent.replace(", ", ",\n"), transform=ax.transAxes, ha="center", color="0.5")
         return
     ax.set_xlabel(x)
     ax.set_ylabel(f"{name} ({'lower' if less else 'higher'} is better)")
     ax.grid(alpha=0.3)
+
+
+def _task(panel: Panel) -> str:
+    if panel.metric == "squared_error":
+        return "relative DRE"
+    return "outlier detection" if panel.problems[0].episodes == "inliers" else "dataset comparison"

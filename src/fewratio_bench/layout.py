@@ -1,5 +1,6 @@
 """How the numbers of an experiment are laid out as a table."""
 
+import shlex
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,6 @@ from fewratio_bench.records import Record
 from fewratio_bench.run import record_file
 from fewratio_bench.tables import AVERAGE, METRICS, SELECTIONS, Block, Line, Records, make_blocks, standard_error
 
-NO_RECORDS = "no records"
 _COLUMNS = (
     *("experiment", "data", "metric", "n_support", "method", "selection"),
     *("mean", "standard_error", "n_splits", "best_or_comparable", "published", "difference"),
@@ -29,7 +29,7 @@ def table_of(experiment: Experiment, folder: Path, records: Records | None = Non
 def by_size(experiment: Experiment, records: Records, folder: Path | None = None) -> Table:
     """Lay out a grid for each panel: methods by numbers of support instances, with the paper's numbers."""
     blocks = make_blocks(experiment, records)
-    return _table(experiment, blocks, [_panel_grid(block) for block in blocks], records)
+    return _table(experiment, blocks, [_panel_grid(block, experiment) for block in blocks], records)
 
 
 def by_panel(experiment: Experiment, records: Records, folder: Path | None = None) -> Table:
@@ -43,13 +43,13 @@ def by_panel(experiment: Experiment, records: Records, folder: Path | None = Non
         + [
             _number(block, lines[name, selection], block.columns[-1])
             if (name, selection) in lines
-            else Cell(NO_RECORDS)
+            else Cell(block.panel.absent)
             for block, lines in zip(blocks, found, strict=True)
         ]
         for name, selection in rows
     ]
     header = ["method", "selected by", *(_heading(block) for block in blocks)]
-    absent = "There are no records of it, so there is no number. Run it."
+    absent = f"No records. To make them: fewratio-bench run {experiment.name}"
     return _table(experiment, blocks, [Grid("Averages over N_S", header, cells, absent)], records)
 
 
@@ -82,10 +82,11 @@ def _numbers(experiment: Experiment, blocks: Sequence[Block]) -> list[list[str |
     return numbers
 
 
-def _panel_grid(block: Block) -> Grid:
-    absent = (
-        f"{block.panel.data}: there are no records of it, so there is no number. Run it where its data are complete."
+def _panel_grid(block: Block, experiment: Experiment) -> Grid:
+    command = shlex.join(
+        ["fewratio-bench", "run", experiment.name, "--data", *(problem.data for problem in block.panel.problems)]
     )
+    absent = f"{block.panel.absent.capitalize()}. To make them: {command}"
     sizes = [AVERAGE if column == AVERAGE else f"N_S = {column}" for column in block.columns]
     extra = ["published", "difference"] if any(line.published for line in block.lines) else []
     rows = [

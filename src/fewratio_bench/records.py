@@ -105,8 +105,11 @@ class RecordFile:
     def append(self, records: list[Record]) -> None:
         """Add records, all or none of them: what a run that is cut off has not added, it measures again."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = self._text()
+        # A file that was edited or copied by hand may have lost the end of its last line.
+        between = "\n" if text and not text.endswith("\n") else ""
         added = "".join(json.dumps(asdict(record)) + "\n" for record in records)
-        write_atomically(self.path, (self._text() + added).encode())
+        write_atomically(self.path, (text + between + added).encode())
 
     def _text(self) -> str:
         return self.path.read_text(encoding="utf-8") if self.path.exists() else ""

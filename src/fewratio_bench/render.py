@@ -3,6 +3,7 @@
 import csv
 import html
 import io
+import re
 from collections.abc import Callable, Sequence
 
 from fewratio_bench.grids import Cell, Table
@@ -33,6 +34,7 @@ def latex(table: Table) -> str:
             "\\begin{table}",
             "\\centering",
             f"\\caption{{{_escaped(table.title)}: {_escaped(grid.heading)}.}}",
+            f"\\label{{tab:{_slug(table.title)}-{_slug(grid.heading)}}}",
             f"\\begin{{tabular}}{{{'l' * grid.n_names}{'r' * (len(grid.header) - grid.n_names)}}}",
             "\\toprule",
             _line(grid.header),
@@ -99,4 +101,11 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("_", "\\_").replace("%", "\\%").replace("±", "$\\pm$")
+    text = text.replace("_", "\\_").replace("%", "\\%").replace("±", "$\\pm$")
+    # A sign before a number, not a hyphen.
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", text)
+
+
+def _slug(text: str) -> str:
+    """Give a text as a label may have it."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -184,10 +184,17 @@ def _measured(method: Method, problem: Problem, file: RecordFile) -> set[tuple[i
     """Give the splits and sizes that a method has all records of, at its present settings."""
     # A record's parameters have been through JSON, which turns tuples into lists.
     settings = {json.dumps(setting, sort_keys=True) for setting in method.settings(problem)}
-    found: dict[tuple[int, int], set[tuple[str, str]]] = {}
+    found: dict[tuple[int, int], set[tuple[str, str, str]]] = {}
+    # Which metrics there are depends on role and size; a file that was cut by hand may lack some of a cell.
+    metrics: dict[int, set[tuple[str, str]]] = {}
     for record in file.read():
         setting = json.dumps(record.parameters, sort_keys=True)
         if record.method == method.name and setting in settings:
-            found.setdefault((record.split, record.n_support), set()).add((setting, record.role))
-    complete = len(settings) * len(ROLES)
-    return {cell for cell, measured in found.items() if len(measured) == complete}
+            found.setdefault((record.split, record.n_support), set()).add((setting, record.role, record.metric))
+            metrics.setdefault(record.n_support, set()).add((record.role, record.metric))
+
+    def is_complete(size: int, measured: set[tuple[str, str, str]]) -> bool:
+        roles = {role for role, _ in metrics[size]}
+        return roles == set(ROLES) and len(measured) == len(settings) * len(metrics[size])
+
+    return {(split, size) for (split, size), measured in found.items() if is_complete(size, measured)}

@@ -56,13 +56,13 @@ def records(tmp_path):
 def test_lengths_are_drawn_with_errors_and_rulsif_as_a_line(records):
     axes = figures.latent_dimension(records).axes
     assert [ax.get_title() for ax in axes[:7]] == [
-        "Mnist-r",
-        "Isolet",
-        "Mnist-r",
-        "Isolet",
-        "Landmine",
-        "School",
-        "IoT",
+        "Mnist-r: relative DRE",
+        "Isolet: relative DRE",
+        "Mnist-r: dataset comparison",
+        "Isolet: dataset comparison",
+        "Landmine: outlier detection",
+        "School: outlier detection",
+        "IoT: outlier detection",
     ]
     (bars,) = axes[0].containers
     points, _, (errors,) = bars

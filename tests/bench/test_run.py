@@ -39,6 +39,19 @@ def test_a_second_run_measures_only_what_is_missing(measure, tmp_path):
     assert measure(tmp_path, 2).read() == longer
 
 
+def test_a_cell_that_lost_a_line_is_measured_again(measure, tmp_path):
+    file = measure(tmp_path, 2)
+    whole = file.read()
+    lines = file.path.read_text().splitlines(keepends=True)
+    file.path.write_text("".join(lines[:-1]))
+    again = measure(tmp_path, 2).read()
+    lost = whole[-1]
+    assert again[: len(whole) - 1] == whole[:-1]
+    measured = [(record.split, record.n_support, record.method) for record in again[len(whole) - 1 :]]
+    assert set(measured) == {(lost.split, lost.n_support, lost.method)}
+    assert [record.value for record in again if vars(record) | {"seconds": 0} == vars(lost) | {"seconds": 0}]
+
+
 def test_splits_and_supports_do_not_depend_on_what_else_runs(measure, experiment, tmp_path):
     """The kernel method draws nothing, so its numbers must be the same alone or with others."""
     together = [record for record in measure(tmp_path / "a", 2).read() if record.method == KERNEL.name]
@@ -221,6 +234,14 @@ def test_a_damaged_packed_file_is_named(tmp_path):
         file.read()
 
 
+def test_a_last_line_that_was_left_open_is_closed(tmp_path):
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.append([a_record(split=0)])
+    file.path.write_text(file.path.read_text().rstrip())
+    file.append([a_record(split=1)])
+    assert [record.split for record in file.read()] == [0, 1]
+
+
 @pytest.mark.parametrize("line", ['{"experiment": "synth', '{"other": 1}'])
 def test_a_damaged_line_is_named(tmp_path, line):
     file = RecordFile(tmp_path / "records.jsonl")
@@ -236,6 +257,12 @@ def test_a_damaged_line_is_named(tmp_path, line):
 def test_table_without_records_says_what_to_do(tmp_path, capsys):
     assert cli.main(["table", "synthetic", "--results", str(tmp_path)]) == 1
     assert "fewratio-bench run synthetic" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", [["--methods", "Yours"], ["--data", "Nowhere"], ["--device", "abacus"]])
+def test_a_wrong_call_is_told_from_a_failure(experiment, tmp_path, capsys, wrong):
+    assert cli.main(["run", "synthetic", "--results", str(tmp_path), *wrong]) == 2
+    assert wrong[1] in capsys.readouterr().err
 
 
 def test_run_and_table_from_the_command_line(experiment, tmp_path, capsys):

@@ -114,7 +114,8 @@ def test_every_format_holds_the_same_numbers():
     text = markdown(table)
     assert "**-0.510 ± 0.010** | -0.559 | +0.049" in text
     assert "Commit abc; device cpu" in text
-    assert "-0.510 $\\pm$ 0.010" in latex(table)
+    assert "\\textbf{$-$0.510 $\\pm$ 0.010} & $-$0.559 & +0.049" in latex(table)
+    assert "\\label{tab:small-gaussian-1d-j}" in latex(table)
     assert '<td class="number"><b>-0.510 ± 0.010</b></td>' in as_html(table)
     rows = list(csv.DictReader(io.StringIO(as_csv(table))))
     assert rows[0]["mean"] == "-0.51000"
@@ -126,7 +127,12 @@ def test_a_panel_without_records_says_so():
     table = by_size(experiment, {})
     assert table.is_empty
     for write in (markdown, latex, as_html):
-        assert "no records" in write(table)
+        assert "No records. To make them: fewratio-bench run synthetic --data Gaussian-1d" in write(table)
+
+
+def test_iot_says_what_is_missing():
+    for name in ("outlier-detection", "latent-dimension"):
+        assert "eight of its nine devices are missing" in markdown(table_of(EXPERIMENTS[name], RESULTS))
 
 
 def test_published_numbers_are_looked_up():
