@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from fewratio_bench.experiments import D3RE_FT, NO_SADAPT, OURS, OURS_01, RULSIF_FT
+from fewratio_bench.experiments import D3RE_FT, NO_SADAPT, NO_SADAPT_FT, OURS, OURS_01, RULSIF_FT
 from fewratio_bench.methods import Bench, Learned
 from fewratio_bench.problems import MNIST_R, Cell
 from fewratio_bench.records import circumstances
 from fewratio_bench.run import measure
 
 _NO_SADAPT = replace(NO_SADAPT, latent_dims=(32,))
+_NO_SADAPT_FT = replace(NO_SADAPT_FT, latent_dims=(32,))
 _D3RE_FT = replace(D3RE_FT, bounds=(0.5,))
 
 
@@ -55,10 +56,15 @@ VARIANTS: dict[str, dict[str, Learned]] = {
         "16 tasks a step": trained(OURS_01, tasks_per_step=16),
         "learning rate 1e-4": trained(OURS_01, learning_rate=1e-4),
     },
+    "NoSadapt-FT": {
+        "as it is, K = 32": _NO_SADAPT_FT,
+        "in closed form": replace(_NO_SADAPT_FT, target_head="ridge"),
+    },
     "RuLSIF-FT": {
         "as it is": RULSIF_FT,
         **fewer_steps(RULSIF_FT),
-        "ratio clipped, weights free": replace(RULSIF_FT, clip="ratio"),
+        "in closed form": replace(RULSIF_FT, target_head="ridge"),
+        "in closed form, weights clipped": replace(RULSIF_FT, target_head="ridge", clip="weights"),
     },
     "D3RE-FT": {
         "as it is, bound 0.5": _D3RE_FT,

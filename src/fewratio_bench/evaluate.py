@@ -145,8 +145,9 @@ class OutlierEvaluation:
     The denominator's support is every unlabelled instance, and so is the query; the numerator's query is the known
     normals that are not in the support (where there are none, the support).
 
-    Metrics: ``auc`` of normals against outliers among the unlabelled, in per cent, mean over the datasets;
-    ``squared_error`` (Eq. 8) of a ratio, where there are known normals besides the support.
+    Metrics: ``auc`` of normals against outliers among the unlabelled, in per cent, mean over the datasets; where there
+    are known normals besides the support, ``squared_error`` (Eq. 8) of a ratio, and of a mere score ``normal_score``,
+    its mean over them.
 
     Parameters
     ----------
@@ -194,8 +195,10 @@ class OutlierEvaluation:
             for outlier, score in zip(self._outliers, scores, strict=True)
         ]
         numbers["auc"] = 100 * float(np.mean(aucs))
-        if judgement.alpha is not None and self._has_query:
+        if self._has_query and judgement.alpha is not None:
             numbers["squared_error"] = _mean_squared_error(judgement.query, self.episode, judgement.alpha)
+        elif self._has_query:
+            numbers["normal_score"] = judgement.query[:, : self.episode.query.n_nu].mean().item()
         return numbers
 
 

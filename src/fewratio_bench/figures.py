@@ -61,17 +61,17 @@ def support_size(folder: Path) -> "Figure":
         experiment = EXPERIMENTS[name]
         blocks = make_blocks(experiment, {problem.data: record_file(folder, problem).read()})
         (block,) = [block for block in blocks if block.panel.data == problem.data]
-        for method in experiment.methods:
-            lines = [line for line in block.lines if line.method == method.name]
+        for row, method in experiment.rows:
+            lines = [line for line in block.lines if line.method == row]
             # By the paper's own rule; for methods that are not the paper's, by validation.
             rules = (method.rule if method.published else "validation", "none")
             lines = [line for line in lines if line.selection in rules]
             if lines:
                 by_size = {int(size): values for size, values in lines[0].values.items() if size.isdecimal()}
-                # A method has one look in all panels: ten colours, then the same ones dashed.
-                number = list(handles).index(method.name) if method.name in handles else len(handles)
-                style = {"linestyle": "-" if number < 10 else "--", "marker": "o" if method is OURS else None}
-                handles[method.name] = _curve(ax, by_size, method.name, f"C{number % 10}", **style)
+                # A row has one look in all panels: ten colours, then the same ones dashed, then dotted.
+                number = list(handles).index(row) if row in handles else len(handles)
+                style = {"linestyle": ("-", "--", ":")[number // 10], "marker": "o" if method is OURS else None}
+                handles[row] = _curve(ax, by_size, row, f"C{number % 10}", **style)
         ax.set_xticks(problem.sizes)
         _label(ax, block.panel, "support instances N_S", block.lines)
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize="small")

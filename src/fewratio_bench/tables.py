@@ -22,12 +22,18 @@ SELECTIONS = {
     "best_on_test": "the setting with the best mean on the targets themselves",
     "validation": (
         "for every split the setting that is best on its validation datasets (the length of dataset vectors by squared "
-        "error, as in the paper; all else by what the table shows)"
+        "error and that of AE's and SD's output by the scores of normals, as in the paper; all else by what the table "
+        "shows)"
     ),
     "none": "there is nothing to select",
 }
 # What a metric is called, with how many digits, and whether less is better.
-METRICS = {"squared_error": ("J", 3, True), "regret": ("regret", 3, True), "auc": ("AUC [%]", 2, False)}
+METRICS = {
+    "squared_error": ("J", 3, True),
+    "regret": ("regret", 3, True),
+    "auc": ("AUC [%]", 2, False),
+    "normal_score": ("score of normals", 3, False),
+}
 
 
 @dataclass(frozen=True)

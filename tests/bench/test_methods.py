@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from fewratio import MetaRatioEstimator, RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
+from fewratio.core.objectives import RelativeSquaredError
+from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
 from fewratio.data.splits import Split
 from fewratio_bench import experiments
@@ -33,8 +35,8 @@ def differences(method, reference):
         ("NO_LATENT", "OURS", {"encoder"}),
         ("NO_SADAPT", "OURS", {"head"}),
         ("NO_SADAPT_FT", "NO_SADAPT", {"target_head", "trained_as"}),
-        ("RULSIF_FT", "OURS", {"encoder", "head", "target_head"}),
-        ("D3RE_FT", "RULSIF_FT", {"target_head", "clip", "bounds"}),
+        ("RULSIF_FT", "OURS", {"encoder", "head", "clip", "target_head"}),
+        ("D3RE_FT", "RULSIF_FT", {"bounds"}),
         ("META_RULSIF", "NO_LATENT", {"features", "head", "clip"}),
         ("DEEP_OURS", "_VARIANT", {"depth"}),
         ("LEARNED_ALPHA", "_VARIANT", {"learn_alpha"}),
@@ -110,7 +112,7 @@ def test_mean_discrepancies_are_those_of_each_pair():
         {"encoder": "none"},
         {"head": "shared"},
         {"head": "shared", "target_head": "ridge", "regs": (0.1, 1.0)},
-        {"encoder": "none", "head": "shared", "target_head": "descent", "bounds": (0.1, 1.0), "steps": (0, 3)},
+        {"encoder": "none", "head": "shared", "target_head": "adam", "bounds": (0.1, 1.0), "steps": (0, 3)},
         {"encoder": "none", "features": "gaussian", "head": "descent", "clip": "ratio"},
         {"sizes": (1, 4)},
     ],
@@ -134,7 +136,7 @@ def test_fine_tuning_starts_from_the_trained_weights_and_goes_on():
     """No step at all is the model as it came, and 3 steps after 2 are 5."""
     cells = small_cells(replace(SMALL, sizes=(4,)))
     shared = replace(OURS, encoder="none", head="shared", clip="ratio")
-    tuned = replace(shared, target_head="descent", trained_as=shared.name)
+    tuned = replace(shared, target_head="adam", trained_as=shared.name)
     as_it_came = next(iter(shared.judge(cells, BENCH))).judgement.query
     by_steps = {
         v.parameters["n_steps"]: v
@@ -147,6 +149,29 @@ def test_fine_tuning_starts_from_the_trained_weights_and_goes_on():
     torch.testing.assert_close(by_steps[0].judgement.query, as_it_came)
     torch.testing.assert_close(by_steps[5].judgement.query, at_once[5].judgement.query)
     assert not torch.equal(by_steps[2].judgement.query, by_steps[5].judgement.query)
+
+
+def test_fine_tuning_is_adam_on_the_last_layer_of_the_whole_network():
+    (cell,) = small_cells(replace(SMALL, sizes=(4,)))
+    shared = replace(OURS, encoder="none", head="shared", clip="ratio")
+    tuned = replace(shared, target_head="adam", steps=(7,), trained_as=shared.name)
+    bench = Bench("cpu", progress=False)
+    verdict = next(iter(tuned.judge([cell], bench)))
+    ((_, ((model, *_), *_)),) = bench.trained.items()
+    episode = cell.evaluations["validation"].episode
+    task = 3
+    weights = model.head.weights.requires_grad_()
+    before = [parameter.clone() for parameter in model.features.parameters()]
+    optimiser = torch.optim.Adam([weights], lr=1e-3)
+    support = Pair.joined(episode.support.rows[task], episode.support.shares, episode.support.n_nu)
+    for _ in range(7):
+        optimiser.zero_grad()
+        RelativeSquaredError()(model(Episode(support, support)), support.shares).backward()
+        optimiser.step()
+    with torch.no_grad():
+        query = model.adapt(support)(episode.query.rows[task])
+    torch.testing.assert_close(verdict.judgement.query[task], query, atol=1e-5, rtol=1e-4)
+    assert all(torch.equal(a, b) for a, b in zip(before, model.features.parameters(), strict=True))
 
 
 def test_methods_of_one_training_share_it(monkeypatch):

@@ -12,11 +12,11 @@ from typing import Any
 import joblib
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from fewratio.core.kernels import median_distance
 from fewratio.core.objectives import NonNegativeLSIF, Objective, RelativeSquaredError
-from fewratio.core.pair import Pair
+from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
 from fewratio.data.episodes import SupportSize
 from fewratio.estimators import MetaRatioEstimator
@@ -34,9 +34,9 @@ from fewratio.nn import (
     SharedHead,
     Standardiser,
 )
-from fewratio.optim import History
+from fewratio.optim import Ensemble, History, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import judged_ratio
-from fewratio_bench.methods.base import QUICKER, REGS, Bench, Parameters, Verdict, by_split
+from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Parameters, Verdict, by_split
 from fewratio_bench.problems import Cell, Problem
 
 # The paper's grid of the length K of dataset vectors.
@@ -68,8 +68,9 @@ class Learned:
         Layers of the network.
     head : {"ridge", "shared", "descent"}
         How the weights are found while learning.
-    target_head : {"same", "ridge", "descent"}
-        And on the target: other heads are fine-tuning, with a grid of lambda or of numbers of steps.
+    target_head : {"same", "adam", "ridge"}
+        And on the target: other heads are fine-tuning, by Adam with a grid of numbers of steps, or in closed form with
+        one of lambda.
     alpha : float
         Relative parameter.
     learn_alpha : bool
@@ -107,7 +108,7 @@ class Learned:
     quick_dims: tuple[int, ...] = (32,)
     sizes: tuple[int, int] | None = None
     regs: tuple[float, ...] = REGS
-    steps: tuple[int, ...] = (0, 1, 5, 10, 20, 50, 100)
+    steps: tuple[int, ...] = STEPS
     training: dict[str, Any] = field(default_factory=lambda: PAPER_TRAINING)
     shape: dict[str, Any] = field(default_factory=dict)
     trained_as: str | None = None
@@ -127,7 +128,7 @@ class Learned:
         """Give the same with few lengths of vectors, one bound and a much shorter training."""
         shorter = QUICKER if self.training["tasks_per_step"] > 1 else 10
         training = self.training | {"max_steps": self.training["max_steps"] // shorter, "validate_every": 100}
-        return replace(self, latent_dims=self.quick_dims, bounds=self.bounds[:1], steps=(0, 10, 100), training=training)
+        return replace(self, latent_dims=self.quick_dims, bounds=self.bounds[:1], steps=(5, 50, 500), training=training)
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each length of vectors, bound, and way of fine-tuning."""
@@ -155,7 +156,7 @@ class Learned:
             return [{}]
         if self.target_head == "ridge":
             return [{"target_head": "ridge", "reg": reg} for reg in self.regs]
-        return [{"target_head": "descent", "n_steps": n_steps} for n_steps in self.steps]
+        return [{"target_head": "adam", "n_steps": n_steps} for n_steps in self.steps]
 
     def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
         """Train a model for every cell (or split) and setting, and judge with it."""
@@ -171,19 +172,29 @@ class Learned:
                     seconds = history.seconds / len(jobs) / len(group)
                     yield from self._judge_cell(cell, source, model.to(cell.device), seconds, seed)
 
-    @torch.no_grad()
     def _judge_cell(
         self, cell: Cell, source: Parameters, model: RatioModel, seconds: float, seed: int
     ) -> Iterator[Verdict]:
         for role, evaluation in cell.evaluations.items():
             episode = evaluation.episode
-            ratio: AdaptedRatio | None = None
+            ratios = self._ratios(model, source.get("bound"), episode.support)
             for tuning in self._tuning_settings():
                 started = time.perf_counter()
-                ratio = self._tuned(model, tuning, source.get("bound"), ratio).adapt(episode.support)
-                judgement = judged_ratio(ratio, episode, 0.0 if self.bounds else self.alpha)
+                ratio = next(ratios)
+                with torch.no_grad():
+                    judgement = judged_ratio(ratio, episode, 0.0 if self.bounds else self.alpha)
                 took = seconds + time.perf_counter() - started
                 yield Verdict(cell, role, source | tuning, judgement, took, seed)
+
+    def _ratios(self, model: RatioModel, bound: float | None, support: Pair) -> Iterator[AdaptedRatio]:
+        """Give the ratio at each setting of fine-tuning, in their order."""
+        if self.target_head == "adam":
+            yield from _last_layers(model, support, self._objective(bound), self.steps)
+            return
+        for tuning in self._tuning_settings():
+            with torch.no_grad():
+                ratio = self._tuned(model, tuning).adapt(support)
+            yield ratio
 
     # ------------------------------------------------------------ training
 
@@ -287,22 +298,41 @@ class Learned:
         shared = SharedHead(n_outputs)
         return shared if self.head == "shared" else DescentHead(shared.weights, RelativeSquaredError(self.alpha))
 
-    def _tuned(
-        self, model: RatioModel, tuning: Parameters, bound: float | None, before: AdaptedRatio | None
-    ) -> RatioModel:
-        """Give the model with the head that the target gets; a descent goes on where the one before it ended."""
+    def _tuned(self, model: RatioModel, tuning: Parameters) -> RatioModel:
+        """Give the model with the head that the target gets."""
         if not tuning:
             return model
-        if tuning["target_head"] == "ridge":
-            head: nn.Module = RidgeHead(self.alpha, tuning["reg"], learn_reg=False)
-        else:
-            start = model.head.get_parameter("weights") if before is None else before.weights
-            taken = max((n_steps for n_steps in self.steps if n_steps < tuning["n_steps"]), default=0)
-            head = DescentHead(start, self._objective(bound), tuning["n_steps"] - taken)
         tuned = copy(model)
         tuned._modules = dict(model._modules)
+        head = RidgeHead(self.alpha, tuning["reg"], learn_reg=False)
         tuned.head = head.to(next(model.parameters()).device)
         return tuned
+
+
+def _last_layers(
+    model: RatioModel, support: Pair, objective: Objective, stages: Sequence[int]
+) -> Iterator[AdaptedRatio]:
+    """Fine-tune the weights of the last layer on each task's support; give the ratio after so many steps."""
+    with torch.no_grad():
+        before = model.adapt(support)
+    # All below the last layer stays as it is, so its features are the instances; each task has weights of its own.
+    head = SharedHead(before.weights.shape[-1])
+    head.weights = nn.Parameter(before.weights.clone())
+    last_layer = RatioModel(NoEncoder(), _FeaturesAlready(), head, model.clip)
+    features = Pair.joined(before.phi[None], support.shares, support.n_nu)
+    training = Episode(features, features)
+    ensemble = Ensemble([last_layer], before.weights.device)
+    for _ in train_in_stages(ensemble, lambda _: training, objective, stages, TrainingPlan(max_steps=max(stages))):
+        with torch.no_grad():
+            weights = last_layer.adapt(features).weights[0]
+        yield replace(before, weights=weights)
+
+
+class _FeaturesAlready(nn.Module):
+    """What is given for instances is their features."""
+
+    def forward(self, x: Tensor, support: Pair, z: None, own: Tensor | None = None) -> Tensor:
+        return x
 
 
 @dataclass(frozen=True)

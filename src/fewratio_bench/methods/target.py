@@ -24,7 +24,7 @@ class TargetTrained(SelectedOnTest):
     """D3RE or nnPU: a four-layer network trained on the support of each task, all tasks and settings at once.
 
     How long to train is a parameter with a grid of its own: every number of steps is judged and recorded, which is the
-    training curve, and the choice is made like that of any other parameter.
+    training curve. After the last of them nothing changes any more.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class TargetTrained(SelectedOnTest):
     steps: tuple[int, ...] = STEPS
 
     def quick(self) -> "TargetTrained":
-        """Give the same with two bounds and three numbers of steps."""
-        return replace(self, bounds=self.bounds[:2], steps=(10, 50, 200))
+        """Give the same with two bounds and three numbers of steps at most."""
+        return replace(self, bounds=self.bounds[:2], steps=(10, 50, 200)[-len(self.steps) :])
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each bound and number of steps."""
