@@ -1,55 +1,66 @@
-"""What early stopping is worth on School: models as validation chose them, and after all 10,000 steps.
+"""What early stopping is worth where outliers are sought: models as validation chose them, and after all 10,000 steps.
 
-Prints one JSON line a method and way, five normals a dataset, the mean over some splits.
+Prints one JSON line a source, method and way: the mean AUC over N_S = 1..5 and the splits. What is fine-tuned on the
+target is so for all its 500 steps.
 
-    python benchmarks/late_stopping.py
+    python benchmarks/late_stopping.py --device cuda > results/benchmarks/late_stopping.jsonl
 """
 
 import argparse
 import json
 import sys
-import time
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 import torch
 
-from fewratio_bench.experiments import OURS, RULSIF_FT
+from fewratio_bench.experiments import D3RE_FT, OURS, RULSIF_FT
 from fewratio_bench.methods import Bench, Learned
-from fewratio_bench.problems import SCHOOL, Cell
+from fewratio_bench.problems import LANDMINE, SCHOOL, Cell, OutlierProblem
 from fewratio_bench.records import circumstances
 from fewratio_bench.run import measure
+from fewratio_bench.tables import published_numbers
 
 # One setting each: what is asked is how long to train.
-METHODS = (replace(OURS, latent_dims=(32,)), replace(RULSIF_FT, regs=(0.1,)))
+METHODS = (
+    replace(OURS, latent_dims=(32,)),
+    replace(RULSIF_FT, steps=RULSIF_FT.steps[-1:]),
+    replace(D3RE_FT, steps=D3RE_FT.steps[-1:], bounds=(0.5,)),
+)
+PROBLEMS = {problem.data: problem for problem in (LANDMINE, SCHOOL)}
 
 
-def auc(method: Learned, n_splits: int) -> dict[str, float]:
-    device = torch.device("cpu")
-    cells = [Cell(SCHOOL, SCHOOL.split(number), 5, device) for number in range(n_splits)]
-    started = time.perf_counter()
-    records = [record for _, found in measure(method, cells, Bench("cpu", progress=False)) for record in found]
-    values = [record.value for record in records if record.role == "target" and record.metric == "auc"]
-    return {
-        "auc": round(float(np.mean(values)), 2),
-        "standard_error": round(float(np.std(values, ddof=1)) / len(values) ** 0.5, 2),
-        "seconds": round(time.perf_counter() - started, 1),
-    }
+def auc(method: Learned, problem: OutlierProblem, n_splits: int, device: str) -> dict[str, float]:
+    cells = [
+        Cell(problem, problem.split(number), size, torch.device(device))
+        for number in range(n_splits)
+        for size in problem.sizes
+    ]
+    by_split = defaultdict(list)
+    for cell, records in measure(method, cells, Bench(device, progress=False)):
+        by_split[cell.split.number] += [r.value for r in records if (r.role, r.metric) == ("target", "auc")]
+    means = [np.mean(values) for values in by_split.values()]
+    error = np.std(means, ddof=1) / len(means) ** 0.5
+    return {"auc": round(float(np.mean(means)), 2), "standard_error": round(float(error), 2)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--splits", type=int, default=4)
+    parser.add_argument("--data", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
+    parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
-    torch.set_num_threads(1)
     late = {"max_steps": args.steps, "validate_every": args.steps, "patience": None}
-    for method in METHODS:
-        for way, training in (("best look of every 100 steps", {"max_steps": args.steps}), ("last step", late)):
-            found = auc(replace(method, training=method.training | training), args.splits)
-            facts = {"splits": args.splits, "n_support": 5, "threads": 1, **circumstances(torch.device("cpu"))}
-            sys.stdout.write(json.dumps({"method": method.name, "weights": way, **found, **facts}) + "\n")
-            sys.stdout.flush()
+    for problem in (PROBLEMS[data] for data in args.data):
+        for method in METHODS:
+            for way, training in (("best look of every 100 steps", {"max_steps": args.steps}), ("last step", late)):
+                found = auc(replace(method, training=method.training | training), problem, args.splits, args.device)
+                record = {"data": problem.data, "method": method.name, "weights": way, **found, "splits": args.splits}
+                record["published"] = published_numbers()["outlier-detection", problem.data, "avg", method.name, "auc"]
+                sys.stdout.write(json.dumps(record | circumstances(torch.device(args.device))) + "\n")
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":
