@@ -1,9 +1,10 @@
-"""Where rows of the reproduction differ from the paper: the same rows with one thing changed at a time, on Mnist-r.
+"""Where rows of the reproduction differ from the paper: the same rows with one thing changed at a time.
 
 Prints one JSON line a variant: J and comparison AUC, means over N_S = 1..5 and the splits, with the standard error over
 splits. Fine-tuned rows show the best setting on the targets, as the paper does.
 
     python benchmarks/differences.py --device cuda > results/benchmarks/differences.jsonl
+    python benchmarks/differences.py --data Isolet --rows NoSadapt-FT --splits 4 --device cpu
 """
 
 import argparse
@@ -18,7 +19,7 @@ import torch
 
 from fewratio_bench.experiments import D3RE_FT, NO_SADAPT, NO_SADAPT_FT, OURS, OURS_01, RULSIF_FT
 from fewratio_bench.methods import Bench, Learned
-from fewratio_bench.problems import MNIST_R, Cell
+from fewratio_bench.problems import ISOLET, MNIST_R, Cell, PairProblem
 from fewratio_bench.records import circumstances
 from fewratio_bench.run import measure
 
@@ -59,6 +60,8 @@ VARIANTS: dict[str, dict[str, Learned]] = {
     "NoSadapt-FT": {
         "as it is, K = 32": _NO_SADAPT_FT,
         "in closed form": replace(_NO_SADAPT_FT, target_head="ridge"),
+        "ratio clipped, weights free": replace(_NO_SADAPT_FT, clip="ratio"),
+        "ratio clipped, weights free, all 500 steps": replace(_NO_SADAPT_FT, clip="ratio", steps=(500,)),
     },
     "RuLSIF-FT": {
         "as it is": RULSIF_FT,
@@ -73,12 +76,15 @@ VARIANTS: dict[str, dict[str, Learned]] = {
 }
 
 
-def judged(method: Learned, args: argparse.Namespace) -> dict[str, float]:
+PROBLEMS = {problem.data: problem for problem in (MNIST_R, ISOLET)}
+
+
+def judged(method: Learned, problem: PairProblem, args: argparse.Namespace) -> dict[str, float]:
     if args.steps is not None:
         method = trained(method, max_steps=min(args.steps, method.training["max_steps"]))
     device = torch.device(args.device)
     cells = [
-        Cell(MNIST_R, MNIST_R.split(number), size, device) for number in range(args.splits) for size in MNIST_R.sizes
+        Cell(problem, problem.split(number), size, device) for number in range(args.splits) for size in problem.sizes
     ]
     # By metric, size and setting: the value of each split.
     found: dict[str, Any] = {role: defaultdict(lambda: defaultdict(dict)) for role in ("validation", "target")}
@@ -89,7 +95,7 @@ def judged(method: Learned, args: argparse.Namespace) -> dict[str, float]:
     numbers = {}
     for metric, sign in (("squared_error", 1), ("auc", -1)):
         by_split = np.zeros(args.splits)
-        for size in MNIST_R.sizes:
+        for size in problem.sizes:
             values = {s: np.array(list(v.values())) for s, v in found["target"][metric, size].items()}
             if method.target_head == "same":
                 looks = {s: np.array(list(v.values())) for s, v in found["validation"]["squared_error", size].items()}
@@ -97,7 +103,7 @@ def judged(method: Learned, args: argparse.Namespace) -> dict[str, float]:
                 by_split += [values[setting][split] for split, setting in enumerate(best)]
             else:
                 by_split += values[min(values, key=lambda s: sign * values[s].mean())]
-        by_split /= len(MNIST_R.sizes)
+        by_split /= len(problem.sizes)
         numbers[metric] = round(float(by_split.mean()), 4)
         numbers[f"{metric}_error"] = round(float(by_split.std(ddof=1)) / args.splits**0.5, 4)
     return numbers
@@ -105,14 +111,19 @@ def judged(method: Learned, args: argparse.Namespace) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", choices=list(PROBLEMS), default=MNIST_R.data)
     parser.add_argument("--rows", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
+    parser.add_argument("--variants", nargs="+", help="only these")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--steps", type=int, help="no more steps than this")
     parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
     for row in args.rows:
         for variant, method in VARIANTS[row].items():
-            record = {"row": row, "variant": variant, **judged(method, args), "splits": args.splits}
+            if args.variants and variant not in args.variants:
+                continue
+            numbers = judged(method, PROBLEMS[args.data], args)
+            record = {"data": args.data, "row": row, "variant": variant, **numbers, "splits": args.splits}
             sys.stdout.write(json.dumps(record | circumstances(torch.device(args.device))) + "\n")
             sys.stdout.flush()
 
