@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from fewratio_bench.experiments import D3RE_FT, OURS, RULSIF_FT
+from fewratio_bench.experiments import D3RE_FT, NO_LATENT, NO_SADAPT, OURS, RULSIF_FT
 from fewratio_bench.methods import Bench, Learned
 from fewratio_bench.problems import LANDMINE, SCHOOL, Cell, OutlierProblem
 from fewratio_bench.records import circumstances
@@ -25,6 +25,8 @@ from fewratio_bench.tables import published_numbers
 # One setting each: what is asked is how long to train.
 METHODS = (
     replace(OURS, latent_dims=(32,)),
+    NO_LATENT,
+    replace(NO_SADAPT, latent_dims=(32,)),
     replace(RULSIF_FT, steps=RULSIF_FT.steps[-1:]),
     replace(D3RE_FT, steps=D3RE_FT.steps[-1:], bounds=(0.5,)),
 )
@@ -45,20 +47,27 @@ def auc(method: Learned, problem: OutlierProblem, n_splits: int, device: str) ->
     return {"auc": round(float(np.mean(means)), 2), "standard_error": round(float(error), 2)}
 
 
+def published(problem: OutlierProblem, method: Learned) -> float:
+    tables = ("outlier-detection", "ablation-outlier-detection")
+    found = [published_numbers().get((table, problem.data, "avg", method.name, "auc")) for table in tables]
+    return next(value for value in found if value is not None)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
+    parser.add_argument("--methods", nargs="+", help="only these")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
     late = {"max_steps": args.steps, "validate_every": args.steps, "patience": None}
     for problem in (PROBLEMS[data] for data in args.data):
-        for method in METHODS:
+        for method in (method for method in METHODS if not args.methods or method.name in args.methods):
             for way, training in (("best look of every 100 steps", {"max_steps": args.steps}), ("last step", late)):
                 found = auc(replace(method, training=method.training | training), problem, args.splits, args.device)
                 record = {"data": problem.data, "method": method.name, "weights": way, **found, "splits": args.splits}
-                record["published"] = published_numbers()["outlier-detection", problem.data, "avg", method.name, "auc"]
+                record["published"] = published(problem, method)
                 sys.stdout.write(json.dumps(record | circumstances(torch.device(args.device))) + "\n")
                 sys.stdout.flush()
 

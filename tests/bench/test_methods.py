@@ -17,7 +17,7 @@ from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Kernel, Learned, MeanDiscrepancy, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.detectors import Detector, lof_scores
-from fewratio_bench.problems import Cell
+from fewratio_bench.problems import LANDMINE, Cell
 from tests.bench.conftest import OURS, SMALL, TRAINING, small_cells
 
 BENCH = Bench("cpu", progress=False)
@@ -189,6 +189,21 @@ def test_methods_of_one_training_share_it(monkeypatch):
 # ---------------------------------------------------------------- trained on the target
 
 
+def test_what_trains_on_a_target_alone_is_shown_to_the_end_as_in_the_paper_and_stopped_early():
+    rows = dict(EXPERIMENTS["outlier-detection"].rows)
+    for method in (experiments.D3RE, experiments.AE, experiments.SD):
+        shown, early = rows[method.name], rows[f"{method.name}, stopped early"]
+        assert (shown.published, early.published) == (method.published, None)
+        assert {setting["n_steps"] for setting in shown.settings(LANDMINE)} == {max(method.steps)}
+        assert early.settings(LANDMINE) == method.settings(LANDMINE)
+        # The paper's selection of the output's length needs no known outliers; that of the steps does.
+        assert (shown.criterion, early.criterion) == (None if method is experiments.D3RE else "normal_score", None)
+    # Fine-tuning has a grid of steps in the paper.
+    assert rows["AE-FT"] == experiments.AE_FT
+    quick = dict(EXPERIMENTS["outlier-detection"].quick().rows)
+    assert quick["AE"].settings(LANDMINE)[-1] in quick["AE, stopped early"].settings(LANDMINE)
+
+
 def test_many_small_trainings_are_each_ones_own():
     """All tasks and bounds at once give what one bound alone gives from the same starts."""
     (cell,) = small_cells(replace(SMALL, sizes=(4,)))
@@ -292,6 +307,10 @@ def test_unlabelled_instances_are_support_and_query_and_normals_are_neither_twic
     for role, judges in (("validation", True), ("target", False)):
         ones = torch.ones(evaluations[role].episode.query.rows.shape[:-1])
         assert ("squared_error" in evaluations[role].metrics(Judgement(ones, alpha=0.5))) == judges
+        assert ("normal_score" in evaluations[role].metrics(Judgement(ones))) == judges
+    # Eight of ten known normals are not in the support.
+    first_eight = (torch.arange(evaluations["validation"].episode.query.rows.shape[-2]) < 8).float().expand(2, -1)
+    assert evaluations["validation"].metrics(Judgement(first_eight))["normal_score"] == 1
 
 
 def test_training_settings_are_recorded():
