@@ -1,12 +1,26 @@
 """Figures made from records."""
 
+import json
 import statistics
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio_bench.examples import synthetic_examples
-from fewratio_bench.experiments import AE, AE_FT, D3RE, EXPERIMENTS, NNPU, OURS, RULSIF, SD, SD_FT, Panel
+from fewratio_bench.experiments import (
+    AE,
+    AE_FT,
+    D3RE,
+    D3RE_FT,
+    EXPERIMENTS,
+    NNPU,
+    OURS,
+    RULSIF,
+    RULSIF_FT,
+    SD,
+    SD_FT,
+    Panel,
+)
 from fewratio_bench.methods import Learned, Method
 from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
@@ -24,7 +38,7 @@ _BY_SIZE: tuple[tuple[str, Problem], ...] = (
     *(("dataset-comparison", problem) for problem in (MNIST_R, ISOLET)),
     *(("outlier-detection", problem) for problem in (LANDMINE, SCHOOL)),
 )
-_TRAINED_ON_TARGETS: tuple[Method, ...] = (D3RE, NNPU, AE, AE_FT, SD, SD_FT)
+_TRAINED_ON_TARGETS: tuple[Method, ...] = (D3RE, NNPU, AE, AE_FT, SD, SD_FT, RULSIF_FT, D3RE_FT)
 
 
 def latent_dimension(folder: Path) -> "Figure":
@@ -79,26 +93,20 @@ def support_size(folder: Path) -> "Figure":
 
 
 def training_curves(folder: Path) -> "Figure":
-    """Draw what becomes of networks as they train on a target, with the value of their other parameter best in it."""
+    """Draw what becomes of networks as they train on a target, with the best of their other settings at each moment."""
     problems: tuple[Problem, ...] = (MNIST_R, ISOLET, LANDMINE, SCHOOL)
     figure, axes = _panels(len(problems), n_columns=2)
+    handles: dict[str, Any] = {}
     for ax, problem in zip(axes, problems, strict=True):
         records = _targets(folder, problem, "auc")
         for number, method in enumerate(_TRAINED_ON_TARGETS):
             mine = [record for record in records if record.method == method.name]
-            other = "bound" if "bound" in (mine[0].parameters if mine else {}) else "latent_dim"
-            candidates = sorted({record.parameters[other] for record in mine})
-            curves = [
-                _by_parameter([record for record in mine if record.parameters[other] == value], method.name, "n_steps")
-                for value in candidates
-            ]
-            if curves:
-                best = max(curves, key=lambda curve: max(statistics.mean(values) for values in curve.values()))
-                _curve(ax, best, method.name, f"C{number}")
-                ax.legend(fontsize="small")
+            if mine:
+                handles[method.name] = _curve(ax, _best_by_steps(mine), method.name, f"C{number}")
         ax.set_xscale("log")
         panel = Panel(problem.data, (problem,), "auc")
         _label(ax, panel, "gradient steps on the target", ax.get_legend_handles_labels()[0])
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
     return figure
 
 
@@ -126,14 +134,18 @@ def _targets(folder: Path, problem: Problem, metric: str) -> list[Record]:
     return [record for record in records if (record.role, record.metric) == ("target", metric)]
 
 
-def _by_parameter(records: Sequence[Record], method: str, parameter: str) -> dict[float, list[float]]:
-    """Give the means over all sizes of every split, by the value of a parameter."""
-    found: dict[float, dict[int, list[float]]] = {}
+def _best_by_steps(records: Sequence[Record]) -> dict[int, list[float]]:
+    """Give the means over all sizes of every split, by number of steps, of the setting that is best at each."""
+    found: dict[int, dict[str, dict[int, list[float]]]] = {}
     for record in records:
-        if record.method == method:
-            splits = found.setdefault(record.parameters[parameter], {})
-            splits.setdefault(record.split, []).append(record.value)
-    return {value: [statistics.mean(values) for values in splits.values()] for value, splits in sorted(found.items())}
+        setting = json.dumps(record.parameters | {"n_steps": None}, sort_keys=True)
+        splits = found.setdefault(record.parameters["n_steps"], {}).setdefault(setting, {})
+        splits.setdefault(record.split, []).append(record.value)
+    means = {
+        n_steps: [[statistics.mean(values) for values in splits.values()] for splits in settings.values()]
+        for n_steps, settings in sorted(found.items())
+    }
+    return {n_steps: max(curves, key=statistics.mean) for n_steps, curves in means.items()}
 
 
 def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, colour: str, **style: Any) -> Any:
