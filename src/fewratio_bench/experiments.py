@@ -36,7 +36,7 @@ NO_SADAPT = replace(OURS, name="NoSadapt", published="NoSadapt", head="shared")
 NO_SADAPT_FT = replace(
     NO_SADAPT, name="NoSadapt-FT", published="NoSadapt-FT", target_head="adam", trained_as=NO_SADAPT.name
 )
-# A network with a last layer of free weights, which the target then gets anew.
+# A network with a last layer of free weights, which goes on learning on the target.
 RULSIF_FT = replace(NO_LATENT, name="RuLSIF-FT", published="RuLSIF-FT", head="shared", clip="ratio", target_head="adam")
 D3RE_FT = replace(RULSIF_FT, name="D3RE-FT", published="D3RE-FT", bounds=(0.1, 0.5, 1.0, 10.0))
 META_RULSIF = replace(
@@ -90,10 +90,10 @@ D3RE = TargetTrained("D3RE", "D3RE")
 NNPU = TargetTrained("nnPU", "nnPU", loss="pu", bounds=(0.0,))
 AE = OneClass("AE", "AE", "autoencoder")
 AE_S = replace(AE, name="AE-S", published="AE-S", train_on="sources")
-AE_FT = replace(AE, name="AE-FT", published="AE-FT", train_on="sources then target")
+AE_FT = replace(AE, name="AE-FT", published="AE-FT", train_on="sources then target", criterion=None)
 SD = OneClass("SD", "SD", "deep svdd")
 SD_S = replace(SD, name="SD-S", published="SD-S", train_on="sources")
-SD_FT = replace(SD, name="SD-FT", published="SD-FT", train_on="sources then target")
+SD_FT = replace(SD, name="SD-FT", published="SD-FT", train_on="sources then target", criterion=None)
 LOF = Detector("LOF", "LOF", "n_neighbors", (10, 20, 30, 40, 50), lof_scores)
 IF = Detector("IF", "IF", "n_estimators", (10, 50, 100, 200), forest_scores)
 KL = Detector("KL", "KL", "reg", REGS, kl_scores)
@@ -116,15 +116,20 @@ class Panel:
         What it shows.
     complete : bool
         Whether the paper's average is over the same data; if not, it is no number to compare with.
-    absent : str
-        What stands where there are no records.
+    absence : str
+        Why the records that come with the project have none of it.
     """
 
     data: str
     problems: tuple[Problem, ...]
     metric: str
     complete: bool = True
-    absent: str = "no records"
+    absence: str = ""
+
+    @property
+    def measured(self) -> str:
+        """The metric whose records it is made of; those of every metric hold the seconds."""
+        return "auc" if self.metric == "seconds" else self.metric
 
 
 @dataclass(frozen=True)
@@ -172,10 +177,8 @@ class Experiment:
 
 
 def _each(metric: str, *problems: Problem) -> tuple[Panel, ...]:
-    why = {IOT.data: "no records, for eight of its nine devices are missing"}
-    return tuple(
-        Panel(problem.data, (problem,), metric, absent=why.get(problem.data, Panel.absent)) for problem in problems
-    )
+    why = {IOT.data: "eight of its nine devices are missing where the others were made"}
+    return tuple(Panel(problem.data, (problem,), metric, absence=why.get(problem.data, "")) for problem in problems)
 
 
 _PAIRS = (MNIST_R, ISOLET)
@@ -183,16 +186,17 @@ _PAIRS = (MNIST_R, ISOLET)
 _OUTLIERS = (LANDMINE, SCHOOL, IOT)
 _HERE = (LANDMINE, SCHOOL)
 _ABLATIONS = (OURS, NO_LATENT, NO_SADAPT, NO_SADAPT_FT)
-# What trains on a target alone. The paper names no number of steps for them, and has what training to the end gives.
-_ALONE = (D3RE, NNPU, AE, SD)
+# What trains on a target alone. The paper names no number of steps; what it has is near what training to the end gives.
+_ALONE: tuple[TargetTrained | OneClass, ...] = (D3RE, NNPU, AE, SD)
 
 
 def _and_stopped_early(*methods: Method) -> tuple[tuple[str, Method], ...]:
     """Give the rows of these methods; below them, what trains on a target alone with its number of steps selected."""
-    alone = [m for m in methods if isinstance(m, TargetTrained | OneClass) and m in _ALONE]
-    to_the_end: dict[str, Method] = {method.name: replace(method, steps=method.steps[-1:]) for method in alone}
-    rows = {method.name: method for method in methods} | to_the_end
-    return (*rows.items(), *((f"{method.name}, stopped early", replace(method, published=None)) for method in alone))
+    alone = [method for method in _ALONE if method in methods]
+    rows: dict[str, Method] = {method.name: method for method in methods}
+    rows |= {method.name: method.to_the_end() for method in alone}
+    rows |= {f"{method.name}, stopped early": method.stopped_early() for method in alone}
+    return tuple(rows.items())
 
 
 _COMPARED = (

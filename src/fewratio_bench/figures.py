@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import textwrap
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
 from fewratio_bench.records import Record
 from fewratio_bench.run import record_file
-from fewratio_bench.tables import METRICS, make_blocks, standard_error
+from fewratio_bench.tables import METRICS, make_blocks, present, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,7 @@ def support_size(folder: Path) -> "Figure":
                 by_size = {int(size): values for size, values in lines[0].values.items() if size.isdecimal()}
                 # A row has one look in all panels: ten colours, then the same ones dashed, then dotted.
                 number = list(handles).index(row) if row in handles else len(handles)
-                style = {"linestyle": ("-", "--", ":")[number // 10], "marker": "o" if method is OURS else None}
+                style = {"linestyle": ("-", "--", ":")[number // 10 % 3], "marker": "o" if method is OURS else None}
                 handles[row] = _curve(ax, by_size, row, f"C{number % 10}", **style)
         ax.set_xticks(problem.sizes)
         _label(ax, block.panel, "support instances N_S", block.lines)
@@ -100,7 +101,7 @@ def training_curves(folder: Path) -> "Figure":
     for ax, problem in zip(axes, problems, strict=True):
         records = _targets(folder, problem, "auc")
         for number, method in enumerate(_TRAINED_ON_TARGETS):
-            mine = [record for record in records if record.method == method.name]
+            mine = [record for _, record in present(records, method, problem)]
             if mine:
                 handles[method.name] = _curve(ax, _best_by_steps(mine), method.name, f"C{number}")
         ax.set_xscale("log")
@@ -163,7 +164,8 @@ def _label(ax: "Axes", panel: Panel, x: str, drawn: Collection[object]) -> None:
         # A scale would be made up.
         ax.set_xticks([])
         ax.set_yticks([])
-        ax.text(0.5, 0.5, panel.absent.replace(", ", ",\n"), transform=ax.transAxes, ha="center", color="0.5")
+        why = "\n".join(["no records", *textwrap.wrap(panel.absence, 32)])
+        ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color="0.5")
         return
     ax.set_xlabel(x)
     ax.set_ylabel(f"{name} ({'lower' if less else 'higher'} is better)")

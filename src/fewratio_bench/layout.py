@@ -10,8 +10,19 @@ from fewratio_bench.experiments import Experiment
 from fewratio_bench.grids import Cell, Grid, Table
 from fewratio_bench.records import Record
 from fewratio_bench.run import record_file
-from fewratio_bench.tables import AVERAGE, METRICS, SELECTIONS, Block, Line, Records, make_blocks, standard_error
+from fewratio_bench.tables import (
+    AVERAGE,
+    METRICS,
+    SELECTIONS,
+    Block,
+    Line,
+    Records,
+    make_blocks,
+    present,
+    standard_error,
+)
 
+NO_RECORDS = "no records"
 _COLUMNS = (
     *("experiment", "data", "metric", "n_support", "method", "selection"),
     *("mean", "standard_error", "n_splits", "best_or_comparable", "published", "difference"),
@@ -43,13 +54,13 @@ def by_panel(experiment: Experiment, records: Records, folder: Path | None = Non
         + [
             _number(block, lines[name, selection], block.columns[-1])
             if (name, selection) in lines
-            else Cell(block.panel.absent)
+            else Cell(NO_RECORDS)
             for block, lines in zip(blocks, found, strict=True)
         ]
         for name, selection in rows
     ]
     header = ["method", "selected by", *(_heading(block) for block in blocks)]
-    absent = f"No records. To make them: fewratio-bench run {experiment.name}"
+    absent = f"There are no records. To make them: fewratio-bench run {experiment.name}"
     return _table(experiment, blocks, [Grid("Averages over N_S", header, cells, absent)], records)
 
 
@@ -61,8 +72,15 @@ LAYOUTS: dict[str, Callable[[Experiment, Records, Path], Table]] = {
 
 
 def _table(experiment: Experiment, blocks: Sequence[Block], grids: Sequence[Grid], records: Records) -> Table:
-    everything = [record for each in records.values() for record in each]
-    caption = _caption(experiment, blocks, everything)
+    shown = {line.method for block in blocks for line in block.lines}
+    used = [
+        record
+        for name, method in experiment.rows
+        for problem in experiment.problems
+        if name in shown
+        for _, record in present(records.get(problem.data, ()), method, problem)
+    ]
+    caption = _caption(experiment, blocks, used)
     return Table(experiment.title, grids, caption, _COLUMNS, _numbers(experiment, blocks))
 
 
@@ -86,7 +104,8 @@ def _panel_grid(block: Block, experiment: Experiment) -> Grid:
     command = shlex.join(
         ["fewratio-bench", "run", experiment.name, "--data", *(problem.data for problem in block.panel.problems)]
     )
-    absent = f"{block.panel.absent.capitalize()}. To make them: {command}"
+    why = f" ({block.panel.absence})" if block.panel.absence else ""
+    absent = f"There are no records{why}. To make them: {command}"
     sizes = [AVERAGE if column == AVERAGE else f"N_S = {column}" for column in block.columns]
     extra = ["published", "difference"] if any(line.published for line in block.lines) else []
     rows = [
@@ -133,11 +152,12 @@ def _caption(experiment: Experiment, blocks: Sequence[Block], records: Sequence[
         return "There are no records."
     counts = sorted({len(values) for line in lines for values in line.values.values()})
     rules = {line.selection: SELECTIONS[line.selection] for line in lines}
-    names = dict(experiment.rows)
-    methods = {names[line.method].name for line in lines}
-    mine = [record for record in records if record.method in methods]
-    commits, devices = (sorted({getattr(record, name) for record in mine}) for name in ("commit", "device"))
-    unseen = "; ".join(name for name in names if name not in {line.method for line in lines})
+    commits, devices = (sorted({getattr(record, name) for record in records}) for name in ("commit", "device"))
+    shown = {line.method for line in lines}
+    unseen = "; ".join(name for name, _ in experiment.rows if name not in shown)
+    # Where panels are columns, there is no other place to say it.
+    absent = [block.panel for block in blocks if block.panel.absence and not block.lines]
+    why = "".join(f"No records of {panel.data}: {panel.absence}. " for panel in absent)
     published = (
         "In brackets, and under 'published': the paper's number, beside the rule of selection that the paper uses for "
         "the method. "
@@ -148,5 +168,6 @@ def _caption(experiment: Experiment, blocks: Sequence[Block], records: Sequence[
         f"{published if any(line.published for line in lines) else ''}"
         f"Selected by: {'; '.join(f'{name}, {rule}' for name, rule in sorted(rules.items()))}. "
         f"{f'Without records, and so not shown: {unseen}. ' if unseen else ''}"
+        f"{why if experiment.layout == 'panels' else ''}"
         f"Commit {', '.join(commits)}; device {', '.join(devices)}."
     )

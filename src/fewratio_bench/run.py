@@ -1,6 +1,5 @@
 """Runs an experiment: methods x splits x sizes x settings, into records."""
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Method, Verdict
 from fewratio_bench.problems import ROLES, Cell, Problem
 from fewratio_bench.records import Record, RecordFile, circumstances
+from fewratio_bench.tables import needed_metrics, present
 
 Named = TypeVar("Named")
 
@@ -85,7 +85,7 @@ def run(
         sizes = sorted({min(problem.sizes), max(problem.sizes)}) if quick else problem.sizes
         cells = [Cell(problem, split, size, place) for split in splits for size in sizes]
         for method in rows:
-            done = _measured(method, problem, file)
+            done = _measured(method, problem, file, needed_metrics(plan, method, problem))
             missing = [cell for cell in cells if (cell.split.number, cell.n_support) not in done]
             started = time.monotonic()
             if missing:
@@ -180,21 +180,11 @@ def _record(method: Method, verdict: Verdict, metric: str, value: float, facts: 
     )
 
 
-def _measured(method: Method, problem: Problem, file: RecordFile) -> set[tuple[int, int]]:
-    """Give the splits and sizes that a method has all records of, at its present settings."""
-    # A record's parameters have been through JSON, which turns tuples into lists.
-    settings = {json.dumps(setting, sort_keys=True) for setting in method.settings(problem)}
+def _measured(method: Method, problem: Problem, file: RecordFile, needed: set[tuple[str, str]]) -> set[tuple[int, int]]:
+    """Give the splits and sizes that a method has all needed records of, at its present settings."""
     found: dict[tuple[int, int], set[tuple[str, str, str]]] = {}
-    # Which metrics there are depends on role and size; a file that was cut by hand may lack some of a cell.
-    metrics: dict[int, set[tuple[str, str]]] = {}
-    for record in file.read():
-        setting = json.dumps(record.parameters, sort_keys=True)
-        if record.method == method.name and setting in settings:
+    for setting, record in present(file.read(), method, problem):
+        if (record.role, record.metric) in needed:
             found.setdefault((record.split, record.n_support), set()).add((setting, record.role, record.metric))
-            metrics.setdefault(record.n_support, set()).add((record.role, record.metric))
-
-    def is_complete(size: int, measured: set[tuple[str, str, str]]) -> bool:
-        roles = {role for role, _ in metrics[size]}
-        return roles == set(ROLES) and len(measured) == len(settings) * len(metrics[size])
-
-    return {(split, size) for (split, size), measured in found.items() if is_complete(size, measured)}
+    complete = len(method.settings(problem)) * len(needed)
+    return {cell for cell, measured in found.items() if len(measured) == complete}

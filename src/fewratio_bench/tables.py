@@ -3,13 +3,14 @@
 import csv
 import json
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from scipy.stats import binomtest, ttest_rel
 
+from fewratio.errors import DataFileError
 from fewratio_bench.experiments import Experiment, Panel
 from fewratio_bench.methods import Method
 from fewratio_bench.problems import Problem
@@ -130,12 +131,23 @@ def _values(records: Iterable[Record], method: Method, problem: Problem) -> _Val
     return values
 
 
-def present(records: Iterable[Record], method: Method, problem: Problem) -> Iterator[tuple[str, Record]]:
-    """Give the records of a method's present settings, each with its setting as text."""
+def present(records: Iterable[Record], method: Method, problem: Problem) -> list[tuple[str, Record]]:
+    """Give the records of a method's present settings, each with its setting as text; of a number, the last record."""
     known = {json.dumps(setting, sort_keys=True) for setting in method.settings(problem)}
+    found = {}
     for record in records:
         if record.method == method.name and (key := json.dumps(record.parameters, sort_keys=True)) in known:
-            yield key, record
+            found[key, record.split, record.n_support, record.role, record.metric] = key, record
+    return list(found.values())
+
+
+def needed_metrics(experiment: Experiment, method: Method, problem: Problem) -> set[tuple[str, str]]:
+    """Give the roles and metrics that a method's records must have for an experiment's table."""
+    shown = {panel.measured for panel in experiment.panels if problem in panel.problems}
+    # The same records may stand in rows that are selected by other criteria.
+    rows = [row for _, row in experiment.rows if row.name == method.name]
+    looked_at = {_criterion(row, metric, "validation") for row in rows for metric in shown}
+    return {("target", metric) for metric in shown} | {("validation", metric) for metric in looked_at}
 
 
 def _criterion(method: Method, metric: str, selection: str) -> str:
@@ -157,11 +169,17 @@ def _select(values: _Values, metric: str, selection: str, criterion: str) -> dic
         return sign * (found[split] if selection == "validation" else statistics.mean(found.values()))
 
     selected: dict[int, dict[int, float]] = {}
-    for size, splits in sorted(any_setting["target", metric].items()):
-        for split in sorted(splits):
-            losses = {setting: loss(setting, size, split) for setting in values}
-            best = min(losses, key=losses.__getitem__)
-            selected.setdefault(size, {})[split] = values[best]["target", metric][size][split]
+    try:
+        for size, splits in sorted(any_setting["target", metric].items()):
+            for split in sorted(splits):
+                losses = {setting: loss(setting, size, split) for setting in values}
+                best = min(losses, key=losses.__getitem__)
+                selected.setdefault(size, {})[split] = values[best]["target", metric][size][split]
+    except KeyError as error:
+        raise DataFileError(
+            f"Some records are missing that others need beside them ({error.args[0]}). Run the experiment again: it "
+            "measures what is missing."
+        ) from error
     return selected
 
 

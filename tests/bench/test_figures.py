@@ -139,7 +139,7 @@ def test_a_damaged_file_of_curves_is_named(tmp_path, capsys):
 
 
 def test_committed_curves_are_of_the_models_that_the_records_measured():
-    """Trained apart and on another device, Ours is as good; RuLSIF, which draws nothing, is the same."""
+    """Trained apart and on another device, what is learned is as good; RuLSIF, which draws nothing, is the same."""
     kept = json.loads((RESULTS / "gaussian-1d" / "examples.json").read_text())
     found = {
         record.method: record.value
@@ -149,6 +149,8 @@ def test_committed_curves_are_of_the_models_that_the_records_measured():
     }
     assert kept["errors"]["RuLSIF"] == pytest.approx(found["RuLSIF"], abs=1e-6)
     assert kept["errors"]["Ours"] == pytest.approx(found["Ours"], abs=0.01)
+    # What it learns is noise about a ratio of 1, another on every device.
+    assert kept["errors"]["RuLSIF-FT"] == pytest.approx(found["RuLSIF-FT"], abs=0.05)
 
 
 # ---------------------------------------------------------------- the page

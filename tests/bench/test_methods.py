@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fewratio import MetaRatioEstimator, RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
-from fewratio.core.objectives import RelativeSquaredError
+from fewratio.core.objectives import NonNegativeLSIF, RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
 from fewratio.data.splits import Split
@@ -48,9 +48,9 @@ def differences(method, reference):
         ("ULSIF", "RULSIF", {"alpha"}),
         ("RULSIF_RATIO", "RULSIF", {"clip"}),
         ("AE_S", "AE", {"train_on"}),
-        ("AE_FT", "AE", {"train_on"}),
+        ("AE_FT", "AE", {"train_on", "criterion"}),
         ("SD", "AE", {"network"}),
-        ("SD_FT", "SD", {"train_on"}),
+        ("SD_FT", "SD", {"train_on", "criterion"}),
     ],
 )
 def test_a_row_differs_from_its_reference_in_exactly_this(name, reference, expected):
@@ -151,27 +151,34 @@ def test_fine_tuning_starts_from_the_trained_weights_and_goes_on():
     assert not torch.equal(by_steps[2].judgement.query, by_steps[5].judgement.query)
 
 
-def test_fine_tuning_is_adam_on_the_last_layer_of_the_whole_network():
-    (cell,) = small_cells(replace(SMALL, sizes=(4,)))
-    shared = replace(OURS, encoder="none", head="shared", clip="ratio")
-    tuned = replace(shared, target_head="adam", steps=(7,), trained_as=shared.name)
+@pytest.mark.parametrize(
+    ("parts", "objective"),
+    [
+        ({"encoder": "none", "clip": "ratio"}, RelativeSquaredError()),
+        ({"encoder": "none", "clip": "ratio", "bounds": (0.5,)}, NonNegativeLSIF(0.5)),
+        ({"clip": "weights"}, RelativeSquaredError()),
+    ],
+    ids=["RuLSIF-FT", "D3RE-FT", "NoSadapt-FT"],
+)
+@pytest.mark.parametrize("task", [0, 1])
+def test_fine_tuning_is_adam_on_the_last_layer_of_the_whole_network(parts, objective, task, outlier_cells):
+    """On samples of different sizes, padded to the largest."""
+    cell = outlier_cells[0]
+    tuned = replace(OURS, head="shared", target_head="adam", steps=(3, 7), **parts)
     bench = Bench("cpu", progress=False)
-    verdict = next(iter(tuned.judge([cell], bench)))
+    at_last = next(verdict for verdict in tuned.judge([cell], bench) if verdict.parameters["n_steps"] == 7)
     ((_, ((model, *_), *_)),) = bench.trained.items()
-    episode = cell.evaluations["validation"].episode
-    task = 3
-    weights = model.head.weights.requires_grad_()
-    before = [parameter.clone() for parameter in model.features.parameters()]
-    optimiser = torch.optim.Adam([weights], lr=1e-3)
-    support = Pair.joined(episode.support.rows[task], episode.support.shares, episode.support.n_nu)
+    support, query = cell.evaluations["validation"].episode
+    shares = support.shares if support.shares.dim() == 2 else support.shares[task]
+    mine = Pair.joined(support.rows[task], shares, support.n_nu)
+    optimiser = torch.optim.Adam([model.head.weights.requires_grad_()], lr=1e-3)
     for _ in range(7):
         optimiser.zero_grad()
-        RelativeSquaredError()(model(Episode(support, support)), support.shares).backward()
+        objective(model(Episode(mine, mine)), mine.shares).backward()
         optimiser.step()
     with torch.no_grad():
-        query = model.adapt(support)(episode.query.rows[task])
-    torch.testing.assert_close(verdict.judgement.query[task], query, atol=1e-5, rtol=1e-4)
-    assert all(torch.equal(a, b) for a, b in zip(before, model.features.parameters(), strict=True))
+        expected = model.adapt(mine)(query.rows[task])
+    torch.testing.assert_close(at_last.judgement.query[task], expected, atol=1e-5, rtol=1e-4)
 
 
 def test_methods_of_one_training_share_it(monkeypatch):
@@ -190,14 +197,15 @@ def test_methods_of_one_training_share_it(monkeypatch):
 
 
 def test_what_trains_on_a_target_alone_is_shown_to_the_end_as_in_the_paper_and_stopped_early():
-    rows = dict(EXPERIMENTS["outlier-detection"].rows)
-    for method in (experiments.D3RE, experiments.AE, experiments.SD):
+    rows = dict(EXPERIMENTS["outlier-detection"].rows + EXPERIMENTS["additional-outlier"].rows)
+    for method in (experiments.D3RE, experiments.NNPU, experiments.AE, experiments.SD):
         shown, early = rows[method.name], rows[f"{method.name}, stopped early"]
         assert (shown.published, early.published) == (method.published, None)
         assert {setting["n_steps"] for setting in shown.settings(LANDMINE)} == {max(method.steps)}
         assert early.settings(LANDMINE) == method.settings(LANDMINE)
         # The paper's selection of the output's length needs no known outliers; that of the steps does.
-        assert (shown.criterion, early.criterion) == (None if method is experiments.D3RE else "normal_score", None)
+        by = "normal_score" if isinstance(method, OneClass) else None
+        assert (shown.criterion, early.criterion) == (by, None)
     # Fine-tuning has a grid of steps in the paper.
     assert rows["AE-FT"] == experiments.AE_FT
     quick = dict(EXPERIMENTS["outlier-detection"].quick().rows)
@@ -244,8 +252,8 @@ class Outliers:
         rng = np.random.default_rng(number)
         X = rng.normal(size=(7, 30, 3))
         X[:, :6] += 4
-        flags = np.arange(30) < 6
-        collection = Collection.from_arrays(list(X), outliers=[flags] * 7)
+        datasets = [rows if number % 2 else rows[:25] for number, rows in enumerate(X)]
+        collection = Collection.from_arrays(datasets, outliers=[np.arange(len(rows)) < 6 for rows in datasets])
         return Split(collection[:3], collection[3:5], collection[5:], number, n_normals=10)
 
     def evaluation(self, split, role, n_support, device):

@@ -39,17 +39,23 @@ def test_a_second_run_measures_only_what_is_missing(measure, tmp_path):
     assert measure(tmp_path, 2).read() == longer
 
 
-def test_a_cell_that_lost_a_line_is_measured_again(measure, tmp_path):
-    file = measure(tmp_path, 2)
+@pytest.mark.parametrize("n_splits", [1, 2])
+@pytest.mark.parametrize("lost", [("target", "regret"), ("validation", "squared_error")])
+def test_a_cell_that_lost_a_line_is_measured_again(measure, experiment, tmp_path, n_splits, lost):
+    experiment(dataclasses.replace(KERNEL, regs=(0.1,)))
+    file = measure(tmp_path, n_splits)
     whole = file.read()
+    (number, *_) = [n for n, record in enumerate(whole) if (record.role, record.metric) == lost]
     lines = file.path.read_text().splitlines(keepends=True)
-    file.path.write_text("".join(lines[:-1]))
-    again = measure(tmp_path, 2).read()
-    lost = whole[-1]
-    assert again[: len(whole) - 1] == whole[:-1]
-    measured = [(record.split, record.n_support, record.method) for record in again[len(whole) - 1 :]]
-    assert set(measured) == {(lost.split, lost.n_support, lost.method)}
-    assert [record.value for record in again if vars(record) | {"seconds": 0} == vars(lost) | {"seconds": 0}]
+    file.path.write_text("".join(lines[:number] + lines[number + 1 :]))
+    again = measure(tmp_path, n_splits).read()
+    assert {(record.split, record.n_support) for record in again[len(whole) - 1 :]} == {
+        (whole[number].split, whole[number].n_support)
+    }
+    (block, _) = make_blocks(run.EXPERIMENTS["synthetic"], {SMALL.data: again})
+    (before, _) = make_blocks(run.EXPERIMENTS["synthetic"], {SMALL.data: whole})
+    assert block.lines == before.lines
+    assert measure(tmp_path, n_splits).read() == again
 
 
 def test_splits_and_supports_do_not_depend_on_what_else_runs(measure, experiment, tmp_path):

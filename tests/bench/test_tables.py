@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fewratio.errors import DataFileError
 from fewratio_bench.experiments import EXPERIMENTS, Experiment, Panel
 from fewratio_bench.layout import by_panel, by_size, table_of
+from fewratio_bench.methods import OneClass
+from fewratio_bench.problems import LANDMINE
 from fewratio_bench.render import FORMATS, as_csv, as_html, latex, markdown
 from fewratio_bench.tables import make_blocks, published_numbers
 from tests.bench.conftest import KERNEL, OURS, SMALL, a_record, replace, small
@@ -56,6 +59,35 @@ def test_the_two_selection_rules_choose_by_their_own_datasets():
         lines = {line.selection: line.values["10"] for line in block.lines}
         assert lines == {"best_on_test": [-0.6, -0.59], "validation": [-0.5, -0.59]}
     assert errors.lines[0].published == {"10": -0.559}
+
+
+def test_a_length_is_selected_by_the_scores_of_normals_where_higher_is_better():
+    """Of two lengths, the one whose validation normals score higher; their AUC says the other."""
+    method = OneClass("AE", "AE", "autoencoder", latent_dims=(2, 3), steps=(5,))
+    short, long = method.settings(LANDMINE)
+    records = [
+        a_record(method="AE", n_support=1, parameters=setting, role=role, metric=metric, value=value)
+        for setting, role, metric, value in (
+            (short, "validation", "normal_score", -2.0),
+            (short, "validation", "auc", 90.0),
+            (short, "target", "auc", 60.0),
+            (long, "validation", "normal_score", -1.0),
+            (long, "validation", "auc", 80.0),
+            (long, "target", "auc", 50.0),
+        )
+    ]
+    experiment = Experiment("outlier-detection", "Small", (Panel("Landmine", (LANDMINE,), "auc"),), (method,))
+    (block,) = make_blocks(experiment, {"Landmine": records})
+    assert {line.selection: line.values["1"] for line in block.lines} == {"best_on_test": [60.0], "validation": [50.0]}
+    with pytest.raises(DataFileError, match="Run the experiment again"):
+        make_blocks(experiment, {"Landmine": records[1:]})
+
+
+def test_of_a_number_that_was_measured_twice_the_last_counts():
+    records = [*records_of("RuLSIF", [-0.5, -0.5]), *records_of("RuLSIF", [-0.6])]
+    experiment = Experiment("synthetic", "Small", (Panel(SMALL.data, (ONE_SIZE,), "squared_error"),), (KERNEL_ALONE,))
+    (block,) = make_blocks(experiment, {SMALL.data: records})
+    assert block.lines[0].values["10"] == [-0.6, -0.5]
 
 
 def test_one_setting_leaves_nothing_to_select():
@@ -127,7 +159,7 @@ def test_a_panel_without_records_says_so():
     table = by_size(experiment, {})
     assert table.is_empty
     for write in (markdown, latex, as_html):
-        assert "No records. To make them: fewratio-bench run synthetic --data Gaussian-1d" in write(table)
+        assert "There are no records. To make them: fewratio-bench run synthetic --data Gaussian-1d" in write(table)
 
 
 def test_iot_says_what_is_missing():

@@ -74,9 +74,8 @@ class DescentHead(nn.Module):
 
     Parameters
     ----------
-    start : Tensor of shape (t,) or (..., t)
-        Weights before the first step, the same for all tasks or one's own for each: a trained `SharedHead`'s in
-        fine-tuning.
+    start : Tensor of shape (t,)
+        Weights before the first step.
     objective : Objective
         What is minimised on the support. The ratio is clipped at zero before it is judged.
     n_steps : int

@@ -16,8 +16,9 @@ Parameters = dict[str, Any]
 REGS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # By how much a quick run shortens trainings of several tasks a step.
 QUICKER = 50
-# The paper's numbers of fine-tuning steps; none at all is the model as it came.
+# The paper's numbers of fine-tuning steps.
 STEPS = (1, 5, 10, 20, 30, 40, 50, 100, 200, 300, 400, 500)
+_QUICK_STEPS = (10, 50, 200)
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,11 @@ class Verdict(NamedTuple):
     judgement: Judgement
     seconds: float
     seed: int
+
+
+def quick_steps(steps: Sequence[int]) -> tuple[int, ...]:
+    """Give the numbers of steps of a quick run: of what goes to the end alone, the last."""
+    return _QUICK_STEPS[-len(steps) :]
 
 
 def by_split(cells: Sequence[Cell]) -> list[list[Cell]]:

@@ -36,7 +36,7 @@ from fewratio.nn import (
 )
 from fewratio.optim import Ensemble, History, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import judged_ratio
-from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Parameters, Verdict, by_split
+from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Parameters, Verdict, by_split, quick_steps
 from fewratio_bench.problems import Cell, Problem
 
 # The paper's grid of the length K of dataset vectors.
@@ -69,8 +69,8 @@ class Learned:
     head : {"ridge", "shared", "descent"}
         How the weights are found while learning.
     target_head : {"same", "adam", "ridge"}
-        And on the target: other heads are fine-tuning, by Adam with a grid of numbers of steps, or in closed form with
-        one of lambda.
+        And on the target: other heads are fine-tuning, by Adam with a grid of numbers of steps as in the tables, or in
+        closed form with one of lambda, to compare with (``benchmarks/differences.py``).
     alpha : float
         Relative parameter.
     learn_alpha : bool
@@ -128,7 +128,9 @@ class Learned:
         """Give the same with few lengths of vectors, one bound and a much shorter training."""
         shorter = QUICKER if self.training["tasks_per_step"] > 1 else 10
         training = self.training | {"max_steps": self.training["max_steps"] // shorter, "validate_every": 100}
-        return replace(self, latent_dims=self.quick_dims, bounds=self.bounds[:1], steps=(5, 50, 500), training=training)
+        return replace(
+            self, latent_dims=self.quick_dims, bounds=self.bounds[:1], steps=quick_steps(self.steps), training=training
+        )
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each length of vectors, bound, and way of fine-tuning."""
@@ -177,24 +179,31 @@ class Learned:
     ) -> Iterator[Verdict]:
         for role, evaluation in cell.evaluations.items():
             episode = evaluation.episode
-            ratios = self._ratios(model, source.get("bound"), episode.support)
-            for tuning in self._tuning_settings():
+            for tuning, ratio, adapting in self._ratios(model, source.get("bound"), cell.problem, episode.support):
                 started = time.perf_counter()
-                ratio = next(ratios)
                 with torch.no_grad():
                     judgement = judged_ratio(ratio, episode, 0.0 if self.bounds else self.alpha)
-                took = seconds + time.perf_counter() - started
+                took = seconds + adapting + time.perf_counter() - started
                 yield Verdict(cell, role, source | tuning, judgement, took, seed)
 
-    def _ratios(self, model: RatioModel, bound: float | None, support: Pair) -> Iterator[AdaptedRatio]:
-        """Give the ratio at each setting of fine-tuning, in their order."""
+    def _ratios(
+        self, model: RatioModel, bound: float | None, problem: Problem, support: Pair
+    ) -> Iterator[tuple[Parameters, AdaptedRatio, float]]:
+        """Give the ratio at each setting of fine-tuning, with the seconds that it takes to have it."""
+        settings, spent = self._tuning_settings(), 0.0
         if self.target_head == "adam":
-            yield from _last_layers(model, support, self._objective(bound), self.steps)
-            return
-        for tuning in self._tuning_settings():
-            with torch.no_grad():
-                ratio = self._tuned(model, tuning).adapt(support)
-            yield ratio
+            rate = self._curriculum(problem, None).learning_rate
+            ratios = _fine_tuned(model, support, self._objective(bound), self.steps, rate)
+        else:
+            ratios = (self._tuned(model, tuning).adapt(support) for tuning in settings)
+        for tuning in settings:
+            started = time.perf_counter()
+            # Steps need gradients, all else must do without; where there are steps, they go on from the last.
+            with torch.set_grad_enabled(self.target_head == "adam"):
+                ratio = next(ratios)
+            took = time.perf_counter() - started
+            spent = spent + took if self.target_head == "adam" else took
+            yield tuning, ratio, spent
 
     # ------------------------------------------------------------ training
 
@@ -309,26 +318,29 @@ class Learned:
         return tuned
 
 
-def _last_layers(
-    model: RatioModel, support: Pair, objective: Objective, stages: Sequence[int]
+def _fine_tuned(
+    model: RatioModel, support: Pair, objective: Objective, stages: Sequence[int], learning_rate: float
 ) -> Iterator[AdaptedRatio]:
-    """Fine-tune the weights of the last layer on each task's support; give the ratio after so many steps."""
+    """Train the last layer on, for each task on its support; give the ratio after so many steps."""
     with torch.no_grad():
         before = model.adapt(support)
-    # All below the last layer stays as it is, so its features are the instances; each task has weights of its own.
+    # All below the last layer stays as it is, so its features are the instances. The weights are shared by the rows of
+    # a task, and by no others.
     head = SharedHead(before.weights.shape[-1])
     head.weights = nn.Parameter(before.weights.clone())
-    last_layer = RatioModel(NoEncoder(), _FeaturesAlready(), head, model.clip)
+    last_layer = RatioModel(NoEncoder(), _GivenFeatures(), head, model.clip)
     features = Pair.joined(before.phi[None], support.shares, support.n_nu)
     training = Episode(features, features)
     ensemble = Ensemble([last_layer], before.weights.device)
-    for _ in train_in_stages(ensemble, lambda _: training, objective, stages, TrainingPlan(max_steps=max(stages))):
+    plan = TrainingPlan(learning_rate=learning_rate)
+    for _ in train_in_stages(ensemble, lambda _: training, objective, stages, plan):
         with torch.no_grad():
-            weights = last_layer.adapt(features).weights[0]
+            # The next step changes the weights in place.
+            weights = last_layer.adapt(features).weights[0].clone()
         yield replace(before, weights=weights)
 
 
-class _FeaturesAlready(nn.Module):
+class _GivenFeatures(nn.Module):
     """What is given for instances is their features."""
 
     def forward(self, x: Tensor, support: Pair, z: None, own: Tensor | None = None) -> Tensor:

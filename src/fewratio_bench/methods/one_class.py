@@ -13,7 +13,7 @@ from fewratio.data.seeds import seed_for
 from fewratio.estimators import OneClassEstimator, errors_by_stage, pretrain_one_class
 from fewratio.nn import OneClassNetwork
 from fewratio_bench.evaluate import Judgement
-from fewratio_bench.methods.base import STEPS, Bench, Parameters, Verdict
+from fewratio_bench.methods.base import STEPS, Bench, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ROLES, Cell, Problem
 
@@ -34,6 +34,9 @@ class OneClass:
         Grid of numbers of steps on the target; every one is recorded, which is the training curve.
     max_steps, validate_every, patience : int
         Training on the sources: steps at most, between two looks, and looks without a better one.
+    criterion : str or None
+        What a selection on validation looks at: as in the paper the scores of normals, for which no outlier need be
+        known; None for what the table shows.
     """
 
     name: str
@@ -45,20 +48,24 @@ class OneClass:
     max_steps: int = 10_000
     validate_every: int = 100
     patience: int = 10
+    criterion: str | None = "normal_score"
 
     @property
     def rule(self) -> str:
         """How the paper selects its setting: the output's length on validation, steps of fine-tuning on the test."""
         return "best_on_test" if self.train_on == "sources then target" else "validation"
 
-    @property
-    def criterion(self) -> str | None:
-        """Select the output's length by the scores of validation normals, as the paper does; what is tuned, by AUC."""
-        return "normal_score" if len(self._stages) == 1 else None
-
     def quick(self) -> "OneClass":
         """Give the same with two lengths, three numbers of steps at most and a short training."""
-        return replace(self, latent_dims=(8, 32), steps=(10, 50, 200)[-len(self.steps) :], max_steps=500)
+        return replace(self, latent_dims=(8, 32), steps=quick_steps(self.steps), max_steps=500)
+
+    def to_the_end(self) -> "OneClass":
+        """Give the same after all its steps on the target."""
+        return replace(self, steps=self.steps[-1:])
+
+    def stopped_early(self) -> "OneClass":
+        """Give the same with its number of steps selected, which the paper does not do, by what the table shows."""
+        return replace(self, published=None, criterion=None)
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each length and number of steps."""

@@ -15,7 +15,7 @@ from fewratio.data.seeds import seed_for
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import Judgement, judged_values
-from fewratio_bench.methods.base import STEPS, Bench, Parameters, SelectedOnTest, Verdict
+from fewratio_bench.methods.base import STEPS, Bench, Parameters, SelectedOnTest, Verdict, quick_steps
 from fewratio_bench.problems import Cell, Problem
 
 
@@ -24,7 +24,7 @@ class TargetTrained(SelectedOnTest):
     """D3RE or nnPU: a four-layer network trained on the support of each task, all tasks and settings at once.
 
     How long to train is a parameter with a grid of its own: every number of steps is judged and recorded, which is the
-    training curve. After the last of them nothing changes any more.
+    training curve.
 
     Attributes
     ----------
@@ -44,7 +44,15 @@ class TargetTrained(SelectedOnTest):
 
     def quick(self) -> "TargetTrained":
         """Give the same with two bounds and three numbers of steps at most."""
-        return replace(self, bounds=self.bounds[:2], steps=(10, 50, 200)[-len(self.steps) :])
+        return replace(self, bounds=self.bounds[:2], steps=quick_steps(self.steps))
+
+    def to_the_end(self) -> "TargetTrained":
+        """Give the same after all its steps."""
+        return replace(self, steps=self.steps[-1:])
+
+    def stopped_early(self) -> "TargetTrained":
+        """Give the same with its number of steps selected, which the paper does not do."""
+        return replace(self, published=None)
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each bound and number of steps."""
@@ -70,10 +78,11 @@ class TargetTrained(SelectedOnTest):
         # The support is judged too: the divergence is read off it.
         everything = Pair.joined(episode.rows, _padding(episode), episode.support.n_nu)
         judged = Episode(support, _repeated(everything, n_values))
-        plan = TrainingPlan(max_steps=max(self.steps))
         n_support = episode.support.rows.shape[-2]
         seconds = time.perf_counter() - started
-        stages = train_in_stages(ensemble, lambda _: training, self._objective(cell, n_tasks), self.steps, plan)
+        stages = train_in_stages(
+            ensemble, lambda _: training, self._objective(cell, n_tasks), self.steps, TrainingPlan()
+        )
         while True:
             started = time.perf_counter()
             n_steps = next(stages, None)
