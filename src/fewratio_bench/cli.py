@@ -38,7 +38,12 @@ def _parser() -> argparse.ArgumentParser:
     extent.add_argument("--quick", action="store_true", help="two splits, two sizes, small grids and short trainings")
     run.add_argument("--splits", type=_positive, help="number of splits (default: 10, or 2 with --quick)")
     run.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
-    run.add_argument("--jobs", type=_positive, default=1, help="processes to train in, on a CPU (default: 1)")
+    run.add_argument(
+        "--jobs",
+        type=_positive,
+        default=1,
+        help="processes to train in, on a CPU (default: 1); where other work shares the cores, set OMP_NUM_THREADS=1",
+    )
     run.add_argument("--data", nargs="+", default=(), help="only these data (default: all of the experiment)")
     run.add_argument("--methods", nargs="+", default=(), help="only these methods (default: all)")
     run.add_argument("--no-progress", action="store_true", help="show neither a progress bar nor what is done")

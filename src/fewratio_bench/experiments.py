@@ -150,6 +150,8 @@ class Experiment:
         The rows by name, if they are not simply the methods: these with settings that are to stand side by side.
     note : str
         What its caption says first.
+    is_quick : bool
+        Whether grids and trainings are those of a quick run.
     """
 
     name: str
@@ -159,6 +161,7 @@ class Experiment:
     layout: str = "sizes"
     shown: tuple[tuple[str, Method], ...] = ()
     note: str = ""
+    is_quick: bool = False
 
     @property
     def rows(self) -> tuple[tuple[str, Method], ...]:
@@ -168,7 +171,9 @@ class Experiment:
     def quick(self) -> "Experiment":
         """Give the same with small grids and short trainings."""
         shown = tuple((name, method.quick()) for name, method in self.shown)
-        return replace(self, methods=tuple(method.quick() for method in self.methods), shown=shown)
+        methods = tuple(method.quick() for method in self.methods)
+        note = f"A quick run, with small grids and short trainings: no numbers to set beside the paper's. {self.note}"
+        return replace(self, methods=methods, shown=shown, note=note, is_quick=True)
 
     @property
     def problems(self) -> list[Problem]:

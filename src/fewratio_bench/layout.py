@@ -101,9 +101,9 @@ def _numbers(experiment: Experiment, blocks: Sequence[Block]) -> list[list[str |
 
 
 def _panel_grid(block: Block, experiment: Experiment) -> Grid:
-    command = shlex.join(
-        ["fewratio-bench", "run", experiment.name, "--data", *(problem.data for problem in block.panel.problems)]
-    )
+    quick = ["--quick"] if experiment.is_quick else []
+    data = [problem.data for problem in block.panel.problems]
+    command = shlex.join(["fewratio-bench", "run", experiment.name, *quick, "--data", *data])
     why = f" ({block.panel.absence})" if block.panel.absence else ""
     absent = f"There are no records{why}. To make them: {command}"
     sizes = [AVERAGE if column == AVERAGE else f"N_S = {column}" for column in block.columns]

@@ -148,7 +148,7 @@ def _named(things: Sequence[Named], attribute: str, names: Sequence[str]) -> lis
     unknown = [name for name in names if name.lower() not in known]
     if unknown:
         raise ParameterError(
-            f"{listed(unknown)} is not in this experiment; it has {listed(list(known.values()))}. Use one of these."
+            f"{listed(unknown)} is not in this experiment; it has {'; '.join(known.values())}. Use one of these."
         )
     wanted = {name.lower() for name in names} or known.keys()
     return [thing for thing in things if getattr(thing, attribute).lower() in wanted]
