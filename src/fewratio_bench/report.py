@@ -29,7 +29,7 @@ _FIGURE_TITLES = {
     "synthetic": "Figure: four unseen pairs of the synthetic data",
     "latent-dimension": "Figure: dependence on the length K of the dataset vectors",
     "support-size": "Figure: dependence on the number of support instances",
-    "training-curves": "Figure: steps on the target, alone or after the sources (best setting at each, one for all sizes)",
+    "training-curves": "Figure: steps on the target, alone or after the sources (best setting at each)",
 }
 
 
