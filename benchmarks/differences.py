@@ -5,6 +5,7 @@ splits. Fine-tuned rows show the best setting on the targets, as the paper does.
 
     python benchmarks/differences.py --device cuda > results/benchmarks/differences.jsonl
     python benchmarks/differences.py --data Isolet --rows NoSadapt-FT --splits 4 --device cpu
+    python benchmarks/differences.py --data Isolet --rows RuLSIF-FT D3RE-FT --device cpu
 """
 
 import argparse

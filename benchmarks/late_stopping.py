@@ -4,6 +4,7 @@ Prints one JSON line a source, method and way: the mean AUC over N_S = 1..5 and 
 target is so for all its 500 steps.
 
     python benchmarks/late_stopping.py --device cuda > results/benchmarks/late_stopping.jsonl
+    python benchmarks/late_stopping.py --data School --methods NoLatent NoSadapt --splits 4 --device cpu
 """
 
 import argparse
