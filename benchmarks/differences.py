@@ -4,8 +4,7 @@ Prints one JSON line a variant: J and comparison AUC, means over N_S = 1..5 and 
 splits. Fine-tuned rows show the best setting on the targets, as the paper does.
 
     python benchmarks/differences.py --device cuda > results/benchmarks/differences.jsonl
-    python benchmarks/differences.py --data Isolet --rows NoSadapt-FT --splits 4 --device cpu
-    python benchmarks/differences.py --data Isolet --rows RuLSIF-FT D3RE-FT --device cpu
+    python benchmarks/differences.py --data Isolet --rows RuLSIF-FT D3RE-FT NoSadapt-FT --device cuda
 """
 
 import argparse
@@ -18,7 +17,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from fewratio_bench.experiments import D3RE_FT, NO_SADAPT, NO_SADAPT_FT, OURS, OURS_01, RULSIF_FT
+from fewratio_bench.experiments import (
+    D3RE_FT,
+    NO_SADAPT,
+    NO_SADAPT_FT,
+    OURS,
+    OURS_01,
+    RULSIF_FT,
+    RULSIF_FT_BY_ADAM,
+)
 from fewratio_bench.methods import Bench, Learned
 from fewratio_bench.problems import ISOLET, MNIST_R, Cell, PairProblem
 from fewratio_bench.records import circumstances
@@ -27,6 +34,7 @@ from fewratio_bench.run import measure
 _NO_SADAPT = replace(NO_SADAPT, latent_dims=(32,))
 _NO_SADAPT_FT = replace(NO_SADAPT_FT, latent_dims=(32,))
 _D3RE_FT = replace(D3RE_FT, bounds=(0.5,))
+_BY_ADAM = RULSIF_FT_BY_ADAM.to_the_end()
 
 
 def trained(method: Learned, **training: Any) -> Learned:
@@ -34,7 +42,7 @@ def trained(method: Learned, **training: Any) -> Learned:
 
 
 def fewer_steps(method: Learned) -> dict[str, Learned]:
-    counts = {"1 step": 1, "100 steps": 100, "500 steps": 500}
+    counts = {"1 step": 1, "100 steps": 100, "500 steps": 500, "2000 steps": 2_000}
     return {
         f"{words} on the sources": trained(method, max_steps=steps, validate_every=steps)
         for words, steps in counts.items()
@@ -59,20 +67,22 @@ VARIANTS: dict[str, dict[str, Learned]] = {
         "learning rate 1e-4": trained(OURS_01, learning_rate=1e-4),
     },
     "NoSadapt-FT": {
-        "as it is, K = 32": _NO_SADAPT_FT,
+        "as it is, K = 32": _NO_SADAPT_FT.to_the_end(),
+        "number of steps selected": _NO_SADAPT_FT,
         "in closed form": replace(_NO_SADAPT_FT, target_head="ridge"),
-        "ratio clipped, weights free": replace(_NO_SADAPT_FT, clip="ratio"),
-        "ratio clipped, weights free, all 500 steps": replace(_NO_SADAPT_FT, clip="ratio", steps=(500,)),
+        "ratio clipped, weights free": replace(_NO_SADAPT_FT, clip="ratio").to_the_end(),
+        "in closed form, ratio clipped, weights free": replace(_NO_SADAPT_FT, clip="ratio", target_head="ridge"),
     },
     "RuLSIF-FT": {
         "as it is": RULSIF_FT,
         **fewer_steps(RULSIF_FT),
-        "in closed form": replace(RULSIF_FT, target_head="ridge"),
-        "in closed form, weights clipped": replace(RULSIF_FT, target_head="ridge", clip="weights"),
+        "weights clipped": replace(RULSIF_FT, clip="weights"),
+        "by Adam": _BY_ADAM,
+        **{f"by Adam, {variant}": method for variant, method in fewer_steps(_BY_ADAM).items()},
     },
     "D3RE-FT": {
-        "as it is, bound 0.5": _D3RE_FT,
-        **fewer_steps(_D3RE_FT),
+        "bound 0.5": _D3RE_FT.to_the_end(),
+        **{f"bound 0.5, {variant}": method for variant, method in fewer_steps(_D3RE_FT.to_the_end()).items()},
     },
 }
 

@@ -17,7 +17,7 @@ from fewratio_bench.experiments import (
     NNPU,
     OURS,
     RULSIF,
-    RULSIF_FT,
+    RULSIF_FT_BY_ADAM,
     SD,
     SD_FT,
     Panel,
@@ -39,7 +39,7 @@ _BY_SIZE: tuple[tuple[str, Problem], ...] = (
     *(("dataset-comparison", problem) for problem in (MNIST_R, ISOLET)),
     *(("outlier-detection", problem) for problem in (LANDMINE, SCHOOL)),
 )
-_TRAINED_ON_TARGETS: tuple[Method, ...] = (D3RE, NNPU, AE, AE_FT, SD, SD_FT, RULSIF_FT, D3RE_FT)
+_TRAINED_ON_TARGETS: tuple[Method, ...] = (D3RE, NNPU, AE, AE_FT, SD, SD_FT, RULSIF_FT_BY_ADAM, D3RE_FT)
 
 
 def latent_dimension(folder: Path) -> "Figure":

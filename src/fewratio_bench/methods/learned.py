@@ -69,8 +69,8 @@ class Learned:
     head : {"ridge", "shared", "descent"}
         How the weights are found while learning.
     target_head : {"same", "adam", "ridge"}
-        And on the target: other heads are fine-tuning, by Adam with a grid of numbers of steps as in the tables, or in
-        closed form with one of lambda, to compare with (``benchmarks/differences.py``).
+        And on the target: other heads are fine-tuning, by Adam with a grid of numbers of steps, or in closed form with
+        one of lambda.
     alpha : float
         Relative parameter.
     learn_alpha : bool
@@ -116,13 +116,13 @@ class Learned:
 
     @property
     def rule(self) -> str:
-        """How the paper selects its setting: the length of the vectors on validation, what is tuned on the test."""
-        return "validation" if self.target_head == "same" else "best_on_test"
+        """How the paper selects its setting: the length of the vectors on validation, lambda and bounds on the test."""
+        return "best_on_test" if self.bounds or len(self._tuning_settings()) > 1 else "validation"
 
     @property
     def criterion(self) -> str | None:
         """Select the length of the vectors by squared error, as the paper does; what is tuned, by what is shown."""
-        return "squared_error" if self.target_head == "same" else None
+        return "squared_error" if self.rule == "validation" else None
 
     def quick(self) -> "Learned":
         """Give the same with few lengths of vectors, one bound and a much shorter training."""
@@ -131,6 +131,14 @@ class Learned:
         return replace(
             self, latent_dims=self.quick_dims, bounds=self.bounds[:1], steps=quick_steps(self.steps), training=training
         )
+
+    def to_the_end(self) -> "Learned":
+        """Give the same after all its steps on the target."""
+        return replace(self, steps=self.steps[-1:])
+
+    def stopped_early(self) -> "Learned":
+        """Give the same with its number of steps on the target selected, which the paper does not do."""
+        return replace(self, published=None)
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each length of vectors, bound, and way of fine-tuning."""
