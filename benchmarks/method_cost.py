@@ -3,7 +3,8 @@
 Learning from the sources once (one length of dataset vectors), and judging all 100 ordered pairs of the targets and of
 the validation datasets at one setting; the paper's own seconds (its computation cost, on a 2.20 GHz CPU) beside them.
 
-    FEWRATIO_DATA=... python benchmarks/method_cost.py
+    FEWRATIO_DATA=... python benchmarks/method_cost.py > results/benchmarks/method_cost.jsonl
+    FEWRATIO_DATA=... python benchmarks/method_cost.py --methods RULSIF_FT
 """
 
 import argparse
@@ -46,10 +47,11 @@ def published(name: str | None, part: str) -> float | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--max-steps", type=int, default=10_000)
+    parser.add_argument("--methods", nargs="+", choices=NAMES, default=NAMES, help="only these")
     args = parser.parse_args()
     device = torch.device("cpu")
     cell = Cell(MNIST_R, MNIST_R.split(0), 5, device)
-    for name in NAMES:
+    for name in args.methods:
         method: Method = getattr(experiments, name)
         single, bench = one_setting(method, args.max_steps), Bench("cpu")
         times = []

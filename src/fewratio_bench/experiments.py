@@ -156,6 +156,8 @@ class Experiment:
         What its caption says first.
     is_quick : bool
         Whether grids and trainings are those of a quick run.
+    is_ranked : bool
+        Whether to say which of its methods are best and worst: not where a panel's numbers are of different things.
     """
 
     name: str
@@ -166,6 +168,7 @@ class Experiment:
     shown: tuple[tuple[str, Method], ...] = ()
     note: str = ""
     is_quick: bool = False
+    is_ranked: bool = True
 
     @property
     def rows(self) -> tuple[tuple[str, Method], ...]:
@@ -316,6 +319,7 @@ EXPERIMENTS: dict[str, Experiment] = {
                 *(OURS_01, replace(_VARIANT, published="Ours (alpha=0.5)"), OURS_09),
                 *(RULSIF_01, replace(RULSIF, published="RuLSIF (alpha=0.5)"), RULSIF_09),
             ),
+            is_ranked=False,
         ),
         Experiment("trainable-alpha", "A learned alpha", _ALL_THREE, (_VARIANT, LEARNED_ALPHA)),
         Experiment(

@@ -39,6 +39,8 @@ class Grid:
         What stands there if there are no rows: why, and what to do.
     n_names : int
         How many of the columns are names, not numbers.
+    note : str
+        What is said below the rows.
     """
 
     heading: str
@@ -46,6 +48,7 @@ class Grid:
     rows: Sequence[Sequence[Cell]]
     absent: str
     n_names: int = 2
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,9 @@ def _panel_grid(block: Block, experiment: Experiment) -> Grid:
         + (_comparison(block, line) if extra else [])
         for line in block.lines
     ]
-    return Grid(_heading(block), ["method", "selected by", *sizes, *extra], rows, absent)
+    # Numbers of a quick run are none to set beside the paper's.
+    note = block.order() if experiment.is_ranked and not experiment.is_quick else ""
+    return Grid(_heading(block), ["method", "selected by", *sizes, *extra], rows, absent, note=note)
 
 
 def _heading(block: Block) -> str:

@@ -20,6 +20,7 @@ def markdown(table: Table) -> str:
         n_numbers = len(grid.header) - grid.n_names
         parts += [_row(grid.header), _row(["---"] * grid.n_names + ["---:"] * n_numbers)]
         parts += [_row([_decorated(cell, "**", "**") for cell in row]) for row in grid.rows]
+        parts += ["", grid.note] if grid.note else []
     return "\n".join([*parts, "", table.caption]) + "\n"
 
 
@@ -43,7 +44,7 @@ def latex(table: Table) -> str:
         for row in grid.rows:
             cells = [Cell(_escaped(cell.text), cell.bold, _escaped(cell.after)) for cell in row]
             parts.append(" & ".join(_decorated(cell, "\\textbf{", "}") for cell in cells) + " \\\\")
-        parts += ["\\bottomrule", "\\end{tabular}", "\\end{table}"]
+        parts += ["\\bottomrule", "\\end{tabular}", "\\end{table}", *([f"% {grid.note}"] if grid.note else [])]
     return "\n".join([*parts, f"% {table.caption}"]) + "\n"
 
 
@@ -69,6 +70,7 @@ def as_html(table: Table) -> str:
             )
             parts.append(f"<tr>{''.join(written)}</tr>")
         parts.append("</tbody></table>")
+        parts += [f"<p>{html.escape(grid.note)}</p>"] if grid.note else []
     return "".join([*parts, f'<p class="caption">{html.escape(table.caption)}</p>'])
 
 

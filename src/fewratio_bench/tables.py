@@ -17,6 +17,7 @@ from fewratio_bench.problems import Problem
 from fewratio_bench.records import Record
 
 AVERAGE = "avg"
+_FEWEST_IN_ORDER = 3
 Records = Mapping[str, Sequence[Record]]
 """The records of each problem, by the name of its data."""
 SELECTIONS = {
@@ -83,6 +84,29 @@ class Block:
             return False
         signs = [self._loss(a) > self._loss(b) for a, b in zip(mine, theirs, strict=True) if a != b]
         return not signs or binomtest(sum(signs), len(signs), alternative="greater").pvalue > 0.05
+
+    def order(self) -> str:
+        """Say whether the best and the worst of the paper's methods are the paper's, by the last column."""
+        column = self.columns[-1] if self.columns else AVERAGE
+        lines = [line for line in self.lines if column in line.published and line.values.get(column)]
+        # Of two methods, to say which is better is what their numbers do.
+        if len(lines) < _FEWEST_IN_ORDER:
+            return ""
+        here = sorted(lines, key=lambda line: self._loss(statistics.mean(line.values[column])))
+        there = sorted(lines, key=lambda line: self._loss(line.published[column]))
+        ends = (("best", here[0], there[0]), ("worst", here[-1], there[-1]))
+        return " ".join(self._compared(word, ours, papers, column) for word, ours, papers in ends)
+
+    def _compared(self, word: str, ours: Line, papers: Line, column: str) -> str:
+        said = f"The {word} of the paper's methods is {ours.method}"
+        if ours is papers:
+            return f"{said}, as in the paper."
+        mine, theirs = ours.values[column], papers.values[column]
+        digits = METRICS[self.panel.metric][1]
+        test = ""
+        if len(mine) == len(theirs) > 1:
+            test = f"; paired t-test p = {ttest_rel(mine, theirs).pvalue:.2g}"
+        return f"{said}; in the paper it is {papers.method} (here {statistics.mean(theirs):.{digits}f}{test})."
 
     def _loss(self, value: float) -> float:
         return value if METRICS[self.panel.metric][2] else -value

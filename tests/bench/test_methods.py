@@ -182,6 +182,14 @@ def test_fine_tuning_is_adam_on_the_last_layer_of_the_whole_network(parts, objec
     torch.testing.assert_close(at_last.judgement.query[task], expected, atol=1e-5, rtol=1e-4)
 
 
+def test_the_papers_fine_tuning_of_a_squared_loss_has_its_grid_of_lambda_and_adam_is_a_row_of_ours():
+    for table in ("synthetic", "relative-dre", "dataset-comparison", "outlier-detection"):
+        rows = dict(EXPERIMENTS[table].rows)
+        shown, ours = rows["RuLSIF-FT"], rows["RuLSIF-FT, by Adam"]
+        assert [setting["reg"] for setting in shown.settings(LANDMINE)] == [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
+        assert (shown.published, shown.rule, ours.published) == ("RuLSIF-FT", "best_on_test", None)
+
+
 def test_methods_of_one_training_share_it(monkeypatch):
     trained = []
     train = Learned._train
@@ -197,17 +205,20 @@ def test_methods_of_one_training_share_it(monkeypatch):
 # ---------------------------------------------------------------- trained on the target
 
 
-def test_what_trains_on_a_target_alone_is_shown_to_the_end_as_in_the_paper_and_stopped_early():
-    rows = dict(EXPERIMENTS["outlier-detection"].rows + EXPERIMENTS["additional-outlier"].rows)
-    for method in (experiments.D3RE, experiments.NNPU, experiments.AE, experiments.SD):
+def test_what_takes_steps_on_a_target_is_shown_to_the_end_as_in_the_paper_and_stopped_early():
+    tables = ("outlier-detection", "additional-outlier", "ablation-outlier-detection")
+    rows = dict(row for table in tables for row in EXPERIMENTS[table].rows)
+    trained_there = experiments.D3RE, experiments.NNPU, experiments.AE, experiments.SD
+    for method in (*trained_there, experiments.D3RE_FT, experiments.NO_SADAPT_FT):
         shown, early = rows[method.name], rows[f"{method.name}, stopped early"]
         assert (shown.published, early.published) == (method.published, None)
         assert {setting["n_steps"] for setting in shown.settings(LANDMINE)} == {max(method.steps)}
         assert early.settings(LANDMINE) == method.settings(LANDMINE)
-        # The paper's selection of the output's length needs no known outliers; that of the steps does.
-        by = "normal_score" if isinstance(method, OneClass) else None
+        # What the paper selects on validation, the length of an output or of dataset vectors, it selects by these.
+        by = {"AE": "normal_score", "SD": "normal_score", "NoSadapt-FT": "squared_error"}.get(method.name)
         assert (shown.criterion, early.criterion) == (by, None)
-    # Fine-tuning has a grid of steps in the paper.
+        assert shown.rule == ("validation" if by else "best_on_test")
+    # These have a grid of steps in the paper.
     assert rows["AE-FT"] == experiments.AE_FT
     quick = dict(EXPERIMENTS["outlier-detection"].quick().rows)
     assert quick["AE"].settings(LANDMINE)[-1] in quick["AE, stopped early"].settings(LANDMINE)
