@@ -1,7 +1,7 @@
 """What early stopping is worth where outliers are sought: models as validation chose them, and after all 10,000 steps.
 
 Prints one JSON line a source, method and way: the mean AUC over N_S = 1..5 and the splits. What is fine-tuned on the
-target is so for all its 500 steps.
+target (RuLSIF-FT too) is so by Adam, for all its 500 steps.
 
     python benchmarks/late_stopping.py --device cuda > results/benchmarks/late_stopping.jsonl
     python benchmarks/late_stopping.py --data School --methods NoLatent NoSadapt --splits 4 --device cpu

@@ -74,7 +74,7 @@ def synthetic_examples(folder: Path) -> "Figure":
     errors = ", ".join(f"{name} {error:.3f}" for name, error in examples.errors.items())
     note = (
         f"Split 0; J over all its pairs: {errors}. Commit {examples.commit}, device {examples.device}.\n"
-        "Ours: the paper's recipe, K = 32. lambda of RuLSIF and RuLSIF-FT: best on these targets."
+        "Ours: the paper's recipe, K = 32. RuLSIF and RuLSIF-FT: the lambda that is best on these targets."
     )
     return draw_pairs(examples.pairs, "Relative density ratio of four unseen pairs, ten instances each", note)
 

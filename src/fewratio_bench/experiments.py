@@ -42,6 +42,7 @@ RULSIF_FT = replace(
     NO_LATENT, name="RuLSIF-FT", published="RuLSIF-FT", head="shared", clip="ratio", target_head="ridge"
 )
 RULSIF_FT_BY_ADAM = replace(RULSIF_FT, published=None, target_head="adam")
+BY_ADAM = "RuLSIF-FT, by Adam"
 D3RE_FT = replace(RULSIF_FT_BY_ADAM, name="D3RE-FT", published="D3RE-FT", bounds=(0.1, 0.5, 1.0, 10.0))
 META_RULSIF = replace(
     NO_LATENT, name="Meta-RuLSIF", published="Meta-RuLSIF", features="gaussian", head="descent", clip="ratio"
@@ -210,7 +211,7 @@ def _rows(*methods: Method) -> tuple[tuple[str, Method], ...]:
     rows |= {method.name: method.to_the_end() for method in stepping}
     rows |= {f"{method.name}, stopped early": method.stopped_early() for method in stepping}
     if RULSIF_FT_BY_ADAM in methods:
-        rows["RuLSIF-FT, by Adam"] = RULSIF_FT_BY_ADAM
+        rows[BY_ADAM] = RULSIF_FT_BY_ADAM
     return tuple(rows.items())
 
 

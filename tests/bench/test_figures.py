@@ -147,6 +147,7 @@ def test_committed_curves_are_of_the_models_that_the_records_measured():
         if (record.split, record.role, record.metric) == (0, "target", "squared_error")
         and record.parameters == kept["settings"].get(record.method)
     }
+    assert all(kept["settings"][method.name] in method.settings(SYNTHETIC) for method in examples.METHODS)
     assert kept["errors"]["RuLSIF"] == pytest.approx(found["RuLSIF"], abs=1e-6)
     assert kept["errors"]["Ours"] == pytest.approx(found["Ours"], abs=0.01)
     # What it learns is noise about a ratio of 1, another on every device.

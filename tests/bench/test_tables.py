@@ -14,7 +14,7 @@ from fewratio_bench.layout import by_panel, by_size, table_of
 from fewratio_bench.methods import OneClass
 from fewratio_bench.problems import LANDMINE
 from fewratio_bench.render import FORMATS, as_csv, as_html, latex, markdown
-from fewratio_bench.tables import make_blocks, published_numbers
+from fewratio_bench.tables import Block, Line, make_blocks, published_numbers
 from tests.bench.conftest import KERNEL, OURS, SMALL, a_record, replace, small
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -39,6 +39,37 @@ ONE_SIZE = replace(SMALL, sizes=(10,))
 
 def blocks_of(records, *methods, problem=ONE_SIZE):
     return make_blocks(small(*methods, problem=problem), {SMALL.data: records})
+
+
+def ranked(metric, numbers):
+    """A block of methods with their values in two splits and the paper's number."""
+    lines = [Line(name, "none", {"avg": values}, {"avg": paper}) for name, (values, paper) in numbers.items()]
+    ours = Line("not the paper's", "validation", {"avg": [-9.0, 99.0]}, {})
+    return Block(Panel(SMALL.data, (SMALL,), metric), ("avg",), [*lines, ours])
+
+
+def test_a_table_says_whether_best_and_worst_are_the_papers():
+    """Less is better of an error, more of an AUC; where the paper's is another, a paired t-test says how sure that is."""
+    numbers = {"A": ([1.0, 1.2], 1.0), "B": ([2.0, 2.3], 3.0), "C": ([2.5, 2.4], 2.0)}
+    said = ranked("squared_error", numbers).order()
+    assert said.startswith(
+        "The best of the paper's methods is A, as in the paper. The worst of the paper's methods is C;"
+    )
+    # Differences of 0.5 and 0.1: t = 0.3 / 0.2 with one degree of freedom, p = 1 - 2 / pi * atan(1.5).
+    assert said.endswith("in the paper it is B (here 2.150; paired t-test p = 0.37).")
+    assert ranked("auc", numbers).order().startswith("The best of the paper's methods is C; in the paper it is B")
+    assert ranked("auc", numbers).order().endswith("The worst of the paper's methods is A, as in the paper.")
+    assert ranked("auc", {name: numbers[name] for name in "AB"}).order() == ""
+
+
+def test_the_order_stands_below_the_numbers_and_not_where_they_are_of_different_things():
+    table = table_of(EXPERIMENTS["relative-dre"], RESULTS)
+    said = table.grids[0].note
+    assert said.endswith("The worst of the paper's methods is RuLSIF-FT, as in the paper.")
+    assert all(said in write(table) for write in (markdown, latex))
+    assert "as in the paper.</p>" in as_html(table)
+    assert not any(grid.note for grid in table_of(EXPERIMENTS["alpha-dependency"], RESULTS).grids)
+    assert not any(grid.note for grid in table_of(EXPERIMENTS["relative-dre"].quick(), RESULTS).grids)
 
 
 def test_the_two_selection_rules_choose_by_their_own_datasets():
