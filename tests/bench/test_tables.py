@@ -49,7 +49,7 @@ def ranked(metric, numbers):
 
 
 def test_a_table_says_whether_best_and_worst_are_the_papers():
-    """Less is better of an error, more of an AUC; where the paper's is another, a paired t-test says how sure that is."""
+    """Less is better of an error, more of an AUC; where the paper has another, a paired t-test says how sure it is."""
     numbers = {"A": ([1.0, 1.2], 1.0), "B": ([2.0, 2.3], 3.0), "C": ([2.5, 2.4], 2.0)}
     said = ranked("squared_error", numbers).order()
     assert said.startswith(
