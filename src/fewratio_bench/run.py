@@ -72,9 +72,6 @@ def run(
     tell = _write_line if progress is None and not sys.stderr.isatty() else _say_nothing
     files = []
     for problem in problems:
-        file = record_file(folder, problem)
-        _make_folder(file.path.parent)
-        bench = Bench(str(place), file.path.parent, progress, n_jobs)
         numbers = range(n_splits or (QUICK_SPLITS if quick else PAPER_SPLITS))
         try:
             splits = [problem.split(number) for number in numbers]
@@ -82,6 +79,9 @@ def run(
             # A source that is not here, or not all of it, must not keep the others from being measured.
             sys.stderr.write(f"fewratio-bench: {problem.data} is left out: {error}\n")
             continue
+        file = record_file(folder, problem)
+        _make_folder(file.path.parent)
+        bench = Bench(str(place), file.path.parent, progress, n_jobs)
         sizes = sorted({min(problem.sizes), max(problem.sizes)}) if quick else problem.sizes
         cells = [Cell(problem, split, size, place) for split in splits for size in sizes]
         for method in rows:
@@ -94,7 +94,10 @@ def run(
         files.append(file)
     if not files:
         names = listed([problem.data for problem in problems])
-        raise DataNotFoundError(f"None of {names} is here, so nothing was run. Set FEWRATIO_DATA to where they are.")
+        raise DataNotFoundError(
+            f"{names}: not here, or not all of it, so nothing was run. Put the missing files into the folder that "
+            "FEWRATIO_DATA names."
+        )
     return files
 
 

@@ -92,6 +92,9 @@ def test_a_source_that_is_not_here_leaves_the_others_alone(measure, tmp_path, mo
     monkeypatch.setitem(run.EXPERIMENTS, "synthetic", Experiment("synthetic", "Two", panels, (KERNEL,)))
     assert measure(tmp_path, 1).read()
     assert "Absent is left out: it is not here" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["gaussian-1d"]
+    with pytest.raises(DataNotFoundError, match="'Absent': not here, or not all of it"):
+        run.run("synthetic", tmp_path, n_splits=1, device="cpu", progress=False, data=["Absent"])
 
 
 @pytest.mark.filterwarnings("ignore:Training was interrupted")
