@@ -1,7 +1,7 @@
 """What early stopping is worth where outliers are sought: models as validation chose them, and after all 10,000 steps.
 
 Prints one JSON line a source, method and way: the mean AUC over N_S = 1..5 and the splits. What is fine-tuned on the
-target (RuLSIF-FT too) is so by Adam, for all its 500 steps.
+target is so by Adam, for all its 500 steps.
 
     python benchmarks/late_stopping.py --device cuda > results/benchmarks/late_stopping.jsonl
     python benchmarks/late_stopping.py --data School --methods NoLatent NoSadapt --splits 4 --device cpu
@@ -50,7 +50,8 @@ def auc(method: Learned, problem: OutlierProblem, n_splits: int, device: str) ->
 
 def published(problem: OutlierProblem, method: Learned) -> float:
     tables = ("outlier-detection", "ablation-outlier-detection")
-    found = [published_numbers().get((table, problem.data, "avg", method.name, "auc")) for table in tables]
+    name = method.trained_as or method.name
+    found = [published_numbers().get((table, problem.data, "avg", name, "auc")) for table in tables]
     return next(value for value in found if value is not None)
 
 

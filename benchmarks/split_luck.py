@@ -58,55 +58,62 @@ def drawn_means(by_dataset: np.ndarray, targets: np.ndarray, draws: np.ndarray) 
     return by_dataset[targets].mean(1)[draws].mean(1)
 
 
+def drawn_splits(problem: OutlierProblem, args: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of every split's targets, and of the splits of every draw."""
+    collection, protocol = load_collection(problem.source), PROTOCOLS[problem.source]
+    splits = [protocol.split(collection, number) for number in range(args.splits)]
+    targets = np.array([[collection.names.index(name) for name in split.target.names] for split in splits])
+    return targets, np.random.default_rng(0).integers(args.splits, size=(args.draws, PAPER_SPLITS))
+
+
+def luck(method: Detector, problem: OutlierProblem, value: int, args: argparse.Namespace) -> dict[str, object]:
+    by_dataset = aucs(method, load_collection(problem.source), value)
+    means = drawn_means(by_dataset, *drawn_splits(problem, args))
+    published = published_numbers()["outlier-detection", problem.data, "avg", method.name, "auc"]
+    further = np.abs(means - means.mean()) >= abs(published - means.mean())
+    return {
+        "method": method.name,
+        "data": problem.data,
+        method.parameter: value,
+        "hardest dataset": round(by_dataset.min(), 1),
+        "easiest dataset": round(by_dataset.max(), 1),
+        "mean of ten splits": round(means.mean(), 2),
+        "its standard deviation": round(means.std(), 2),
+        "published": published,
+        "share of draws as far off": round(further.mean(), 3),
+    }
+
+
+def lof_below_d3re(problem: OutlierProblem, args: argparse.Namespace) -> dict[str, object]:
+    collection, drawn = load_collection(problem.source), drawn_splits(problem, args)
+    lof = np.stack([aucs(LOF, collection, value) for value in LOF.values], axis=-1)
+    each = (joblib.delayed(d3re_aucs)(problem, collection, number) for number in range(len(collection)))
+    d3re = np.stack(joblib.Parallel(args.jobs)(each))
+    lofs, d3res = drawn_means(lof, *drawn).max(-1), drawn_means(d3re, *drawn).max(-1).mean(-1)
+    return {
+        "method": "LOF and D3RE",
+        "data": problem.data,
+        "mean of ten splits": [round(lofs.mean(), 2), round(d3res.mean(), 2)],
+        "standard deviation of their difference": round((lofs - d3res).std(), 2),
+        "share of draws with LOF below": round((lofs < d3res).mean(), 3),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--splits", type=int, default=1_000, help="splits to draw ten from")
     parser.add_argument("--draws", type=int, default=20_000)
     parser.add_argument("--jobs", type=int, default=1)
     args = parser.parse_args()
-    rng = np.random.default_rng(0)
 
     def tell(record: dict[str, object]) -> None:
         sys.stdout.write(json.dumps(record | circumstances(torch.device("cpu"))) + "\n")
         sys.stdout.flush()
 
     for problem in (LANDMINE, SCHOOL):
-        collection, protocol = load_collection(problem.source), PROTOCOLS[problem.source]
-        splits = [protocol.split(collection, number) for number in range(args.splits)]
-        targets = np.array([[collection.names.index(name) for name in split.target.names] for split in splits])
-        draws = rng.integers(args.splits, size=(args.draws, PAPER_SPLITS))
-        for method, value in ((IF, N_TREES), (LOF, N_NEIGHBOURS)):
-            by_dataset = aucs(method, collection, value)
-            means = drawn_means(by_dataset, targets, draws)
-            published = published_numbers()["outlier-detection", problem.data, "avg", method.name, "auc"]
-            further = np.abs(means - means.mean()) >= abs(published - means.mean())
-            tell(
-                {
-                    "method": method.name,
-                    "data": problem.data,
-                    method.parameter: value,
-                    "hardest dataset": round(by_dataset.min(), 1),
-                    "easiest dataset": round(by_dataset.max(), 1),
-                    "mean of ten splits": round(means.mean(), 2),
-                    "its standard deviation": round(means.std(), 2),
-                    "published": published,
-                    "share of draws as far off": round(further.mean(), 3),
-                }
-            )
-    lof = np.stack([aucs(LOF, collection, value) for value in LOF.values], axis=-1)
-    parallel = joblib.Parallel(args.jobs)
-    d3re = np.stack(parallel(joblib.delayed(d3re_aucs)(problem, collection, n) for n in range(len(collection))))
-    lofs = drawn_means(lof, targets, draws).max(-1)
-    d3res = drawn_means(d3re, targets, draws).max(-1).mean(-1)
-    tell(
-        {
-            "method": "LOF and D3RE",
-            "data": problem.data,
-            "mean of ten splits": [round(lofs.mean(), 2), round(d3res.mean(), 2)],
-            "standard deviation of their difference": round((lofs - d3res).std(), 2),
-            "share of draws with LOF below": round((lofs < d3res).mean(), 3),
-        }
-    )
+        tell(luck(IF, problem, N_TREES, args))
+        tell(luck(LOF, problem, N_NEIGHBOURS, args))
+    tell(lof_below_d3re(SCHOOL, args))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import csv
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,6 +17,7 @@ from fewratio_bench.problems import Problem
 from fewratio_bench.records import Record
 
 AVERAGE = "avg"
+# Of two methods, which is better is said by their numbers.
 _FEWEST_IN_ORDER = 3
 Records = Mapping[str, Sequence[Record]]
 """The records of each problem, by the name of its data."""
@@ -85,28 +86,36 @@ class Block:
         signs = [self._loss(a) > self._loss(b) for a, b in zip(mine, theirs, strict=True) if a != b]
         return not signs or binomtest(sum(signs), len(signs), alternative="greater").pvalue > 0.05
 
-    def order(self) -> str:
-        """Say whether the best and the worst of the paper's methods are the paper's, by the last column."""
-        column = self.columns[-1] if self.columns else AVERAGE
-        lines = [line for line in self.lines if column in line.published and line.values.get(column)]
-        # Of two methods, to say which is better is what their numbers do.
-        if len(lines) < _FEWEST_IN_ORDER:
+    def order(self, papers: Collection[str]) -> str:
+        """Say whether the best and the worst of the paper's methods are the paper's, by the last column.
+
+        Parameters
+        ----------
+        papers : collection of str
+            The rows that are the paper's. If one has no number, here or there, nothing can be said.
+        """
+        lines = [line for line in self.lines if line.published]
+        if len(lines) < _FEWEST_IN_ORDER or {line.method for line in lines} != set(papers):
             return ""
+        column = self.columns[-1]
         here = sorted(lines, key=lambda line: self._loss(statistics.mean(line.values[column])))
         there = sorted(lines, key=lambda line: self._loss(line.published[column]))
-        ends = (("best", here[0], there[0]), ("worst", here[-1], there[-1]))
-        return " ".join(self._compared(word, ours, papers, column) for word, ours, papers in ends)
+        ends = (("best", here[0], there[0], here[1]), ("worst", here[-1], there[-1], here[-2]))
+        return " ".join(self._compared(*end, column) for end in ends)
 
-    def _compared(self, word: str, ours: Line, papers: Line, column: str) -> str:
+    def _compared(self, word: str, ours: Line, papers: Line, following: Line, column: str) -> str:
         said = f"The {word} of the paper's methods is {ours.method}"
         if ours is papers:
-            return f"{said}, as in the paper."
-        mine, theirs = ours.values[column], papers.values[column]
-        digits = METRICS[self.panel.metric][1]
-        test = ""
-        if len(mine) == len(theirs) > 1:
-            test = f"; paired t-test p = {ttest_rel(mine, theirs).pvalue:.2g}"
-        return f"{said}; in the paper it is {papers.method} (here {statistics.mean(theirs):.{digits}f}{test})."
+            return f"{said}, as in the paper (the next is {self._beside(ours, following, column)})."
+        return f"{said}; in the paper it is {self._beside(ours, papers, column)}."
+
+    def _beside(self, line: Line, other: Line, column: str) -> str:
+        """Name another line with its number, and say how surely it is another."""
+        mine, theirs = line.values[column], other.values[column]
+        number = f"{other.method}, here {statistics.mean(theirs):.{METRICS[self.panel.metric][1]}f}"
+        if len(mine) != len(theirs) or len(mine) < 2 or mine == theirs:
+            return number
+        return f"{number}, paired t-test p = {ttest_rel(mine, theirs).pvalue:.2g}"
 
     def _loss(self, value: float) -> float:
         return value if METRICS[self.panel.metric][2] else -value

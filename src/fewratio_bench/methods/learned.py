@@ -116,7 +116,7 @@ class Learned:
 
     @property
     def rule(self) -> str:
-        """How the paper selects its setting: the length of the vectors on validation, lambda and bounds on the test."""
+        """How the paper selects its setting: the length of the vectors on validation, all else on the test."""
         return "best_on_test" if self.bounds or len(self._tuning_settings()) > 1 else "validation"
 
     @property
