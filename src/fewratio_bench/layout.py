@@ -23,6 +23,15 @@ from fewratio_bench.tables import (
 )
 
 NO_RECORDS = "no records"
+# What words in the names of rows mean.
+_WAYS = {
+    "stopped early": (
+        "Stopped early: with the number of steps on the target selected as well; otherwise these methods are after all "
+        "of them. "
+    ),
+    "by Adam": "By Adam: the last layer fine-tuned by gradient steps, not in closed form. ",
+    "ratio clipped": "Ratio clipped: the ratio is kept from being negative, not its weights. ",
+}
 _COLUMNS = (
     *("experiment", "data", "metric", "n_support", "method", "selection"),
     *("mean", "standard_error", "n_splits", "best_or_comparable", "published", "difference"),
@@ -80,7 +89,7 @@ def _table(experiment: Experiment, blocks: Sequence[Block], grids: Sequence[Grid
         if name in shown
         for _, record in present(records.get(problem.data, ()), method, problem)
     ]
-    caption = _caption(experiment, blocks, used)
+    caption = _caption(experiment, blocks, used, ranked=any(grid.note for grid in grids))
     return Table(experiment.title, grids, caption, _COLUMNS, _numbers(experiment, blocks))
 
 
@@ -149,7 +158,7 @@ def _comparison(block: Block, line: Line) -> list[Cell]:
     ]
 
 
-def _caption(experiment: Experiment, blocks: Sequence[Block], records: Sequence[Record]) -> str:
+def _caption(experiment: Experiment, blocks: Sequence[Block], records: Sequence[Record], *, ranked: bool) -> str:
     lines = [line for block in blocks for line in block.lines]
     if not lines:
         return "There are no records."
@@ -165,10 +174,13 @@ def _caption(experiment: Experiment, blocks: Sequence[Block], records: Sequence[
         "In brackets, and under 'published': the paper's number, beside the rule of selection that the paper uses for "
         "the method. "
     )
+    order = "Best and worst are by the average over N_S (or the only one), each method selected as the paper does. "
+    ways = "".join(meaning for words, meaning in _WAYS.items() if any(words in name for name in shown))
     return (
         f"{experiment.note}Mean and standard error over {' or '.join(map(str, counts))} splits. Bold: the best of a "
         "column and those that are not significantly worse (paired t-test and sign test, p = 0.05). "
         f"{published if any(line.published for line in lines) else ''}"
+        f"{order if ranked else ''}{ways}"
         f"Selected by: {'; '.join(f'{name}, {rule}' for name, rule in sorted(rules.items()))}. "
         f"{f'Without records, and so not shown: {unseen}. ' if unseen else ''}"
         f"{why if experiment.layout == 'panels' else ''}"
