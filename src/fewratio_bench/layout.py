@@ -123,9 +123,8 @@ def _panel_grid(block: Block, experiment: Experiment) -> Grid:
         + (_comparison(block, line) if extra else [])
         for line in block.lines
     ]
-    # Numbers of a quick run are none to set beside the paper's.
     papers = [name for name, method in experiment.rows if method.published]
-    note = block.order(papers) if experiment.is_ranked and not experiment.is_quick else ""
+    note = block.order(papers) if experiment.is_ranked else ""
     return Grid(_heading(block), ["method", "selected by", *sizes, *extra], rows, absent, note=note)
 
 

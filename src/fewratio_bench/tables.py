@@ -94,10 +94,10 @@ class Block:
         papers : collection of str
             The rows that are the paper's. If one has no number, here or there, nothing can be said.
         """
-        lines = [line for line in self.lines if line.published]
+        column = self.columns[-1] if self.columns else ""
+        lines = [line for line in self.lines if column in line.published and line.values.get(column)]
         if len(lines) < _FEWEST_IN_ORDER or {line.method for line in lines} != set(papers):
             return ""
-        column = self.columns[-1]
         here = sorted(lines, key=lambda line: self._loss(statistics.mean(line.values[column])))
         there = sorted(lines, key=lambda line: self._loss(line.published[column]))
         ends = (("best", here[0], there[0], here[1]), ("worst", here[-1], there[-1], here[-2]))
@@ -142,6 +142,7 @@ def make_blocks(experiment: Experiment, records: Records) -> list[Block]:
             for selection in ("best_on_test", "validation") if n_settings > 1 else ("none",):
                 criterion = _criterion(method, panel.metric, selection)
                 values = _columns([_select(table, panel.metric, selection, criterion) for table in tables])
+                # Numbers of a quick run are none to set beside the paper's.
                 comparable = panel.complete and not experiment.is_quick and selection in (method.rule, "none")
                 published = _published(experiment.name, panel, method.published, values) if comparable else {}
                 lines.append(Line(name, selection, values, published))

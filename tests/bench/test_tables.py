@@ -67,6 +67,8 @@ def test_of_two_methods_or_some_of_the_papers_nothing_is_said():
     numbers = {"A": ([1.0, 1.2], 1.0), "B": ([2.0, 2.3], 3.0), "C": ([2.5, 2.4], 2.0)}
     assert ranked("auc", {name: numbers[name] for name in "AB"}).order("AB") == ""
     assert ranked("auc", numbers).order("ABCD") == ""
+    assert ranked("auc", numbers | {"C": ([], 2.0)}).order("ABC") == ""
+    assert Block(Panel(SMALL.data, (SMALL,), "auc"), (), []).order("ABC") == ""
 
 
 def test_the_order_stands_below_the_numbers_and_not_where_they_are_of_different_things():
