@@ -14,11 +14,11 @@ from fewratio_bench.run import record_file
 from fewratio_bench.tables import Records
 
 _STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #1f2328 }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem; color: #1f2328 }
 h1 { margin-bottom: .2rem } h2 { margin-top: 2.5rem; border-top: 1px solid #ddd; padding-top: 1rem }
 h3 { margin: 1.2rem 0 .2rem; font-size: 15px }
 table { border-collapse: collapse; margin: .4rem 0 1.2rem; font-size: 13px; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; vertical-align: top; text-align: left }
+th, td { padding: .2rem .4rem; border-bottom: 1px solid #ddd; vertical-align: top; text-align: left }
 th { border-bottom: 2px solid #bbb } .name, .number { white-space: nowrap } .number { text-align: right }
 small { color: #6b7280 } tbody tr:hover { background: #f4f6f8 }
 nav ul { columns: 3 16rem; padding-left: 1.2rem }

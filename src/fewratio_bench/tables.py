@@ -115,7 +115,8 @@ class Block:
         number = f"{other.method}, here {statistics.mean(theirs):.{METRICS[self.panel.metric][1]}f}"
         if len(mine) != len(theirs) or len(mine) < 2 or mine == theirs:
             return number
-        return f"{number}, paired t-test p = {ttest_rel(mine, theirs).pvalue:.2g}"
+        p = ttest_rel(mine, theirs).pvalue
+        return f"{number}, paired t-test p {'< 0.001' if p < 0.001 else f'= {p:.2g}'}"
 
     def _loss(self, value: float) -> float:
         return value if METRICS[self.panel.metric][2] else -value
