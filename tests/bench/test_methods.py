@@ -18,6 +18,7 @@ from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Kernel, Learned, MeanDiscrepancy, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.detectors import Detector, lof_scores
+from fewratio_bench.methods.processes import dealt_out, put_together
 from fewratio_bench.problems import LANDMINE, Cell
 from tests.bench.conftest import OURS, SMALL, TRAINING, small_cells
 
@@ -204,6 +205,14 @@ def test_the_papers_fine_tuning_of_a_squared_loss_has_its_grid_of_lambda_and_ada
         shown, ours = rows["RuLSIF-FT"], rows["RuLSIF-FT, by Adam"]
         assert [setting["reg"] for setting in shown.settings(LANDMINE)] == [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
         assert (shown.published, shown.rule, ours.published) == ("RuLSIF-FT", "best_on_test", None)
+
+
+@pytest.mark.parametrize(("n_things", "n_jobs"), [(1, 3), (5, 2), (6, 3), (7, 7)])
+def test_what_is_dealt_out_to_processes_comes_back_in_its_order(n_things, n_jobs):
+    parts = dealt_out(range(n_things), Bench("cpu", n_jobs=n_jobs))
+    assert len(parts) == min(n_things, n_jobs)
+    assert put_together(parts) == list(range(n_things))
+    assert dealt_out(range(n_things), Bench("cuda", n_jobs=n_jobs)) == [range(n_things)]
 
 
 def test_methods_of_one_training_share_it(monkeypatch):

@@ -43,11 +43,24 @@ class RelativeSquaredError:
     alpha: float | Tensor = 0.5
 
     def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
-        """Give J for each task: the sum over rows of r (q r / 2 - s), s and q the shares in the two expectations."""
-        share_nu, share_de = shares.unbind(-2)
-        alpha = self.alpha.unsqueeze(-1) if isinstance(self.alpha, Tensor) else self.alpha
-        mixture = alpha * share_nu + (1 - alpha) * share_de
-        return (ratio * (0.5 * mixture * ratio - share_nu)).sum(-1)
+        """Give J for each task."""
+        return _squared_error(ratio, *_shares_of_expectations(shares, self.alpha))
+
+
+def _shares_of_expectations(
+    shares: Float[Tensor, "... 2 n"], alpha: float | Tensor
+) -> tuple[Float[Tensor, "... n"], Float[Tensor, "... n"]]:
+    """Give the share of every row in the mean over the numerator, and in that over the mixture of both."""
+    share_nu, share_de = shares.unbind(-2)
+    weight = alpha.unsqueeze(-1) if isinstance(alpha, Tensor) else alpha
+    return share_nu, weight * share_nu + (1 - weight) * share_de
+
+
+def _squared_error(
+    ratio: Float[Tensor, "... n"], numerator: Float[Tensor, "... n"], mixture: Float[Tensor, "... n"]
+) -> Float[Tensor, "..."]:
+    """Eq. 8 as one sum over the rows, of r (q r / 2 - s), s and q their shares in the two expectations."""
+    return (ratio * (0.5 * mixture * ratio - numerator)).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -82,12 +95,10 @@ class InformedSquaredError:
     def on(self, ratio: Float[Tensor, "... n"], episode: Episode) -> Float[Tensor, "..."]:
         """Give the loss for tasks that each have an alpha."""
         assert episode.alpha is not None
-        share_nu, share_de = episode.query.shares.unbind(-2)
-        alpha = episode.alpha.unsqueeze(-1)
-        mixture = alpha * share_nu + (1 - alpha) * share_de
+        share_nu, mixture = _shares_of_expectations(episode.query.shares, episode.alpha)
         truth = true_ratio(episode.query.rows[..., -1], episode.alpha)
         numerator = torch.where(truth.isnan(), share_nu, mixture * truth.nan_to_num())
-        return 2 * episode.alpha * (ratio * (0.5 * mixture * ratio - numerator)).sum(-1)
+        return 2 * episode.alpha * _squared_error(ratio, numerator, mixture)
 
 
 @dataclass(frozen=True)

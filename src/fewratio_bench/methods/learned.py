@@ -37,6 +37,7 @@ from fewratio.nn import (
 from fewratio.optim import Ensemble, History, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Parameters, Verdict, by_split, quick_steps
+from fewratio_bench.methods.processes import dealt_out, put_together, use_one_thread_of
 from fewratio_bench.problems import Cell, Problem
 
 # The paper's grid of the length K of dataset vectors.
@@ -240,20 +241,20 @@ class Learned:
             )
             for (group, source), seed in zip(jobs, seeds, strict=True)
         ]
-        n_jobs = 1 if torch.device(curriculum.device).type == "cuda" else min(bench.n_jobs, len(lessons))
-        parts = [lessons[part::n_jobs] for part in range(n_jobs)]
+        parts = dealt_out(lessons, bench)
         # Loss and parts are in the settings, so no training goes on from another's checkpoint.
-        identities = [json.dumps([source for _, source in jobs[part::n_jobs]]) for part in range(n_jobs)]
+        identities = [json.dumps([source for _, source in part]) for part in dealt_out(jobs, bench)]
         checkpoints = [
-            bench.checkpoint(self.name, identity, *seeds[part::n_jobs]) for part, identity in enumerate(identities)
+            bench.checkpoint(self.name, identity, *part)
+            for identity, part in zip(identities, dealt_out(seeds, bench), strict=True)
         ]
-        trained = joblib.Parallel(n_jobs)(
-            joblib.delayed(_learn)(
-                part, curriculum, self._training_loss(curriculum, bound), checkpoint, identity, n_jobs
+        loss = self._training_loss(curriculum, bound)
+        learned = put_together(
+            joblib.Parallel(len(parts))(
+                joblib.delayed(_learn)(part, curriculum, loss, checkpoint, identity, len(parts))
+                for part, checkpoint, identity in zip(parts, checkpoints, identities, strict=True)
             )
-            for part, checkpoint, identity in zip(parts, checkpoints, identities, strict=True)
         )
-        learned = [trained[number % n_jobs][number // n_jobs] for number in range(len(lessons))]
         if any(history.stopped == "interrupted" for _, history in learned):
             # The checkpoint stays, and a half-trained model is not measured as if it were done.
             raise KeyboardInterrupt
@@ -375,9 +376,7 @@ def _learn(
     identity: str,
     n_jobs: int,
 ) -> list[tuple[RatioModel, History]]:
-    if n_jobs > 1:
-        # One thread a process: more than there are cores are much slower than one.
-        torch.set_num_threads(1)
+    use_one_thread_of(n_jobs)
     settings = [identity, curriculum.get_params()]
     return learn_together(lessons, curriculum, objective, checkpoint=checkpoint, identity=settings)
 

@@ -13,6 +13,7 @@ from fewratio.estimators import MetaRatioEstimator, pretrain_together
 from fewratio.estimators.networks import KINDS
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, Bench, Parameters, Verdict, by_split
+from fewratio_bench.methods.processes import dealt_out, put_together, use_one_thread_of
 from fewratio_bench.problems import Cell, Problem
 
 
@@ -52,16 +53,16 @@ class Pretrained:
         """Train on every split, and judge with what was learned."""
         groups = by_split(cells)
         (setting,) = self.settings(cells[0].problem)
-        n_jobs = 1 if torch.device(bench.device).type == "cuda" else min(bench.n_jobs, len(groups))
-        parts = [groups[part::n_jobs] for part in range(n_jobs)]
+        parts = dealt_out(groups, bench)
         started = time.perf_counter()
-        trained = joblib.Parallel(n_jobs)(joblib.delayed(self._pretrained)(part, bench, n_jobs) for part in parts)
-        if not all(_complete(estimator) for part in trained for estimator in part):
+        trained = put_together(
+            joblib.Parallel(len(parts))(joblib.delayed(self._pretrained)(part, bench, len(parts)) for part in parts)
+        )
+        if not all(map(_complete, trained)):
             # The checkpoint stays, and a half-trained model is not measured as if it were done.
             raise KeyboardInterrupt
         seconds = (time.perf_counter() - started) / len(cells)
-        for number, group in enumerate(groups):
-            estimator = trained[number % n_jobs][number // n_jobs]
+        for group, estimator in zip(groups, trained, strict=True):
             seed = group[0].seed(self.name)
             for cell in group:
                 yield from self._judge_cell(cell, estimator, setting, seconds, seed)
@@ -78,9 +79,7 @@ class Pretrained:
             yield Verdict(cell, role, setting, judgement, took, seed)
 
     def _pretrained(self, groups: Sequence[Sequence[Cell]], bench: Bench, n_jobs: int) -> list[MetaRatioEstimator]:
-        if n_jobs > 1:
-            # One thread a process: more than there are cores are much slower than one.
-            torch.set_num_threads(1)
+        use_one_thread_of(n_jobs)
         problem, splits = groups[0][0].problem, [group[0].split for group in groups]
         seeds = [group[0].seed(self.name) for group in groups]
         estimators = [
