@@ -161,10 +161,13 @@ def _table(args: argparse.Namespace) -> int:
     folder = _folder(args)
     table = table_of(experiment, folder)
     if table.is_empty:
-        quick = " --quick" if args.quick else ""
+        of_quick_run = not args.quick and not table_of(EXPERIMENTS[args.experiment].quick(), folder).is_empty
+        there = (
+            "those there are of a quick run, for which give --quick" if of_quick_run else "a table is made from records"
+        )
         sys.stderr.write(
-            f"fewratio-bench: there are no records of {args.experiment!r} in {folder}; a table is made from records. "
-            f"Run 'fewratio-bench run {args.experiment}{quick}' first, or name the folder of records with --results.\n"
+            f"fewratio-bench: there are no records of {args.experiment!r} in {folder}; {there}. Run 'fewratio-bench "
+            f"run {args.experiment}{' --quick' * args.quick}' first, or name the folder of records with --results.\n"
         )
         return 1
     sys.stdout.write(FORMATS[args.format](table))

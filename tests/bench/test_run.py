@@ -289,6 +289,13 @@ def test_a_quick_run_has_a_quick_table(experiment, tmp_path, capsys, monkeypatch
     table = capsys.readouterr().out
     assert "| Ours | none |" in table
     assert "A quick run" in table
+    # Of full runs there is nothing but what the kernel method has in common with them.
+    records = run.record_file(tmp_path / "results" / "quick", SMALL)
+    learned = [record for record in records.read() if record.method == "Ours"]
+    records.path.unlink()
+    records.append(learned)
+    assert cli.main(["table", "synthetic", "--results", "results/quick"]) == 1
+    assert "are of a quick run, for which give --quick" in capsys.readouterr().err
 
 
 def test_a_log_gets_a_line_for_every_method_that_is_done(experiment, tmp_path, capsys):
