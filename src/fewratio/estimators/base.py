@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, val
 
 from fewratio.data.tables import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
+from fewratio.estimators.quantities import relative_pearson_divergence
 
 # Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
 # of however few features becomes a few hundred values (kernels, hidden units), which count too.
@@ -86,7 +87,17 @@ class RatioEstimator(TableEstimator):
 
     A subclass gives a table of parameter constraints (scikit-learn's kind), `_fit` and `_ratio`. Please think twice
     before adding anything here.
+
+    Attributes
+    ----------
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`, in their order: what `divergence` is computed from. An estimator whose
+        features of a fitted row depend on that row (relational networks) leaves the row itself out; `predict` treats
+        every row as new.
     """
+
+    ratio_nu_: NDArray[np.float64]
+    ratio_de_: NDArray[np.float64]
 
     def fit(self, X_nu: Any, X_de: Any) -> Self:
         """Estimate the ratio of the numerator's density to the denominator's.
@@ -194,13 +205,18 @@ class RatioEstimator(TableEstimator):
             found.append(estimator.divergence())
         return np.array(found, dtype=np.float64)
 
-    @abstractmethod
     def divergence(self) -> float:
-        """Divergence between the two samples that were fitted, from the ratio at their instances."""
+        """Give the divergence between the fitted samples: the relative Pearson divergence (plain at alpha = 0)."""
+        self._check_fitted()
+        return self._divergence_of(self.ratio_nu_, self.ratio_de_)
+
+    def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
+        """Give the divergence from the ratio at the rows of both samples; an estimator of another one overrides it."""
+        return relative_pearson_divergence(ratio_nu, ratio_de, float(getattr(self, "alpha", 0.0)))
 
     @abstractmethod
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
-        """Learn from two valid samples."""
+        """Learn from two valid samples, and set `ratio_nu_` and `ratio_de_`."""
 
     @abstractmethod
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
