@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 from fewratio import RuLSIF, gaussian_relative_ratio
-from fewratio.core import Pair, median_distance
+from fewratio.core import median_distance
 from fewratio_bench.records import circumstances
 
 Array = NDArray[np.float64]
@@ -122,7 +122,7 @@ def draw(n: int, d: int, seed: int) -> tuple[Array, Array, Array, Array]:
 
 
 def grid(X_nu: Array, X_de: Array) -> tuple[Array, Array]:
-    median = median_distance(Pair(torch.from_numpy(X_nu[:200]), torch.from_numpy(X_de[:200]))).item()
+    median = float(median_distance(np.concatenate([X_nu[:200], X_de[:200]])))
     return median * 2.0 ** np.linspace(-3, 2, N_CANDIDATES), 10.0 ** np.linspace(-3, 1, N_CANDIDATES)
 
 

@@ -22,7 +22,7 @@ from fewratio.estimators import HeldOutSelection, PURatio, Telescoping
         RuLSIF(0.9, sigma=2.0, reg=0.01, centres="numerator"),
         RuLSIF(sigma="cv", reg="cv"),
         ULSIF(),
-        ULSIF(sigma=[0.5, 1.0, 2.0], reg="cv", clip="weights", cv=5, standardise=True),
+        ULSIF(sigma=[0.5, 1.0, 2.0], reg="cv", clip="weights", cv=5, scale="columns"),
         KLIEP(),
         UnconstrainedKL(),
         UnconstrainedKL(0.1, sigma=[1.0, 2.0], n_folds=2, centres=50),

@@ -3,8 +3,9 @@
 Everything public is here; it is imported when first used, so that ``import fewratio`` costs nothing.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from fewratio.lazy import import_home
 
 if TYPE_CHECKING:
     from fewratio.applications.all_pairs import compare_all
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         FewRatioError,
         InputError,
         MissingColumnError,
+        MissingPackageError,
         ModelFileError,
         ModelVersionError,
         ParameterError,
@@ -67,6 +69,7 @@ _HOME = {
     "InputError": "fewratio.errors",
     "MetaRatioEstimator": "fewratio.estimators.meta",
     "MissingColumnError": "fewratio.errors",
+    "MissingPackageError": "fewratio.errors",
     "ModelFileError": "fewratio.errors",
     "ModelVersionError": "fewratio.errors",
     "NotFittedError": "fewratio.estimators.base",
@@ -108,6 +111,7 @@ __all__ = [
     "InputError",
     "MetaRatioEstimator",
     "MissingColumnError",
+    "MissingPackageError",
     "ModelFileError",
     "ModelVersionError",
     "NotFittedError",
@@ -132,10 +136,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
-        return import_module(f"fewratio.{name}")
+        return import_home(f"fewratio.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'fewratio' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_home(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

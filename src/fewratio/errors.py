@@ -11,6 +11,7 @@
     |-- DataNotFoundError (FileNotFoundError)
     |-- ModelFileError (ValueError)        not a model file, or a damaged one
     |   `-- ModelVersionError              written by a newer fewratio
+    |-- MissingPackageError (ImportError)  an optional package that is not installed
     |-- TrainingError (RuntimeError)       training could not produce a usable model
     `-- NotFittedError                     lives in ``fewratio.estimators.base``: it is also scikit-learn's
 
@@ -60,6 +61,10 @@ class ModelFileError(FewRatioError, ValueError):
 
 class ModelVersionError(ModelFileError):
     """A model file written by a newer fewratio."""
+
+
+class MissingPackageError(FewRatioError, ImportError):
+    """Something needs an optional package that is not installed."""
 
 
 class TrainingError(FewRatioError, RuntimeError):

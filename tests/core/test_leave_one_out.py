@@ -14,7 +14,7 @@ REGS = torch.tensor([1e-3, 0.1, 10.0], dtype=torch.float64)
 
 
 def moments_of(nu, de):
-    return Moments.zero(nu.shape[1]).add_nu(nu).add_de(de)
+    return Moments.of(nu, de)
 
 
 def by_brute_force(nu, de, pair, alpha, reg, clip):

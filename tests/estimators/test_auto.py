@@ -16,8 +16,8 @@ def samples():
 def test_small_samples_get_the_network(samples):
     nu, de = samples(4, 7)
     X = np.concatenate([nu, de, nu + 0.1])
-    for standardise, scale in ((False, "none"), (True, "columns")):
-        found = AutoRatioEstimator(0.3, standardise=standardise).fit(nu, de)
+    for scale in ("none", "columns"):
+        found = AutoRatioEstimator(0.3, scale=scale).fit(nu, de)
         expected = UniversalRatioEstimator(0.3, scale=scale).fit(nu, de)
         np.testing.assert_array_equal(found.predict(X), expected.predict(X))
         assert found.divergence() == expected.divergence()

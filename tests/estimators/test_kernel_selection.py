@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from fewratio import ULSIF, RuLSIF
 from fewratio.estimators import kernel_selection
-from fewratio.estimators.randomness import own_order
+from fewratio.estimators.randomness import in_row_order
 from tests.strategies import alphas, quick, seeds
 
 CLIPS = ("ratio", "weights")
@@ -60,7 +60,7 @@ def orders(X_nu, X_de, seed):
 
 def check_leave_one_out(estimator, X_nu, X_de):
     estimator.fit(X_nu, X_de)
-    X_nu, X_de = own_order(X_nu), own_order(X_de)
+    X_nu, X_de = in_row_order(X_nu), in_row_order(X_de)
     pairs = [([i], [j]) for i, j in zip(*orders(X_nu, X_de, estimator.random_state), strict=False)]
     expected = brute_force(estimator, X_nu, X_de, pairs)
     np.testing.assert_allclose(estimator.cv_scores_, expected, rtol=1e-8, atol=1e-9)
@@ -92,7 +92,7 @@ def test_leave_one_out_equals_brute_force_for_any_sizes(sizes, seed, alpha, cent
 def test_k_fold_equals_brute_force(sizes, n_folds, alpha, clip):
     X_nu, X_de = draw(*sizes)
     estimator = RuLSIF(alpha, sigma=SIGMAS, reg=REGS, clip=clip, cv=n_folds, random_state=3).fit(X_nu, X_de)
-    X_nu, X_de = own_order(X_nu), own_order(X_de)
+    X_nu, X_de = in_row_order(X_nu), in_row_order(X_de)
     folds = [np.array_split(order, min(n_folds, *sizes)) for order in orders(X_nu, X_de, 3)]
     expected = brute_force(estimator, X_nu, X_de, list(zip(*folds, strict=True)))
     np.testing.assert_allclose(estimator.cv_scores_, expected, rtol=1e-8, atol=1e-10)
@@ -108,7 +108,7 @@ def test_as_many_folds_as_rows_are_leave_one_out():
 # ---------------------------------------------------------------- what is chosen
 
 
-@pytest.mark.parametrize("settings", [{}, {"cv": 3}, {"clip": "weights"}, {"standardise": True}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"cv": 3}, {"clip": "weights"}, {"scale": "columns"}], ids=str)
 def test_the_best_score_is_taken_and_fitted(settings):
     X_nu, X_de = draw(30, 40)
     chosen = RuLSIF(sigma="cv", reg="cv", random_state=0, **settings).fit(X_nu, X_de)

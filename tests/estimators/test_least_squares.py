@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist, pdist
 from fewratio import ULSIF, Pair, RuLSIF, gaussian_relative_ratio, relative_pearson_divergence
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import gaussian_basis
-from fewratio.estimators.randomness import own_order
+from fewratio.estimators.randomness import in_row_order
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
 
 CLIPS = ("ratio", "weights")
@@ -78,9 +78,9 @@ def test_the_divergence_is_that_of_the_ratios(samples, alpha, clip):
 
 def test_which_instances_are_centres(samples):
     X_nu, X_de = samples
-    both = np.concatenate([own_order(X_nu), own_order(X_de)])
+    both = np.concatenate([X_nu, X_de])
     np.testing.assert_array_equal(RuLSIF(centres="both").fit(X_nu, X_de).centres_, both)
-    np.testing.assert_array_equal(RuLSIF(centres="numerator").fit(X_nu, X_de).centres_, own_order(X_nu))
+    np.testing.assert_array_equal(RuLSIF(centres="numerator").fit(X_nu, X_de).centres_, X_nu)
     np.testing.assert_array_equal(RuLSIF(centres=99).fit(X_nu, X_de).centres_, both)
 
 
@@ -121,12 +121,12 @@ def test_standardising_is_done_with_both_samples_together(samples, grid, sigma):
     rows = np.concatenate([X_nu, X_de])
     mean, scale = rows.mean(0), np.where(np.ptp(rows, axis=0) > 0, rows.std(0), 1)
     plain = RuLSIF(sigma=sigma).fit((X_nu - mean) / scale, (X_de - mean) / scale)
-    standardised = RuLSIF(sigma=sigma, standardise=True).fit(X_nu, X_de)
+    standardised = RuLSIF(sigma=sigma, scale="columns").fit(X_nu, X_de)
     assert standardised.sigma_ == pytest.approx(plain.sigma_, rel=1e-9)
     X = rows[:5] + scale * grid[:5]
     np.testing.assert_allclose(standardised.predict(X), plain.predict((X - mean) / scale), rtol=1e-8)
     assert standardised.divergence() == pytest.approx(plain.divergence(), rel=1e-8)
-    np.testing.assert_array_equal(own_order(standardised.centres_), own_order(rows))
+    np.testing.assert_array_equal(standardised.centres_, rows)
 
 
 @pytest.mark.parametrize("settings", [{}, {"sigma": "cv", "reg": "cv"}, {"sigma": "cv", "cv": 3}], ids=str)
@@ -225,7 +225,7 @@ def test_values_beyond_the_arithmetic_are_refused_and_leave_the_earlier_fit(samp
         *[("centres", value) for value in ("all", 0, 2.5)],
         *[("clip", value) for value in ("y", None)],
         *[("cv", value) for value in ("x", 1, 2.5)],
-        ("standardise", 1.5),
+        ("scale", "rows"),
         *[("random_state", value) for value in ("x", -1, 1.5)],
     ],
 )

@@ -78,7 +78,7 @@ def test_the_split_layer_starts_like_a_whole_one():
 def test_kernel_features_with_the_median_width(pair, seed):
     features, x = GaussianFeatures(), normal(seed, 4, 2)
     bare = features(x, pair, None)
-    torch.testing.assert_close(bare, gaussian_kernel(x, pair.rows, median_distance(pair)))
+    torch.testing.assert_close(bare, gaussian_kernel(x, pair.rows, median_distance(pair.rows)))
     padded = with_padding(pair, seed)
     real = padded.shares.sum(0) > 0
     phi = features(x, padded, None)

@@ -17,7 +17,7 @@ def default_estimator(standardise: bool = False) -> RatioEstimator:
     standardise : bool, default=False
         Whether it brings the columns of the two samples to a common unit.
     """
-    return RuLSIF(standardise=standardise)
+    return RuLSIF(scale="columns" if standardise else "none")
 
 
 def default_ratio_estimator(standardise: bool = False) -> RatioEstimator:
@@ -28,7 +28,7 @@ def default_ratio_estimator(standardise: bool = False) -> RatioEstimator:
     standardise : bool, default=False
         Whether it brings the columns of the two samples to a common unit.
     """
-    return AutoRatioEstimator(standardise=standardise, random_state=0)
+    return AutoRatioEstimator(scale="columns" if standardise else "none", random_state=0)
 
 
 def default_weights_estimator() -> RatioEstimator:
@@ -37,4 +37,4 @@ def default_weights_estimator() -> RatioEstimator:
     Its alpha of 0.1 bounds the ratio by 10, and with it the variance of what is learned by weighing; a larger alpha
     would flatten the weights.
     """
-    return RuLSIF(0.1, sigma="cv", reg="cv", standardise=True)
+    return RuLSIF(0.1, sigma="cv", reg="cv", scale="columns")

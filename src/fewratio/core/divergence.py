@@ -1,19 +1,19 @@
 """How far apart two datasets are, read off their ratio."""
 
-from torch import Tensor
+import math
 
+from fewratio.core.arrays import namespace
 from fewratio.core.kernels import gaussian_kernel
-from fewratio.core.objectives import NumeratorMean, RelativeSquaredError
-from fewratio.core.pair import Pair
-from fewratio.core.shapes import Float
+from fewratio.core.objectives import RelativeSquaredError
+from fewratio.core.shapes import Array, Float
 
 # Kernel values held at a time: 8 MB as float64, which a cache holds; four times as many take twice as long.
 _BLOCK_VALUES = 2**20
 
 
 def relative_pearson_divergence(
-    ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"], alpha: float | Float[Tensor, "..."]
-) -> Float[Tensor, "..."]:
+    ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"], alpha: float | Float[Array, "..."]
+) -> Float[Array, "..."]:
     """Relative Pearson divergence from ratio values on both samples: -J - 1/2 with J of Eq. 8.
 
     Zero for equal distributions (r = 1), at most (1 - alpha) / (2 alpha) for the true ratio.
@@ -21,17 +21,20 @@ def relative_pearson_divergence(
     return -RelativeSquaredError(alpha)(ratio, shares) - 0.5
 
 
-def kullback_leibler_divergence(
-    ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"], floor: float = 1e-6
-) -> Float[Tensor, "..."]:
-    """Kullback-Leibler divergence from ratio values: the numerator's mean of log r, relative if the ratio is.
+def kullback_leibler_divergence(ratio_nu: Float[Array, "... n"], floor: float = 1e-6) -> Float[Array, "..."]:
+    """Kullback-Leibler divergence from ratios at the numerator's rows: the mean of log r, relative if the ratio is.
 
     ``floor`` keeps the logarithm of a ratio that is zero finite.
     """
-    return NumeratorMean()(ratio.clamp_min(floor).log(), shares)
+    return namespace(ratio_nu).log(ratio_nu.clip(min=floor)).mean(-1)
 
 
-def mmd2(pair: Pair, sigma: float | Float[Tensor, "..."], biased: bool = False) -> Float[Tensor, "..."]:
+def mmd2(
+    rows: Float[Array, "... n d"],
+    shares: Float[Array, "... 2 n"],
+    sigma: float | Float[Array, "..."],
+    biased: bool = False,
+) -> Float[Array, "..."]:
     """Squared maximum mean discrepancy with a Gaussian kernel, per task.
 
     With s the shares of a sample, ``s'Ks`` is the mean of the kernel over all pairs of its rows. The unbiased form
@@ -39,23 +42,24 @@ def mmd2(pair: Pair, sigma: float | Float[Tensor, "..."], biased: bool = False) 
 
     Parameters
     ----------
-    pair : Pair
-        The two samples; padded rows have no share and so no say.
-    sigma : float or Tensor of shape (...)
+    rows : array of shape (..., n, d)
+        Both samples joined.
+    shares : array of shape (..., 2, n)
+        The rows' shares in the two means; padding has none.
+    sigma : float or array of shape (...)
         Kernel width.
     biased : bool
         Whether pairs of a row with itself count.
     """
-    n_rows = pair.rows.shape[-2]
-    step = max(1, _BLOCK_VALUES // (n_rows * pair.rows.shape[:-2].numel()))
+    n_rows = rows.shape[-2]
+    step = max(1, _BLOCK_VALUES // (n_rows * math.prod(rows.shape[:-2])))
+    means = 0 * (shares @ shares.mT)
     # Rows in blocks: the kernel matrix of large samples does not fit in memory.
-    means = sum(
-        shares @ (gaussian_kernel(rows, pair.rows, sigma) @ pair.shares.mT)
-        for rows, shares in zip(pair.rows.split(step, -2), pair.shares.split(step, -1), strict=True)
-    )
-    assert isinstance(means, Tensor)
-    within = means.diagonal(dim1=-2, dim2=-1)
+    for start in range(0, n_rows, step):
+        kernel = gaussian_kernel(rows[..., start : start + step, :], rows, sigma)
+        means = means + shares[..., start : start + step] @ (kernel @ shares.mT)
+    within = means.diagonal(0, -2, -1)
     if not biased:
-        same = pair.shares.square().sum(-1)
+        same = (shares**2).sum(-1)
         within = (within - same) / (1 - same)
     return within.sum(-1) - 2 * means[..., 0, 1]

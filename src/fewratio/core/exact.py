@@ -1,48 +1,47 @@
 """True relative ratios of known densities: the oracle of tests and benchmarks."""
 
-import torch
-from torch import Tensor
-
-from fewratio.core.shapes import Float
+from fewratio.core.arrays import namespace
+from fewratio.core.shapes import Array, Float
 
 
-def relative_ratio(log_nu: Tensor, log_de: Tensor, alpha: float | Tensor) -> Tensor:
+def relative_ratio(log_nu: Array, log_de: Array, alpha: float | Array) -> Array:
     """Give the relative ratio p_nu / (alpha p_nu + (1 - alpha) p_de) from log densities.
 
     Written as 1 / (alpha + (1 - alpha) p_de / p_nu), so that densities that underflow do no harm.
     """
-    return 1 / (alpha + (1 - alpha) * torch.exp(log_de - log_nu))
+    return 1 / (alpha + (1 - alpha) * namespace(log_nu).exp(log_de - log_nu))
 
 
-def true_ratio(log_ratio: Float[Tensor, "... n"], alpha: Float[Tensor, "..."]) -> Float[Tensor, "... n"]:
+def true_ratio(log_ratio: Float[Array, "... n"], alpha: Float[Array, "..."]) -> Float[Array, "... n"]:
     """Give the relative ratio of each task's instances from the logarithm of the plain one; NaN stays NaN."""
     # Beyond these bounds the relative ratio is at its own, and an exponential would overflow.
-    return relative_ratio(log_ratio.clamp(-60, 60), torch.zeros_like(log_ratio), alpha.unsqueeze(-1))
+    return relative_ratio(log_ratio.clip(-60, 60), 0.0, alpha[..., None])
 
 
 def gaussian_relative_ratio(
-    x: Float[Tensor, "... n d"],
-    nu_mean: float | Tensor,
-    nu_std: float | Tensor,
-    de_mean: float | Tensor,
-    de_std: float | Tensor,
-    alpha: float | Tensor,
-) -> Float[Tensor, "... n"]:
+    x: Float[Array, "... n d"],
+    nu_mean: float | Array,
+    nu_std: float | Array,
+    de_mean: float | Array,
+    de_std: float | Array,
+    alpha: float | Array,
+) -> Float[Array, "... n"]:
     """Give the true relative ratio of two Gaussians with independent columns.
 
     Parameters
     ----------
-    x : Tensor of shape (..., n, d)
+    x : array of shape (..., n, d)
         Where to evaluate it.
-    nu_mean, nu_std, de_mean, de_std : float or Tensor broadcastable to x
+    nu_mean, nu_std, de_mean, de_std : float or array broadcastable to x
         Means and standard deviations of the columns.
-    alpha : float or Tensor
+    alpha : float or array
         Relative parameter.
     """
     return relative_ratio(_log_gaussian(x, nu_mean, nu_std), _log_gaussian(x, de_mean, de_std), alpha)
 
 
-def _log_gaussian(x: Tensor, mean: float | Tensor, std: float | Tensor) -> Tensor:
-    std = torch.as_tensor(std, dtype=x.dtype, device=x.device)
+def _log_gaussian(x: Array, mean: float | Array, std: float | Array) -> Array:
+    xp = namespace(x)
+    std = xp.asarray(std, dtype=x.dtype, device=x.device)
     # The constant of the density cancels in every ratio.
-    return (-0.5 * ((x - mean) / std) ** 2 - std.log()).sum(-1)
+    return (-0.5 * ((x - mean) / std) ** 2 - xp.log(std)).sum(-1)

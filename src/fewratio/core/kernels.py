@@ -1,67 +1,102 @@
 """The Gaussian kernel and its median width."""
 
-import torch
-from torch import Tensor
+from typing import Any
 
-from fewratio.core.pair import Pair
-from fewratio.core.shapes import Float
+import numpy
+
+from fewratio.core.arrays import namespace, per_matrix
+from fewratio.core.shapes import Array, Bool, Float
+
+# Squared norms, in squared units, beyond which |x|^2 + |c|^2 - 2xc has lost the digits that an exponential can see.
+_FAR = 1e6
 
 
 def gaussian_kernel(
-    x: Float[Tensor, "... n d"], centres: Float[Tensor, "... m d"], sigma: float | Tensor
-) -> Float[Tensor, "... n m"]:
+    x: Float[Array, "... n d"], centres: Float[Array, "... m d"], sigma: float | Array
+) -> Float[Array, "... n m"]:
     """Gaussian kernel exp(-|x - c|^2 / sigma^2), the width as the paper's numbers imply it (no factor 2).
 
     Parameters
     ----------
-    x : Tensor of shape (..., n, d)
+    x : array of shape (..., n, d)
         Instances.
-    centres : Tensor of shape (..., m, d)
+    centres : array of shape (..., m, d)
         Kernel centres.
-    sigma : float or Tensor of shape (...)
+    sigma : float or array of shape (...)
         Width.
     """
-    return torch.exp(-squared_distances(x, centres, sigma))
+    return namespace(x).exp(-squared_distances(x, centres, sigma))
 
 
 def squared_distances(
-    x: Float[Tensor, "... n d"], centres: Float[Tensor, "... m d"], unit: float | Tensor
-) -> Float[Tensor, "... n m"]:
+    x: Float[Array, "... n d"], centres: Float[Array, "... m d"], unit: float | Array
+) -> Float[Array, "... n m"]:
     """Squared distances |x - c|^2 / unit^2 from each instance to each centre.
 
     Parameters
     ----------
-    x : Tensor of shape (..., n, d)
+    x : array of shape (..., n, d)
         Instances.
-    centres : Tensor of shape (..., m, d)
+    centres : array of shape (..., m, d)
         Kernel centres.
-    unit : float or Tensor of shape (...)
+    unit : float or array of shape (...)
         Length to measure in. About the size of the distances, it keeps their squares within the range of the dtype.
     """
-    if isinstance(unit, Tensor):
-        # A plain number stays one: made a tensor, it would have to be copied to the device.
-        unit = unit.to(x.device, x.dtype)[..., None, None]
+    unit = per_matrix(unit, x)
     # Distances do not change when everything moves, but |x|^2 + |c|^2 - 2xc loses its digits far from the origin.
-    origin = centres.mean(-2, keepdim=True)
+    origin = centres.mean(-2, keepdims=True)
     x, centres = (x - origin) / unit, (centres - origin) / unit
-    square = x.square().sum(-1).unsqueeze(-1) + centres.square().sum(-1).unsqueeze(-2) - 2 * x @ centres.mT
-    return square.clamp_min(0)
+    of_x, of_centres = (x * x).sum(-1)[..., None], (centres * centres).sum(-1)[..., None, :]
+    if namespace(x) is numpy and x.ndim == 2 and max(of_x.max(initial=0), of_centres.max(initial=0)) > _FAR:
+        from scipy.spatial.distance import cdist
+
+        return cdist(x, centres, "sqeuclidean")
+    return (of_x + of_centres - 2 * x @ centres.mT).clip(min=0)
 
 
-def median_distance(pair: Pair) -> Float[Tensor, "..."]:
-    """Median distance between the instances of both samples together (the median trick), per task.
+def distances_within(rows: Float[Array, "... n d"]) -> Float[Array, "... pairs"]:
+    """Distances between the rows, exactly (zero for equal rows), one per pair: those above the diagonal, row by row."""
+    if namespace(rows) is numpy:
+        from scipy.spatial.distance import pdist
+
+        return pdist(rows)
+    torch: Any = namespace(rows)
+    first, second = torch.triu_indices(rows.shape[-2], rows.shape[-2], offset=1, device=rows.device)
+    return torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")[..., first, second]
+
+
+def median_distance(rows: Float[Array, "... n d"], real: Bool[Array, "... n"] | None = None) -> Float[Array, "..."]:
+    """Median distance between the rows (the median trick), per task; see `median_width`.
+
+    Parameters
+    ----------
+    rows : array of shape (..., n, d)
+        The rows of both samples.
+    real : bool Tensor of shape (..., n), optional
+        False where a row is padding, for tensors; by default none is.
+    """
+    distances = distances_within(rows)
+    if real is not None:
+        torch: Any = namespace(rows)
+        first, second = torch.triu_indices(rows.shape[-2], rows.shape[-2], offset=1, device=rows.device)
+        # Distances to padding become NaN, which the medians pass over.
+        distances = torch.where(real[..., first] & real[..., second], distances, torch.nan)
+    return median_width(distances)
+
+
+def median_width(distances: Float[Array, "... pairs"]) -> Float[Array, "..."]:
+    """Kernel width from the distances between rows: their median, over the last axis.
 
     Where that is zero (most rows alike) the mean distance stands in, and 1 where all rows are the same.
     """
-    rows = pair.rows
-    n = rows.shape[-2]
-    first, second = torch.triu_indices(n, n, offset=1, device=rows.device)
-    distance = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")[..., first, second]
-    real = pair.shares.sum(-2) > 0
-    # Distances to padding become NaN, which the medians pass over.
-    distance = torch.where(real[..., first] & real[..., second], distance, torch.nan)
-    # torch's median is the lower of two middle values; the other one is the lower from above.
-    lower, upper = distance.nanmedian(-1).values, -(-distance).nanmedian(-1).values
-    median, mean = (lower + upper) / 2, distance.nanmean(-1)
-    width = torch.where(median > 0, median, mean)
-    return torch.where(width > 0, width, torch.ones_like(width))
+    xp: Any = namespace(distances)
+    if xp is numpy:
+        if not distances.shape[-1]:
+            return numpy.ones(distances.shape[:-1])
+        median, mean = numpy.median(distances, -1), distances.mean(-1)
+    else:
+        # torch's median is the lower of two middle values; the other one is the lower from above.
+        median = (distances.nanmedian(-1).values - (-distances).nanmedian(-1).values) / 2
+        mean = distances.nanmean(-1)
+    width = xp.where(median > 0, median, mean)
+    return xp.where(width > 0, width, xp.ones_like(width))

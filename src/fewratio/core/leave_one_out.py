@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import torch
-from torch import Tensor
-
+from fewratio.core.arrays import namespace
 from fewratio.core.moments import Moments
 from fewratio.core.ridge import RidgePath
-from fewratio.core.shapes import Float
+from fewratio.core.shapes import Array, Float
 
 
 class LeaveOneOut:
@@ -30,45 +28,46 @@ class LeaveOneOut:
         Of all rows, two of each sample at least.
     alpha : float
         Relative parameter, 0 <= alpha < 1.
-    regs : Tensor of shape (n_regs,)
+    regs : array of shape (n_regs,)
         Regularisers lambda.
     clip : {"ratio", "weights"}
         What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)``.
     """
 
-    def __init__(self, moments: Moments, alpha: float, regs: Float[Tensor, " n_regs"], clip: str) -> None:
+    def __init__(self, moments: Moments, alpha: float, regs: Float[Array, " n_regs"], clip: str) -> None:
         fewer = replace(moments, n_nu=moments.n_nu - 1, n_de=moments.n_de - 1)
         self.clip = clip
         self.path = RidgePath.of(fewer.K(alpha), regs)
         self.k = fewer.k @ self.path.vectors
-        self.scaled_k = self.k.unsqueeze(-1) * self.path.inverse
+        self.scaled_k = self.k[:, None] * self.path.inverse
         self.share_nu, self.c_nu, self.c_de = 1 / fewer.n_nu, alpha / fewer.n_nu, (1 - alpha) / fewer.n_de
 
-    def ratios(self, phi_nu: Float[Tensor, "p t"], phi_de: Float[Tensor, "p t"]) -> Float[Tensor, "n_regs 2 p"]:
+    def ratios(self, phi_nu: Float[Array, "p t"], phi_de: Float[Array, "p t"]) -> Float[Array, "n_regs 2 p"]:
         """Give the ratio at the numerator's and at the denominator's instance of each pair.
 
         Parameters
         ----------
-        phi_nu, phi_de : Tensor of shape (p, t)
+        phi_nu, phi_de : array of shape (p, t)
             Features of the pairs to be left out, rows that are summed in the moments.
         """
+        xp = namespace(phi_nu)
         inverse, c_nu, c_de = self.path.inverse, self.c_nu, self.c_de
         u, v = phi_nu @ self.path.vectors, phi_de @ self.path.vectors
         # Each of shape (p, n_regs): the entries of G, and of U'A^-1 b.
-        g_uv, g_uu, g_vv = (u * v) @ inverse, u.square() @ inverse, v.square() @ inverse
-        b_u = torch.addmm(g_uu, u, self.scaled_k, beta=-self.share_nu)
-        b_v = torch.addmm(g_uv, v, self.scaled_k, beta=-self.share_nu)
+        g_uv, g_uu, g_vv = (u * v) @ inverse, u**2 @ inverse, v**2 @ inverse
+        b_u = u @ self.scaled_k - self.share_nu * g_uu
+        b_v = v @ self.scaled_k - self.share_nu * g_uv
         # Cramer's rule for (I - G C) r = U'A^-1 b.
         one_u, one_v = 1 - c_nu * g_uu, 1 - c_de * g_vv
-        determinant = one_u * one_v - c_nu * c_de * g_uv.square()
+        determinant = one_u * one_v - c_nu * c_de * g_uv**2
         r_u = (one_v * b_u + c_de * g_uv * b_v) / determinant
         r_v = (one_u * b_v + c_nu * g_uv * b_u) / determinant
         if self.clip == "ratio":
-            return torch.stack([r_u.mT, r_v.mT], 1).clamp_min(0)
+            return xp.stack([r_u.mT, r_v.mT], 1).clip(min=0)
 
         ratios = []
         for each in range(inverse.shape[-1]):
             b_and_pair = self.k + (c_nu * r_u[:, each, None] - self.share_nu) * u + c_de * r_v[:, each, None] * v
-            w = ((b_and_pair * inverse[:, each]) @ self.path.vectors.mT).relu_()
-            ratios.append(torch.stack([(w * phi_nu).sum(-1), (w * phi_de).sum(-1)]))
-        return torch.stack(ratios)
+            w = ((b_and_pair * inverse[:, each]) @ self.path.vectors.mT).clip(min=0)
+            ratios.append(xp.stack([(w * phi_nu).sum(-1), (w * phi_de).sum(-1)]))
+        return xp.stack(ratios)

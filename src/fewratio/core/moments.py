@@ -2,50 +2,44 @@
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
-from fewratio.core.shapes import Float
+from fewratio.core.shapes import Array, Float
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over the features of two samples, and the sizes of the samples.
+    """Sums over the features of two samples, and the sizes of the samples; `+` and `-` join and leave out rows.
 
     Attributes
     ----------
-    squares_nu, squares_de : Tensor of shape (t, t)
+    squares_nu, squares_de : array of shape (..., t, t)
         Sum of phi phi' over the rows of either sample.
-    total_nu : Tensor of shape (t,)
+    total_nu : array of shape (..., t)
         Sum of phi over the numerator's rows.
     n_nu, n_de : int
         How many rows were summed.
     """
 
-    squares_nu: Float[Tensor, "t t"]
-    squares_de: Float[Tensor, "t t"]
-    total_nu: Float[Tensor, " t"]
+    squares_nu: Float[Array, "... t t"]
+    squares_de: Float[Array, "... t t"]
+    total_nu: Float[Array, "... t"]
     n_nu: int
     n_de: int
 
     @classmethod
-    def zero(cls, n_outputs: int) -> "Moments":
-        """Give the moments of no rows at all."""
-        squares_nu, squares_de = torch.zeros(2, n_outputs, n_outputs, dtype=torch.float64)
-        return cls(squares_nu, squares_de, torch.zeros(n_outputs, dtype=torch.float64), 0, 0)
+    def of(cls, phi_nu: Float[Array, "... n t"], phi_de: Float[Array, "... m t"]) -> "Moments":
+        """Sum over the features of either sample's rows; there may be none."""
+        return cls(phi_nu.mT @ phi_nu, phi_de.mT @ phi_de, phi_nu.sum(-2), n_nu=phi_nu.shape[-2], n_de=phi_de.shape[-2])
 
-    def add_nu(self, phi: Float[Tensor, "n t"]) -> "Moments":
-        """Give the moments with these rows joined to the numerator's."""
-        squares, total = torch.addmm(self.squares_nu, phi.mT, phi), self.total_nu + phi.sum(0)
-        return Moments(squares, self.squares_de, total, self.n_nu + len(phi), self.n_de)
+    def __add__(self, more: "Moments") -> "Moments":
+        return Moments(
+            self.squares_nu + more.squares_nu,
+            self.squares_de + more.squares_de,
+            self.total_nu + more.total_nu,
+            self.n_nu + more.n_nu,
+            self.n_de + more.n_de,
+        )
 
-    def add_de(self, phi: Float[Tensor, "n t"]) -> "Moments":
-        """Give the moments with these rows joined to the denominator's."""
-        squares = torch.addmm(self.squares_de, phi.mT, phi)
-        return Moments(self.squares_nu, squares, self.total_nu, self.n_nu, self.n_de + len(phi))
-
-    def without(self, part: "Moments") -> "Moments":
-        """Give the moments of the rows that are not in ``part``, which must be some of these."""
+    def __sub__(self, part: "Moments") -> "Moments":
         return Moments(
             self.squares_nu - part.squares_nu,
             self.squares_de - part.squares_de,
@@ -54,11 +48,11 @@ class Moments:
             self.n_de - part.n_de,
         )
 
-    def K(self, alpha: float) -> Float[Tensor, "t t"]:
+    def K(self, alpha: float) -> Float[Array, "... t t"]:
         """Give K of Eq. 5: ``alpha mean_nu(phi phi') + (1 - alpha) mean_de(phi phi')``."""
         return alpha / self.n_nu * self.squares_nu + (1 - alpha) / self.n_de * self.squares_de
 
     @property
-    def k(self) -> Float[Tensor, " t"]:
+    def k(self) -> Float[Array, "... t"]:
         """The numerator's mean of phi."""
         return self.total_nu / self.n_nu

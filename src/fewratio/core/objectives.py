@@ -2,25 +2,27 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-import torch
-from torch import Tensor
-from torch.nn.functional import softplus
-
+from fewratio.core.arrays import namespace
 from fewratio.core.exact import true_ratio
-from fewratio.core.pair import Episode
-from fewratio.core.shapes import Float
+from fewratio.core.shapes import Array, Float
 from fewratio.errors import ParameterError
 
-_PU_LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"sigmoid": torch.sigmoid, "logistic": softplus}
+# An Episode, whose module imports torch.
+Episode = Any
+
+_PU_LOSSES: dict[str, Callable[[Array], Array]] = {
+    "sigmoid": lambda score: score.sigmoid(),
+    "logistic": lambda score: score.logaddexp(0 * score),
+}
 
 
 @runtime_checkable
 class Objective(Protocol):
     """A loss of the ratio values of a pair's joined rows, given their shares in the two means."""
 
-    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"], /) -> Float[Tensor, "..."]:
+    def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"], /) -> Float[Array, "..."]:
         """Give one loss a task."""
 
 
@@ -28,7 +30,7 @@ class Objective(Protocol):
 class EpisodeObjective(Protocol):
     """A loss for training that looks at more of an episode than the query's shares."""
 
-    def on(self, ratio: Float[Tensor, "... n"], episode: Episode, /) -> Float[Tensor, "..."]:
+    def on(self, ratio: Float[Array, "... n"], episode: Episode, /) -> Float[Array, "..."]:
         """Give one loss a task, from the values of the query's rows."""
 
 
@@ -40,25 +42,25 @@ class RelativeSquaredError:
     a perfectly separated pair gives -1.
     """
 
-    alpha: float | Tensor = 0.5
+    alpha: float | Array = 0.5
 
-    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give J for each task."""
         return _squared_error(ratio, *_shares_of_expectations(shares, self.alpha))
 
 
 def _shares_of_expectations(
-    shares: Float[Tensor, "... 2 n"], alpha: float | Tensor
-) -> tuple[Float[Tensor, "... n"], Float[Tensor, "... n"]]:
+    shares: Float[Array, "... 2 n"], alpha: float | Array
+) -> tuple[Float[Array, "... n"], Float[Array, "... n"]]:
     """Give the share of every row in the mean over the numerator, and in that over the mixture of both."""
-    share_nu, share_de = shares.unbind(-2)
-    weight = alpha.unsqueeze(-1) if isinstance(alpha, Tensor) else alpha
+    share_nu, share_de = shares[..., 0, :], shares[..., 1, :]
+    weight = alpha if isinstance(alpha, float | int) else alpha[..., None]
     return share_nu, weight * share_nu + (1 - weight) * share_de
 
 
 def _squared_error(
-    ratio: Float[Tensor, "... n"], numerator: Float[Tensor, "... n"], mixture: Float[Tensor, "... n"]
-) -> Float[Tensor, "..."]:
+    ratio: Float[Array, "... n"], numerator: Float[Array, "... n"], mixture: Float[Array, "... n"]
+) -> Float[Array, "..."]:
     """Eq. 8 as one sum over the rows, of r (q r / 2 - s), s and q their shares in the two expectations."""
     return (ratio * (0.5 * mixture * ratio - numerator)).sum(-1)
 
@@ -67,13 +69,13 @@ def _squared_error(
 class ScaledSquaredError:
     """Eq. 8 times 2 alpha, each task with its own alpha: all count alike, for a perfectly separated pair gives -1."""
 
-    alpha: float | Tensor = 0.5
+    alpha: float | Array = 0.5
 
-    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give the loss for each task."""
         return 2 * self.alpha * RelativeSquaredError(self.alpha)(ratio, shares)
 
-    def on(self, ratio: Float[Tensor, "... n"], episode: Episode) -> Float[Tensor, "..."]:
+    def on(self, ratio: Float[Array, "... n"], episode: Episode) -> Float[Array, "..."]:
         """Give the loss for tasks that each have an alpha."""
         alpha = self.alpha if episode.alpha is None else episode.alpha
         return ScaledSquaredError(alpha)(ratio, episode.query.shares)
@@ -88,16 +90,16 @@ class InformedSquaredError:
     numerator's instances count.
     """
 
-    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give the loss for each task at alpha = 0.5, from the instances alone."""
         return ScaledSquaredError()(ratio, shares)
 
-    def on(self, ratio: Float[Tensor, "... n"], episode: Episode) -> Float[Tensor, "..."]:
+    def on(self, ratio: Float[Array, "... n"], episode: Episode) -> Float[Array, "..."]:
         """Give the loss for tasks that each have an alpha."""
         assert episode.alpha is not None
         share_nu, mixture = _shares_of_expectations(episode.query.shares, episode.alpha)
         truth = true_ratio(episode.query.rows[..., -1], episode.alpha)
-        numerator = torch.where(truth.isnan(), share_nu, mixture * truth.nan_to_num())
+        numerator = namespace(truth).where(truth.isnan(), share_nu, mixture * truth.nan_to_num())
         return 2 * episode.alpha * _squared_error(ratio, numerator, mixture)
 
 
@@ -111,11 +113,11 @@ class CalibratedSquaredError:
     alpha: float = 0.5
     weight: float = 1.0
 
-    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give Eq. 8 for each task."""
         return RelativeSquaredError(self.alpha)(ratio, shares)
 
-    def on(self, ratio: Float[Tensor, "... n"], episode: Episode) -> Float[Tensor, "..."]:
+    def on(self, ratio: Float[Array, "... n"], episode: Episode) -> Float[Array, "..."]:
         """Give the loss for tasks among whose query rows are the support's own, with no share in the query."""
         loss = self(ratio, episode.query.shares)
         if episode.own is None:
@@ -134,11 +136,11 @@ class UnnormalisedKL:
     alpha: float = 0.5
     floor: float = 1e-6
 
-    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give the loss for each task."""
-        share_nu, share_de = shares.unbind(-2)
+        share_nu, share_de = shares[..., 0, :], shares[..., 1, :]
         mixture = self.alpha * share_nu + (1 - self.alpha) * share_de
-        return (mixture * ratio - share_nu * ratio.clamp_min(self.floor).log()).sum(-1)
+        return (mixture * ratio - share_nu * namespace(ratio).log(ratio.clip(min=self.floor))).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -151,11 +153,11 @@ class NonNegativeLSIF:
     (alpha = 0).
     """
 
-    bound: float | Tensor = 0.1
+    bound: float | Array = 0.1
 
-    def __call__(self, ratio: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give the loss for each task."""
-        share_nu, share_de = shares.unbind(-2)
+        share_nu, share_de = shares[..., 0, :], shares[..., 1, :]
         mean_nu, square_nu, square_de = (
             (share * value).sum(-1)
             for share, value in ((share_nu, ratio), (share_nu, ratio.square()), (share_de, ratio.square()))
@@ -177,7 +179,7 @@ class NonNegativePU:
     an instance is on. With ``loss="logistic"``, l(g) = log(1 + exp(g)), it is the logit of the posterior.
     """
 
-    prior: float | Tensor
+    prior: float | Array
     slack: float = 0.0
     loss: str = "sigmoid"
 
@@ -186,20 +188,20 @@ class NonNegativePU:
         if self.loss not in _PU_LOSSES:
             raise ParameterError(f"loss is {self.loss!r}; there are {sorted(_PU_LOSSES)}. Choose one of these.")
 
-    def __call__(self, score: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, score: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give the risk for each task; where it is corrected, what descends in its stead."""
         loss = _PU_LOSSES[self.loss]
         mean_nu, mean_de = (shares * loss(score).unsqueeze(-2)).sum(-1).unbind(-1)
         positive = (shares[..., 0, :] * loss(-score)).sum(-1)
         negative = mean_de - self.prior * mean_nu
-        return torch.where(negative < -self.slack, -negative, self.prior * positive + negative)
+        return namespace(negative).where(negative < -self.slack, -negative, self.prior * positive + negative)
 
 
 @dataclass(frozen=True)
 class QueryMean:
     """The mean over both sides of whatever a model gives for a row: the loss of models that judge themselves."""
 
-    def __call__(self, value: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, value: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give the mean for each task."""
         return (value * shares.mean(-2)).sum(-1)
 
@@ -208,6 +210,6 @@ class QueryMean:
 class NumeratorMean:
     """The numerator's mean of whatever a model gives for a row: the loss of models that know normal instances only."""
 
-    def __call__(self, value: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"]) -> Float[Tensor, "..."]:
+    def __call__(self, value: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give the mean for each task."""
         return (value * shares[..., 0, :]).sum(-1)

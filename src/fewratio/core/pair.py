@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fewratio.core.arrays import equal_shares as equal_shares
 from fewratio.core.shapes import Bool, Float, Int
 from fewratio.errors import InputError
 
@@ -164,14 +165,6 @@ class Episode:
         parts = {"rows": rows, "support": support, "query": query, "alpha": alpha, "own": own}
         for name, value in parts.items():
             object.__setattr__(self, name, value)
-
-
-def equal_shares(n_nu: int, n_de: int, like: Tensor) -> Float[Tensor, "2 n"]:
-    """Shares of samples without padding."""
-    shares = like.new_zeros(2, n_nu + n_de)
-    shares[0, :n_nu] = 1 / n_nu
-    shares[1, n_nu:] = 1 / n_de
-    return shares
 
 
 def masked_shares(real: Bool[Tensor, "... n"], shares: Float[Tensor, "2 n"]) -> Float[Tensor, "... 2 n"]:

@@ -1,9 +1,12 @@
-"""Shape annotations: jaxtyping's where it is installed (tests check them), plain tensors elsewhere.
+"""Shape annotations: jaxtyping's where it is installed (tests check them), plain arrays elsewhere.
 
-Importing this instead of jaxtyping keeps the core running where only torch, numpy, scipy and scikit-learn are.
+Importing this instead of jaxtyping keeps the core running where only NumPy, SciPy and scikit-learn are. ``Array`` is a
+NumPy array or a torch tensor: naming the tensor would import torch.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+Array = Any
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -13,7 +16,7 @@ else:
     except ImportError:
 
         class Float:
-            """Stands for ``jaxtyping.Float``: ``Float[Tensor, "n d"]`` is then just ``Tensor``."""
+            """Stands for ``jaxtyping.Float``: ``Float[Array, "n d"]`` is then just ``Array``."""
 
             def __class_getitem__(cls, array_and_shape: tuple[type, str]) -> type:
                 """Forget the shape."""
@@ -21,4 +24,4 @@ else:
 
         Bool = Int = Float
 
-__all__ = ["Bool", "Float", "Int"]
+__all__ = ["Array", "Bool", "Float", "Int"]

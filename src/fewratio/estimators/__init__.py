@@ -3,8 +3,9 @@
 Each is imported when it is first asked for: what one of them needs, another may do without.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from fewratio.lazy import import_home
 
 if TYPE_CHECKING:
     from fewratio.estimators.auto import AutoRatioEstimator
@@ -70,7 +71,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'fewratio.estimators' has no attribute {name!r}")
-    return getattr(import_module(f"fewratio.estimators.{_HOME[name]}"), name)
+    return getattr(import_home(f"fewratio.estimators.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """The estimator to take without related datasets: which one it is, the sizes of the samples decide."""
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -8,26 +9,30 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.least_squares import RuLSIF
-from fewratio.estimators.randomness import own_order
-from fewratio.estimators.universal import ALPHAS, UniversalRatioEstimator
+from fewratio.estimators.randomness import row_order
+from fewratio.lazy import torch_is_installed
 
 # From so many rows a side on a kernel is as good as the network, and faster (`benchmarks/sizes.py`).
 LARGE = 200
+# The relative parameters that the network was trained for.
+ALPHAS = (0.1, 0.9)
 
 
 class AutoRatioEstimator(RatioEstimator):
     """Relative density ratio without related datasets: the best there is for the sizes of the samples.
 
     Where either sample has fewer than 200 rows, `UniversalRatioEstimator`, on 200 drawn rows of a larger one; else
-    `RuLSIF` with width and regulariser chosen by leave-one-out, which is as good there and faster.
+    `RuLSIF` with width and regulariser chosen by leave-one-out, which is as good there and faster. Without torch
+    (``pip install 'fewratio[networks]'``) it is `RuLSIF` at all sizes, with a warning.
 
     Parameters
     ----------
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1. The network knows 0.1 to 0.9; for any other RuLSIF is taken at all sizes.
-    standardise : bool, default=False
-        Whether columns are brought to a common unit, by both samples together.
+    scale : {"columns", "none"}, default="none"
+        Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
         Draws rows of samples that are too large for the network, and centres and pairs of RuLSIF.
 
@@ -47,35 +52,43 @@ class AutoRatioEstimator(RatioEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, 1, closed="left")],
-        "standardise": ["boolean"],
+        "scale": SCALE,
         "random_state": SEEDS,
     }
 
-    estimator_: UniversalRatioEstimator | RuLSIF
+    estimator_: RatioEstimator
 
     def __init__(
         self,
         alpha: float = 0.5,
         *,
-        standardise: bool = False,
+        scale: str = "none",
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.alpha = alpha
-        self.standardise = standardise
+        self.scale = scale
         self.random_state = random_state
-
-    def divergence(self) -> float:
-        """Give the relative Pearson divergence (the plain one at alpha = 0) of the fitted samples."""
-        self._check_fitted()
-        return self.estimator_.divergence()
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         estimator = self._chosen(len(X_nu), len(X_de))
-        if isinstance(estimator, UniversalRatioEstimator):
-            rng = np.random.default_rng(self.random_state)
-            X_nu, X_de = (_thinned(X, rng) for X in (X_nu, X_de))
-        estimator.fit(X_nu, X_de)
+        rng = np.random.default_rng(self.random_state)
+        limit = None if isinstance(estimator, RuLSIF) else LARGE
+        kept = [_some(X, limit, rng) for X in (X_nu, X_de)]
+        estimator._fit(X_nu[kept[0]], X_de[kept[1]])
+        estimator._set_features(X_nu.shape[1], None)
         self.estimator_ = estimator
+        self.ratio_nu_, self.ratio_de_ = (
+            self._at_all(X, rows, fitted)
+            for X, rows, fitted in zip((X_nu, X_de), kept, (estimator.ratio_nu_, estimator.ratio_de_), strict=True)
+        )
+
+    def _at_all(self, X: NDArray[np.float64], kept: Any, fitted: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the ratio at all rows of a sample, of which some were fitted."""
+        if len(fitted) == len(X):
+            return fitted
+        ratio = np.concatenate([self._ratio(X[start : start + LARGE]) for start in range(0, len(X), LARGE)])
+        ratio[kept] = fitted
+        return ratio
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
         return self.estimator_._ratio(X)
@@ -84,18 +97,27 @@ class AutoRatioEstimator(RatioEstimator):
         self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
     ) -> NDArray[np.float64]:
         chosen = self._chosen(nu.shape[1], de.shape[1])
-        if max(nu.shape[1], de.shape[1]) > LARGE and isinstance(chosen, UniversalRatioEstimator):
+        if max(nu.shape[1], de.shape[1]) > LARGE and not isinstance(chosen, RuLSIF):
             return super()._divergences(rows, nu, de)
         return chosen._divergences(rows, nu, de)
 
-    def _chosen(self, n_nu: int, n_de: int) -> UniversalRatioEstimator | RuLSIF:
+    def _chosen(self, n_nu: int, n_de: int) -> RatioEstimator:
         if min(n_nu, n_de) < LARGE and ALPHAS[0] <= self.alpha <= ALPHAS[1]:
-            return UniversalRatioEstimator(self.alpha, scale="columns" if self.standardise else "none")
-        return RuLSIF(self.alpha, sigma="cv", reg="cv", standardise=self.standardise, random_state=self.random_state)
+            if torch_is_installed():
+                from fewratio.estimators.universal import UniversalRatioEstimator
+
+                return UniversalRatioEstimator(self.alpha, scale=self.scale)
+            warnings.warn(
+                "torch is not installed, so RuLSIF is used instead of the universal network, which is better for "
+                "samples this small. To use it: pip install 'fewratio[networks]'.",
+                stacklevel=2,
+            )
+        return RuLSIF(self.alpha, sigma="cv", reg="cv", scale=self.scale, random_state=self.random_state)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
 
 
-def _thinned(X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    return X if len(X) <= LARGE else own_order(X)[rng.permutation(len(X))[:LARGE]]
+def _some(X: NDArray[np.float64], limit: int | None, rng: np.random.Generator) -> Any:
+    """Give the rows to fit: all, or so many drawn."""
+    return slice(None) if limit is None or len(X) <= limit else row_order(X)[rng.permutation(len(X))[:limit]]

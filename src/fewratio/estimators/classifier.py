@@ -4,7 +4,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
@@ -16,12 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.exact import relative_ratio
-from fewratio.core.pair import equal_shares
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.randomness import own_order, seeded
+from fewratio.estimators.randomness import in_row_order, seeded
 
 # Next to 1, float64 has no finer steps: a probability beyond this is a 0 or 1 in all but name, and its odds are noise.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -87,29 +84,22 @@ class ClassifierRatio(RatioEstimator):
         self.n_folds = n_folds
         self.random_state = random_state
 
-    def divergence(self) -> float:
-        """Give the relative Pearson divergence (the plain one at alpha = 0) of the fitted samples."""
-        self._check_fitted()
-        return self._divergence
-
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         rng = np.random.default_rng(self.random_state)
         n_nu, n_de = len(X_nu), len(X_de)
-        X = np.concatenate([own_order(X_nu), own_order(X_de)])
+        X = np.concatenate([in_row_order(X_nu), in_row_order(X_de)])
         is_nu = np.repeat([1, 0], [n_nu, n_de])
         fresh = make_pipeline(StandardScaler(), LogisticRegression()) if self.classifier is None else self.classifier
         fresh = seeded(clone(fresh), rng)
         self._calibration = self._calibrated(fresh, X, is_nu, rng)
         self.classifier_ = clone(fresh).fit(X, is_nu)
         self._log_prior = float(np.log(n_nu / n_de))
-        ratio = torch.from_numpy(self._ratio(X))
-        shares = equal_shares(n_nu, n_de, ratio)
-        self._divergence = relative_pearson_divergence(ratio, shares, float(self.alpha)).item()
+        self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         log_odds = self._calibration.log_odds(_scores(self.classifier_, X))
-        log_plain = torch.from_numpy(_bounded(log_odds) - self._log_prior)
-        return relative_ratio(log_plain, torch.zeros_like(log_plain), float(self.alpha)).numpy()
+        ratio: NDArray[np.float64] = relative_ratio(_bounded(log_odds) - self._log_prior, 0.0, float(self.alpha))
+        return ratio
 
     def _calibrated(
         self, fresh: Any, X: NDArray[np.float64], is_nu: NDArray[np.int64], rng: np.random.Generator

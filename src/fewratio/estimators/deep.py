@@ -17,7 +17,7 @@ from fewratio.core.pair import Episode, Pair
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.devices import resolve_device
-from fewratio.estimators.randomness import own_order
+from fewratio.estimators.randomness import in_row_order
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
 
@@ -64,7 +64,7 @@ class _SampleNetwork(RatioEstimator):
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         device = resolve_device(self.device)
         start, sampling = (int(seed) for seed in np.random.default_rng(self.random_state).integers(2**62, size=2))
-        pair = Pair(*(torch.from_numpy(rows).to(device, torch.float32) for rows in map(own_order, (X_nu, X_de))))
+        pair = Pair(*(torch.from_numpy(rows).to(device, torch.float32) for rows in map(in_row_order, (X_nu, X_de))))
         features = MLPFeatures(
             X_nu.shape[1], width=self.width, depth=self.depth, generator=torch.Generator().manual_seed(start)
         )

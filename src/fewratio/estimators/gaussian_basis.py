@@ -1,64 +1,109 @@
-"""Gaussian kernels around some of the instances, evaluated block by block."""
+"""What kernel estimators share: Gaussian kernels around some of the instances, their centres and widths."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from fewratio.core.kernels import squared_distances
+from fewratio.core.kernels import median_distance, squared_distances
 from fewratio.core.moments import Moments
-from fewratio.nn import Standardiser
+from fewratio.errors import InputError
+from fewratio.estimators.scaling import ColumnScaling
 
+Rows = NDArray[np.float64]
+
+# More centres cost much and gain little; so do more rows for a median.
+MAX_CENTRES = 300
+MEDIAN_ROWS = 1000
 # Kernel values in a block of rows: half a megabyte, so that what is made of a block stays in the processor's cache.
 _BLOCK_VALUES = 2**16
+
+# What `sigma` (where it cannot be chosen), `centres` and `scale` may be, for tables of parameter constraints.
+SIGMA: list[Any] = [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")]
+CENTRES: list[Any] = [StrOptions({"both", "numerator"}), Interval(Integral, 1, None, closed="left")]
+SCALE: list[Any] = [StrOptions({"columns", "none"})]
+
+
+def check_squares(*samples: Rows) -> None:
+    """Refuse samples whose distances cannot be computed."""
+    # The norm overflows where the squares do, without another array of their size.
+    with np.errstate(over="ignore"):
+        fine = all(np.isfinite(np.linalg.norm(rows)) for rows in samples)
+    if not fine:
+        raise InputError(
+            "The samples hold values whose squares, and so whose distances, are beyond float64 (about 1e154). "
+            "Rescale the columns (to about unit size) before fitting."
+        )
+
+
+def choose_centres(nu: Rows, de: Rows, centres: str | int, rng: np.random.Generator) -> Rows:
+    """Give the instances that carry a kernel: of the numerator, of both samples, or so many of both."""
+    at_most = MAX_CENTRES if isinstance(centres, str) else centres
+    return some_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
+
+
+def median_of_some(nu: Rows, de: Rows, scaling: ColumnScaling, rng: np.random.Generator) -> float:
+    """Give the median distance between the scaled rows of both samples together; where there are many, of some."""
+    return float(median_distance(scaling(some_rows(nu, de, MEDIAN_ROWS, rng))))
+
+
+def some_rows(nu: Rows, de: Rows, at_most: int, rng: np.random.Generator) -> Rows:
+    """Give all rows of both samples, or so many drawn from them, which must be in the order of `row_order` then."""
+    n_rows = len(nu) + len(de)
+    if n_rows <= at_most:
+        return np.concatenate([nu, de])
+    drawn = np.sort(rng.choice(n_rows, at_most, replace=False))
+    return np.concatenate([nu[drawn[drawn < len(nu)]], de[drawn[drawn >= len(nu)] - len(nu)]])
 
 
 @dataclass(frozen=True)
 class GaussianBasis:
-    """Features exp(-|x - c|^2 / sigma^2), one a centre c, of one or of several widths.
+    """Features exp(-|x - c|^2 / sigma^2), one per centre c, of one or of several widths, evaluated block by block.
 
     Attributes
     ----------
-    centres : Tensor of shape (t, d)
+    centres : ndarray of shape (t, d)
         The centres, in the units of the samples.
-    scaler : Standardiser or None
-        What centres and instances are standardised with before distances are taken.
+    scaling : ColumnScaling
+        What is done to centres and instances before distances are taken.
     """
 
-    centres: Tensor
-    scaler: Standardiser | None = None
+    centres: Rows
+    scaling: ColumnScaling
 
-    def blocks(self, rows: Tensor, sigmas: Sequence[float]) -> Iterator[Iterator[Tensor]]:
+    def blocks(self, rows: Rows, sigmas: Sequence[float]) -> Iterator[Iterator[Rows]]:
         """Go through the rows in blocks; for each give its features of shape (n_block, t), width by width."""
-        centres, unit = self.scaled(self.centres), max(sigmas)
-        for block in rows.split(max(1, _BLOCK_VALUES // len(centres))):
+        centres, unit = self.scaling(self.centres), min(sigmas)
+        step = max(1, _BLOCK_VALUES // len(centres))
+        for start in range(0, len(rows), step):
             # Distances are the dearer part for more than a few columns, so all widths share them.
-            squares = squared_distances(self.scaled(block), centres, unit)
+            squares = squared_distances(self.scaling(rows[start : start + step]), centres, unit)
             yield _features(squares, [unit / sigma for sigma in sigmas])
 
-    def moments(self, nu: Tensor, de: Tensor, sigmas: Sequence[float]) -> list[Moments]:
+    def moments(self, nu: Rows, de: Rows, sigmas: Sequence[float]) -> list[Moments]:
         """Sum what the weights depend on over all rows, width by width."""
-        moments = [Moments.zero(len(self.centres))] * len(sigmas)
+        none = np.empty((0, len(self.centres)))
+        moments = [Moments.of(none, none)] * len(sigmas)
         for features in self.blocks(nu, sigmas):
-            moments = [each.add_nu(phi) for each, phi in zip(moments, features, strict=True)]
+            moments = [each + Moments.of(phi, none) for each, phi in zip(moments, features, strict=True)]
         for features in self.blocks(de, sigmas):
-            moments = [each.add_de(phi) for each, phi in zip(moments, features, strict=True)]
+            moments = [each + Moments.of(none, phi) for each, phi in zip(moments, features, strict=True)]
         return moments
 
-    def ratios(self, rows: Tensor, sigmas: Sequence[float], weights: Tensor) -> Tensor:
+    def ratios(self, rows: Rows, sigmas: Sequence[float], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give max(0, w'phi) at the rows, of shape (n_sigmas, ..., n), for weights of shape (n_sigmas, ..., t)."""
         blocks = [
-            torch.stack([w @ phi.mT for w, phi in zip(weights, features, strict=True)])
+            np.stack([w @ phi.T for w, phi in zip(weights, features, strict=True)])
             for features in self.blocks(rows, sigmas)
         ]
-        return torch.cat(blocks, -1).clamp_min_(0)
-
-    def scaled(self, rows: Tensor) -> Tensor:
-        """Standardise rows, if they are to be."""
-        return rows if self.scaler is None else self.scaler(rows)
+        return np.concatenate(blocks, -1).clip(min=0)
 
 
-def _features(squares: Tensor, scales: Sequence[float]) -> Iterator[Tensor]:
+def _features(squares: Rows, scales: Sequence[float]) -> Iterator[Rows]:
     for scale in scales:
-        yield torch.mul(squares, -(scale**2)).exp_()
+        phi = squares * -(scale**2)
+        yield np.exp(phi, out=phi)

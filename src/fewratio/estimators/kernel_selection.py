@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from fewratio.core.arrays import equal_shares
 from fewratio.core.leave_one_out import LeaveOneOut
 from fewratio.core.moments import Moments
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.pair import equal_shares
 from fewratio.core.ridge import RidgePath
 from fewratio.errors import ParameterError
-from fewratio.estimators.gaussian_basis import GaussianBasis
+from fewratio.estimators.gaussian_basis import GaussianBasis, Rows
 
 # The candidates behind "cv": widths as multiples of the median distance, and regularisers. Both hold the default.
 # Smaller regularisers win now and then where the ratio has no bound, by chance: J pays for a peak at a numerator's
@@ -70,15 +68,17 @@ class Selection:
     alpha: float
     clip: str
 
-    def leave_one_out(self, nu: Tensor, de: Tensor, moments: list[Moments], rng: np.random.Generator) -> Tensor:
+    def leave_one_out(
+        self, nu: Rows, de: Rows, moments: list[Moments], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
         """Score by leaving out pairs (nu_i, de_i), one at a time; gives a table of shape (n_sigmas, n_regs).
 
         Parameters
         ----------
-        nu, de : Tensor
-            The samples, of two rows at least, in an order of their own (`own_order`): chance pairs their positions.
+        nu, de : ndarray
+            The samples, of two rows at least, in the order of `row_order`: chance pairs their positions.
         moments : list of Moments
-            Of all rows, one a width.
+            Of all rows, one per width.
         rng : numpy Generator
             Draws which rows make the pairs, `MAX_LEFT_OUT` of them at most.
         """
@@ -86,12 +86,14 @@ class Selection:
         nu, de = (rows[rng.permutation(len(rows))[:n_pairs]] for rows in (nu, de))
         without = [LeaveOneOut(of_all, self.alpha, self._regs, self.clip) for of_all in moments]
         blocks = [
-            torch.stack([each.ratios(*pair) for each, *pair in zip(without, *features, strict=True)])
+            np.stack([each.ratios(*pair) for each, *pair in zip(without, *features, strict=True)])
             for features in zip(self.basis.blocks(nu, self.sigmas), self.basis.blocks(de, self.sigmas), strict=True)
         ]
-        return self._score(torch.cat(blocks, -1).flatten(-2), n_pairs)
+        return self._score(np.concatenate(blocks, -1).reshape(len(self.sigmas), len(self.regs), -1), n_pairs)
 
-    def k_fold(self, nu: Tensor, de: Tensor, moments: list[Moments], n_folds: int, rng: np.random.Generator) -> Tensor:
+    def k_fold(
+        self, nu: Rows, de: Rows, moments: list[Moments], n_folds: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
         """Score by leaving out one of k parts of both samples at a time; gives a table as `leave_one_out` does.
 
         There are as many folds as the smaller sample has rows at most; ``rng`` draws who is in which.
@@ -99,19 +101,21 @@ class Selection:
         n_folds = min(n_folds, len(nu), len(de))
         folds = zip(*(np.array_split(rng.permutation(len(rows)), n_folds) for rows in (nu, de)), strict=True)
         scores = [self._score_fold(nu[rows_nu], de[rows_de], moments) for rows_nu, rows_de in folds]
-        return torch.stack(scores).mean(0)
+        return np.mean(scores, 0)
 
-    def _score_fold(self, nu: Tensor, de: Tensor, moments: list[Moments]) -> Tensor:
+    def _score_fold(self, nu: Rows, de: Rows, moments: list[Moments]) -> NDArray[np.float64]:
         parts = self.basis.moments(nu, de, self.sigmas)
-        rest = [of_all.without(part) for of_all, part in zip(moments, parts, strict=True)]
-        weights = torch.stack([RidgePath.of(each.K(self.alpha), self._regs).solve(each.k) for each in rest])
+        rest = [of_all - part for of_all, part in zip(moments, parts, strict=True)]
+        weights = np.stack([RidgePath.of(each.K(self.alpha), self._regs).solve(each.k) for each in rest])
         if self.clip == "weights":
-            weights = weights.relu()
-        return self._score(torch.cat([self.basis.ratios(rows, self.sigmas, weights) for rows in (nu, de)], -1), len(nu))
+            weights = weights.clip(min=0)
+        return self._score(
+            np.concatenate([self.basis.ratios(rows, self.sigmas, weights) for rows in (nu, de)], -1), len(nu)
+        )
 
-    def _score(self, ratios: Tensor, n_nu: int) -> Tensor:
+    def _score(self, ratios: NDArray[np.float64], n_nu: int) -> NDArray[np.float64]:
         return RelativeSquaredError(self.alpha)(ratios, equal_shares(n_nu, ratios.shape[-1] - n_nu, ratios))
 
     @property
-    def _regs(self) -> Tensor:
-        return torch.tensor(self.regs, dtype=torch.float64)
+    def _regs(self) -> NDArray[np.float64]:
+        return np.array(self.regs)

@@ -5,21 +5,29 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import Tensor
 
+from fewratio.core.arrays import equal_shares
 from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.core.kernels import gaussian_kernel
 from fewratio.core.objectives import UnnormalisedKL
-from fewratio.core.pair import Pair
 from fewratio.errors import TrainingError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.centres import CENTRES, SIGMA, check_squares, choose_centres, median_width
+from fewratio.estimators.gaussian_basis import (
+    CENTRES,
+    SCALE,
+    SIGMA,
+    GaussianBasis,
+    Rows,
+    check_squares,
+    choose_centres,
+    median_of_some,
+)
 from fewratio.estimators.kernel_selection import WIDTH_FACTORS, candidates
-from fewratio.estimators.randomness import deal, own_order
+from fewratio.estimators.randomness import deal, in_row_order
+from fewratio.estimators.scaling import ColumnScaling
 
 # A kernel that reaches no denominator row would get an infinite weight; this is taken for the least mean of a kernel,
 # so that the ratio stays below its inverse.
@@ -35,6 +43,7 @@ class UnconstrainedKL(RatioEstimator):
 
     The ratio is a sum of Gaussian kernels exp(-|x - c|^2 / sigma^2) with weights w >= 0 that minimise
     `fewratio.core.objectives.UnnormalisedKL` plus reg/2 |w|^2: a convex problem, solved to its optimum.
+    The divergence is the (relative) Kullback-Leibler divergence, the numerator's mean log ratio.
 
     Parameters
     ----------
@@ -50,6 +59,8 @@ class UnconstrainedKL(RatioEstimator):
         Instances that carry a kernel, as in `RuLSIF`.
     n_folds : int, default=5
         Folds for choosing the width. Where a sample has one instance nothing can be held out: the widest is taken.
+    scale : {"columns", "none"}, default="none"
+        Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
         Draws folds, and centres and rows for the median where there are many.
 
@@ -78,6 +89,7 @@ class UnconstrainedKL(RatioEstimator):
         "reg": [Interval(Real, 0, None, closed="left")],
         "centres": CENTRES,
         "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "scale": SCALE,
         "random_state": SEEDS,
     }
 
@@ -89,6 +101,7 @@ class UnconstrainedKL(RatioEstimator):
         reg: float = 0.001,
         centres: str | int = "both",
         n_folds: int = 5,
+        scale: str = "none",
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.alpha = alpha
@@ -96,58 +109,57 @@ class UnconstrainedKL(RatioEstimator):
         self.reg = reg
         self.centres = centres
         self.n_folds = n_folds
+        self.scale = scale
         self.random_state = random_state
 
-    def divergence(self) -> float:
-        """Give the (relative) Kullback-Leibler divergence of the fitted samples, the numerator's mean log ratio."""
-        self._check_fitted()
-        return self._divergence
+    def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
+        return float(kullback_leibler_divergence(ratio_nu))
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Rows, X_de: Rows) -> None:
         rng = np.random.default_rng(self.random_state)
-        pair = Pair(*(torch.from_numpy(own_order(X)) for X in (X_nu, X_de)))
-        check_squares(pair.nu, pair.de)
-        centres = choose_centres(pair.nu, pair.de, self.centres, rng)
-        widths = self._widths(pair, rng)
-        sigma = widths[0] if len(widths) == 1 else self._choose(widths, pair, centres, rng)
-        phi = gaussian_kernel(pair.rows, centres, sigma)
-        weights = self._weights(phi, pair.shares)
-        self.sigma_, self.centres_, self.weights_ = sigma, centres.numpy(), weights.numpy()
-        self._divergence = kullback_leibler_divergence(phi @ weights, pair.shares).item()
+        check_squares(X_nu, X_de)
+        nu, de = in_row_order(X_nu), in_row_order(X_de)
+        scaling = ColumnScaling.of([nu, de], self.scale)
+        basis = GaussianBasis(choose_centres(nu, de, self.centres, rng), scaling)
+        if isinstance(self.sigma, str):
+            factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
+            widths = factors * median_of_some(nu, de, scaling, rng)
+        else:
+            widths = candidates("sigma", self.sigma)
+        rows, centres = scaling(np.concatenate([nu, de])), scaling(basis.centres)
+        shares = equal_shares(len(nu), len(de), rows)
+        sigma = float(widths[0] if len(widths) == 1 else self._choose(widths, rows, shares, centres, rng))
+        self.weights_ = self._weights(gaussian_kernel(rows, centres, sigma), shares)
+        self.sigma_, self.centres_, self._basis = sigma, basis.centres, basis
+        self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        phi = gaussian_kernel(torch.from_numpy(X), torch.from_numpy(self.centres_), self.sigma_)
-        return (phi @ torch.from_numpy(self.weights_)).numpy()
+    def _ratio(self, X: Rows) -> NDArray[np.float64]:
+        return self._basis.ratios(X, [self.sigma_], self.weights_[None])[0]
 
-    def _widths(self, pair: Pair, rng: np.random.Generator) -> list[float]:
-        if not isinstance(self.sigma, str):
-            return candidates("sigma", self.sigma).tolist()
-        factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
-        return (factors * median_width(pair.nu, pair.de, rng)).tolist()
-
-    def _choose(self, widths: list[float], pair: Pair, centres: Tensor, rng: np.random.Generator) -> float:
-        n_de = len(pair.rows) - pair.n_nu
-        n_folds = min(self.n_folds, pair.n_nu, n_de)
+    def _choose(
+        self, widths: NDArray[np.float64], rows: Rows, shares: Rows, centres: Rows, rng: np.random.Generator
+    ) -> float:
+        n_nu, n_de = np.count_nonzero(shares, axis=1).tolist()
+        n_folds = min(self.n_folds, n_nu, n_de)
         if n_folds < 2:
-            return max(widths)
+            return float(widths.max())
         # Both samples are held out. Sugiyama et al. (2008) hold out the numerator's likelihood only, which rewards
         # narrow kernels that stand between the rows of a small denominator: the ratio there is in the thousands.
-        fold = torch.from_numpy(np.concatenate([deal(n, n_folds, rng) for n in (pair.n_nu, n_de)]))
+        fold = np.concatenate([deal(n, n_folds, rng) for n in (n_nu, n_de)])
         loss = UnnormalisedKL(float(self.alpha))
         losses = np.zeros(len(widths))
         for i, sigma in enumerate(widths):
-            phi = gaussian_kernel(pair.rows, centres, sigma)
+            phi = gaussian_kernel(rows, centres, float(sigma))
             for k in range(n_folds):
-                weights = self._weights(phi, _of_rows(pair.shares, fold != k))
-                losses[i] += loss(phi @ weights, _of_rows(pair.shares, fold == k)).item()
-        return widths[losses.argmin()]
+                weights = self._weights(phi, _of_rows(shares, fold != k))
+                losses[i] += loss(phi @ weights, _of_rows(shares, fold == k))
+        return float(widths[losses.argmin()])
 
-    def _weights(self, phi: Tensor, shares: Tensor) -> Tensor:
+    def _weights(self, phi: Rows, shares: Rows) -> NDArray[np.float64]:
         share_nu, share_de = shares
         alpha = float(self.alpha)
         linear = (alpha * share_nu + (1 - alpha) * share_de) @ phi
-        seen = share_nu > 0
-        return torch.from_numpy(minimise(phi[seen].numpy(), linear.numpy(), float(self.reg)))
+        return minimise(phi[share_nu > 0], linear, float(self.reg))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
@@ -161,7 +173,7 @@ class KLIEP(UnconstrainedKL):
 
     Parameters
     ----------
-    sigma, centres, n_folds, random_state
+    sigma, centres, n_folds, scale, random_state
         As in `UnconstrainedKL`; kernels sit on the numerator's instances by default.
 
     Examples
@@ -177,9 +189,12 @@ class KLIEP(UnconstrainedKL):
         sigma: str | float | Sequence[float] = "median",
         centres: str | int = "numerator",
         n_folds: int = 5,
+        scale: str = "none",
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        super().__init__(0.0, sigma=sigma, reg=0.0, centres=centres, n_folds=n_folds, random_state=random_state)
+        super().__init__(
+            0.0, sigma=sigma, reg=0.0, centres=centres, n_folds=n_folds, scale=scale, random_state=random_state
+        )
 
 
 def minimise(phi: NDArray[np.float64], linear: NDArray[np.float64], reg: float) -> NDArray[np.float64]:
@@ -239,6 +254,6 @@ def _longest(value: NDArray[np.float64], change: NDArray[np.float64]) -> float:
     return min(1.0, 0.99 / max((-change / value).max(), 1e-300))
 
 
-def _of_rows(shares: Tensor, kept: Tensor) -> Tensor:
+def _of_rows(shares: Rows, kept: NDArray[np.bool_]) -> Rows:
     some = shares * kept
-    return some / some.sum(-1, keepdim=True)
+    return some / some.sum(-1, keepdims=True)

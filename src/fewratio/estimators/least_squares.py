@@ -1,30 +1,41 @@
 """Least-squares importance fitting with a Gaussian kernel: RuLSIF and uLSIF."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from scipy.spatial.distance import squareform
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import Tensor
 
+from fewratio.core.arrays import equal_shares
 from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.kernels import distances_within, median_width
 from fewratio.core.moments import Moments
-from fewratio.core.pair import equal_shares
-from fewratio.core.ridge import ridge_weights_of_moments
+from fewratio.core.ridge import ridge_weights, ridge_weights_of_moments
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.centres import CENTRES, MAX_CENTRES, check_squares, choose_centres, median_width
-from fewratio.estimators.gaussian_basis import GaussianBasis
+from fewratio.estimators.gaussian_basis import (
+    CENTRES,
+    MAX_CENTRES,
+    SCALE,
+    GaussianBasis,
+    Rows,
+    check_squares,
+    choose_centres,
+    median_of_some,
+)
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
-from fewratio.estimators.many_pairs import adapted_divergences, distances_are_shared, kernel_divergences
-from fewratio.estimators.randomness import own_order
-from fewratio.estimators.scaling import column_scaling, standardised_samples
-from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead, Standardiser
-from fewratio.nn.heads import SMALLEST_REG
-from fewratio.nn.ratio_model import CLIPS
+from fewratio.estimators.randomness import in_row_order
+from fewratio.estimators.scaling import ColumnScaling
+
+Numbers = NDArray[np.intp]
+
+# Kernel values of a block of pairs: two megabytes, so that what is made of them stays in the processor's cache.
+_BLOCK_VALUES = 2**18
+# Rows of a table all of whose distances are held at once: 32 MB.
+_TABLE_ROWS = 2**11
 
 
 class RuLSIF(RatioEstimator):
@@ -54,9 +65,9 @@ class RuLSIF(RatioEstimator):
     cv : "loo" or int, default="loo"
         What is left out where there is a choice: each pair, or one of so many parts of both samples (at most as many
         as the smaller sample has instances).
-    standardise : bool, default=False
-        Whether to centre and scale the columns by the means and deviations of both samples together; a constant column
-        is only centred. Widths are then in units of these deviations.
+    scale : {"columns", "none"}, default="none"
+        Units of the columns: "columns" divides each by its standard deviation over both samples together (a constant
+        column stays), and widths are in units of these deviations.
     random_state : int, numpy Generator or None
         Draws centres, and rows for the median, where there are many, and what is left out together.
 
@@ -92,9 +103,9 @@ class RuLSIF(RatioEstimator):
         "sigma": [StrOptions({"median", "cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "reg": [StrOptions({"cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "centres": CENTRES,
-        "clip": [StrOptions(set(CLIPS))],
+        "clip": [StrOptions({"ratio", "weights"})],
         "cv": [StrOptions({"loo"}), Interval(Integral, 2, None, closed="left")],
-        "standardise": ["boolean"],
+        "scale": SCALE,
         "random_state": SEEDS,
     }
 
@@ -107,7 +118,7 @@ class RuLSIF(RatioEstimator):
         centres: str | int = "both",
         clip: str = "ratio",
         cv: str | int = "loo",
-        standardise: bool = False,
+        scale: str = "none",
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.alpha = alpha
@@ -116,78 +127,100 @@ class RuLSIF(RatioEstimator):
         self.centres = centres
         self.clip = clip
         self.cv = cv
-        self.standardise = standardise
+        self.scale = scale
         self.random_state = random_state
 
-    def divergence(self) -> float:
-        """Give the relative Pearson divergence (the plain one at alpha = 0) of the fitted samples."""
-        self._check_fitted()
-        return self._divergence
-
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Rows, X_de: Rows) -> None:
         rng = np.random.default_rng(self.random_state)
-        X_nu, X_de = own_order(X_nu), own_order(X_de)
-        nu, de = torch.from_numpy(X_nu), torch.from_numpy(X_de)
-        check_squares(nu, de)
-        scaler = None
-        if self.standardise:
-            mean, scale = column_scaling([X_nu, X_de])
-            scaler = Standardiser(torch.from_numpy(mean), torch.from_numpy(scale))
-        basis = GaussianBasis(choose_centres(nu, de, self.centres, rng), scaler)
+        check_squares(X_nu, X_de)
+        nu, de = (X_nu, X_de)
+        if self._draws(len(nu) + len(de)):
+            nu, de = in_row_order(nu), in_row_order(de)
+        scaling = ColumnScaling.of([nu, de], self.scale)
+        basis = GaussianBasis(choose_centres(nu, de, self.centres, rng), scaling)
         alpha = float(self.alpha)
-        sigmas, regs = self._widths(basis, nu, de, rng), self._regularisers(len(basis.centres))
+        sigmas, regs = self._widths(nu, de, scaling, rng), self._regularisers(len(basis.centres))
         moments = basis.moments(nu, de, sigmas.tolist())
         scores = self._scores(Selection(basis, sigmas.tolist(), regs.tolist(), alpha, self.clip), nu, de, moments, rng)
         if scores is not None:
             width, reg = divmod(int(scores.argmin()), len(regs))
         else:
-            width = nearest(sigmas, median_width(nu, de, rng, scaler)) if len(sigmas) > 1 else 0
+            width = nearest(sigmas, median_of_some(nu, de, scaling, rng)) if len(sigmas) > 1 else 0
             reg = nearest(regs, DEFAULT_REG)
         self.cv_sigmas_, self.cv_regs_, self.cv_scores_ = sigmas, regs, scores
         self.sigma_, self.reg_ = float(sigmas[width]), float(regs[reg])
         weights = ridge_weights_of_moments(moments[width].K(alpha), moments[width].k, self.reg_)
-        if self.clip == "weights":
-            weights = weights.relu()
-        self.centres_, self.weights_, self._scaler = basis.centres.numpy(), weights.numpy(), scaler
-        ratio = torch.cat([self._ratio_of(rows) for rows in (nu, de)])
-        self._divergence = relative_pearson_divergence(ratio, equal_shares(len(nu), len(de), nu), alpha).item()
+        self.weights_ = weights.clip(min=0) if self.clip == "weights" else weights
+        self.centres_, self._basis = basis.centres, basis
+        self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
-    def _divergences(
-        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def _ratio(self, X: Rows) -> NDArray[np.float64]:
+        return self._basis.ratios(X, [self.sigma_], self.weights_[None])[0]
+
+    def _divergences(self, rows: Rows, nu: Numbers, de: Numbers) -> NDArray[np.float64]:
         n_rows = nu.shape[1] + de.shape[1]
-        sigma, reg = (float(value) if isinstance(value, Real) else None for value in (self.sigma, self.reg))
-        plain = self.centres == "both" and n_rows <= MAX_CENTRES
-        if not plain or reg is None or reg < SMALLEST_REG or not (sigma is not None or self.sigma == "median"):
+        if self.centres == "numerator" or self._draws(n_rows) or not len(nu):
             return super()._divergences(rows, nu, de)
-        # All that `_fit` does with nothing to choose, from the parts, for many pairs at once.
-        self._regularisers(n_rows)
-        check_squares(torch.from_numpy(rows), torch.from_numpy(rows[:0]))
-        standardise = self.standardise
-        if standardise and (together := _common_rows(nu, de)) is not None:
-            # Scaled once for all pairs, as in a permutation test, where every pair is made of the same rows.
-            mean, scale = column_scaling([rows[together]])
-            rows, standardise = (rows - mean) / scale, False
-        if not standardise and distances_are_shared(len(rows), nu, de):
-            return kernel_divergences(rows, nu, de, self.alpha, sigma, reg, self.clip)
-        head = RidgeHead(float(self.alpha), reg, learn_reg=False)
-        model = RatioModel(NoEncoder(), GaussianFeatures(sigma), head, self.clip).double()
-        return adapted_divergences(
-            model, self.alpha, rows, nu, de, prepare=standardised_samples if standardise else None
-        )
+        # All that `_fit` does with nothing to choose, for many pairs at once.
+        alpha, reg = float(self.alpha), float(self._regularisers(n_rows)[0])
+        check_squares(rows)
+        found = []
+        for phi, shares in self._kernels(rows, np.concatenate([nu, de], axis=1), nu.shape[1]):
+            weights = ridge_weights(phi, shares, alpha, reg)
+            if self.clip == "weights":
+                weights = weights.clip(min=0)
+            ratio = (phi @ weights[..., None])[..., 0].clip(min=0)
+            found.append(relative_pearson_divergence(ratio, shares, alpha))
+        return np.concatenate(found)
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._ratio_of(torch.from_numpy(X)).numpy()
+    def _kernels(self, rows: Rows, pairs: Numbers, n_nu: int) -> Iterator[tuple[Rows, Rows]]:
+        """Go through pairs of samples in blocks; give the kernels between the rows of each pair, and their shares.
 
-    def _ratio_of(self, rows: Tensor) -> Tensor:
-        basis = GaussianBasis(torch.from_numpy(self.centres_), self._scaler)
-        return basis.ratios(rows, [self.sigma_], torch.from_numpy(self.weights_)[None])[0]
+        One of the two has an axis of pairs. Where all pairs are made of the same rows, as in a permutation test, the
+        kernels are the same and the shares differ.
+        """
+        n_pairs, n_rows = pairs.shape
+        shares = equal_shares(n_nu, n_rows - n_nu, rows)
+        step = max(1, _BLOCK_VALUES // n_rows**2)
+        blocks = [pairs[start : start + step] for start in range(0, n_pairs, step)]
+        used, numbers = np.unique(pairs, return_inverse=True)
+        if len(used) == n_rows and (np.sort(numbers, axis=1) == np.arange(n_rows)).all():
+            phi = self._kernel(self._distances(rows[used])[None])[0]
+            place = np.argsort(numbers, axis=1)
+            for start in range(0, n_pairs, step):
+                yield phi, np.moveaxis(shares[:, place[start : start + step]], 0, 1)
+        elif self.scale == "none" and len(used) <= _TABLE_ROWS and len(used) ** 2 <= 16 * n_pairs * n_rows**2:
+            # Each distance is computed once, not once per pair; one that no pair needs costs less than that.
+            table = self._distances(rows[used])
+            for start in range(0, n_pairs, step):
+                block = numbers[start : start + step]
+                yield self._kernel(table[block[:, :, None], block[:, None, :]]), shares
+        else:
+            for block in blocks:
+                yield self._kernel(np.stack([self._distances(rows[pair]) for pair in block])), shares
 
-    def _widths(self, basis: GaussianBasis, nu: Tensor, de: Tensor, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _distances(self, rows: Rows) -> Rows:
+        return squareform(distances_within(ColumnScaling.of([rows], self.scale)(rows)), checks=False)
+
+    def _kernel(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        n_rows = distances.shape[-1]
+        if isinstance(self.sigma, str):
+            width = median_width(distances[:, *np.triu_indices(n_rows, 1)])[:, None, None]
+        else:
+            width = float(candidates("sigma", self.sigma)[0])
+        return np.exp(-((distances / width) ** 2))
+
+    def _draws(self, n_rows: int) -> bool:
+        """Tell whether chance has a part in a fit to so many rows: centres are drawn, or what is left out."""
+        at_most = MAX_CENTRES if isinstance(self.centres, str) else self.centres
+        given = isinstance(self.sigma, Real) or (isinstance(self.sigma, str) and self.sigma == "median")
+        return n_rows > at_most or not given or not isinstance(self.reg, Real)
+
+    def _widths(self, nu: Rows, de: Rows, scaling: ColumnScaling, rng: np.random.Generator) -> NDArray[np.float64]:
         if not isinstance(self.sigma, str):
             return candidates("sigma", self.sigma)
         factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
-        return factors * median_width(nu, de, rng, basis.scaler)
+        return factors * median_of_some(nu, de, scaling, rng)
 
     def _regularisers(self, n_centres: int) -> NDArray[np.float64]:
         regs = REGS.copy() if isinstance(self.reg, str) else candidates("reg", self.reg)
@@ -199,23 +232,17 @@ class RuLSIF(RatioEstimator):
         return regs
 
     def _scores(
-        self, selection: Selection, nu: Tensor, de: Tensor, moments: list[Moments], rng: np.random.Generator
+        self, selection: Selection, nu: Rows, de: Rows, moments: list[Moments], rng: np.random.Generator
     ) -> NDArray[np.float64] | None:
         """Score the candidates, if there is a choice and if something can be left out."""
         if len(selection.sigmas) * len(selection.regs) == 1 or min(len(nu), len(de)) == 1:
             return None
         if isinstance(self.cv, str):
-            return selection.leave_one_out(nu, de, moments, rng).numpy()
-        return selection.k_fold(nu, de, moments, self.cv, rng).numpy()
+            return selection.leave_one_out(nu, de, moments, rng)
+        return selection.k_fold(nu, de, moments, self.cv, rng)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
-
-
-def _common_rows(nu: NDArray[np.intp], de: NDArray[np.intp]) -> NDArray[np.intp] | None:
-    """Give the numbers of the rows that each pair is made of, if they are the same for all pairs."""
-    together = np.sort(np.concatenate([nu, de], axis=1), axis=1)
-    return together[0] if len(together) and (together == together[0]).all() else None
 
 
 class ULSIF(RuLSIF):
@@ -223,7 +250,7 @@ class ULSIF(RuLSIF):
 
     Parameters
     ----------
-    sigma, reg, centres, clip, cv, standardise, random_state
+    sigma, reg, centres, clip, cv, scale, random_state
         As in `RuLSIF`.
 
     Examples
@@ -241,7 +268,7 @@ class ULSIF(RuLSIF):
         centres: str | int = "both",
         clip: str = "ratio",
         cv: str | int = "loo",
-        standardise: bool = False,
+        scale: str = "none",
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(
@@ -251,6 +278,6 @@ class ULSIF(RuLSIF):
             centres=centres,
             clip=clip,
             cv=cv,
-            standardise=standardise,
+            scale=scale,
             random_state=random_state,
         )

@@ -5,26 +5,26 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf
+from scipy.spatial.distance import cdist
+from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
-from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.kernels import gaussian_kernel
-from fewratio.core.pair import Pair
 from fewratio.errors import FewRatioError, InputError, TrainingError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.centres import SIGMA, check_squares, median_width
-from fewratio.estimators.randomness import own_order
+from fewratio.estimators.gaussian_basis import SCALE, SIGMA, Rows, check_squares, median_of_some
+from fewratio.estimators.randomness import in_row_order
+from fewratio.estimators.scaling import ColumnScaling
 
 # What is left of a kernel (its values are 1 at most) when its factor is complete: far below any `reg` of use.
 FACTOR_TOLERANCE = 1e-10
 TOLERANCE = 1e-10
 # Squared distances held at a time: about 30 MB as float64.
 BLOCK_VALUES = 2**22
-# The programme has one unknown a denominator row, and the kernel a value for each pair of rows: 3 GB at this many.
+# The programme has one unknown per denominator row, and the kernel a value for each pair of rows: 3 GB at this many.
 MAX_ROWS = 20_000
 
 
@@ -52,6 +52,8 @@ class KMM(RatioEstimator):
         Largest ratio; at least 1.
     tolerance : float, default=0.01
         How far from 1 the mean ratio over the denominator may be.
+    scale : {"columns", "none"}, default="none"
+        Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
         Draws rows for the median where there are many.
 
@@ -60,7 +62,7 @@ class KMM(RatioEstimator):
     sigma_ : float
         The width that was used.
     X_de_ : ndarray of shape (n_de, n_features)
-        The denominator's rows, in an order of their own.
+        The denominator's rows.
     weights_ : ndarray of shape (n_de,)
         The ratios b at these rows.
 
@@ -79,6 +81,7 @@ class KMM(RatioEstimator):
         "reg": [Interval(Real, 0, None, closed="neither")],
         "bound": [Interval(Real, 1, None, closed="left")],
         "tolerance": [Interval(Real, 0, None, closed="left")],
+        "scale": SCALE,
         "random_state": SEEDS,
     }
 
@@ -89,56 +92,56 @@ class KMM(RatioEstimator):
         reg: float = 0.1,
         bound: float = 1000.0,
         tolerance: float = 0.01,
+        scale: str = "none",
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.sigma = sigma
         self.reg = reg
         self.bound = bound
         self.tolerance = tolerance
+        self.scale = scale
         self.random_state = random_state
 
-    def divergence(self) -> float:
-        """Give the Pearson divergence of the fitted samples."""
-        self._check_fitted()
-        return self._divergence
-
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Rows, X_de: Rows) -> None:
         solver = _solver()
-        if len(X_de) > MAX_ROWS:
+        m = len(X_de)
+        if m > MAX_ROWS:
             raise InputError(
-                f"X_de has {len(X_de)} rows; KMM solves for one number a row and takes {MAX_ROWS} at most. Pass a "
+                f"X_de has {m} rows; KMM solves for one number per row and takes {MAX_ROWS} at most. Pass a "
                 "sample of them, or use RuLSIF, which takes as many as there are."
             )
-        rng = np.random.default_rng(self.random_state)
-        pair = Pair(*(torch.from_numpy(own_order(X)) for X in (X_nu, X_de)))
-        check_squares(pair.nu, pair.de)
-        sigma = median_width(pair.nu, pair.de, rng) if isinstance(self.sigma, str) else float(self.sigma)
-        m = len(pair.de)
-        blocks = pair.nu.split(max(1, BLOCK_VALUES // m))
-        sums = torch.stack([gaussian_kernel(pair.de, block, sigma).sum(-1) for block in blocks])
-        target = m / pair.n_nu * sums.sum(0)
+        check_squares(X_nu, X_de)
+        scaling = ColumnScaling.of([X_nu, X_de], self.scale)
+        if isinstance(self.sigma, str):
+            rng = np.random.default_rng(self.random_state)
+            sigma = median_of_some(in_row_order(X_nu), in_row_order(X_de), scaling, rng)
+        else:
+            sigma = float(self.sigma)
+        nu, de = scaling(X_nu), scaling(X_de)
+        step = max(1, BLOCK_VALUES // m)
+        blocks = (gaussian_kernel(de, nu[start : start + step], sigma) for start in range(0, len(nu), step))
         self.weights_ = _quadratic_programme(
             solver,
-            gaussian_kernel(pair.de, pair.de, sigma).numpy(),
-            target.numpy(),
+            gaussian_kernel(de, de, sigma),
+            m / len(nu) * np.sum([block.sum(-1) for block in blocks], 0),
             float(self.reg),
             float(self.bound),
             (m * (1 - self.tolerance), m * (1 + self.tolerance)),
         )
-        self.sigma_, self.X_de_ = sigma, pair.de.numpy()
-        ratio = np.concatenate([self._ratio(pair.nu.numpy()), self.weights_])
-        self._divergence = relative_pearson_divergence(torch.from_numpy(ratio), pair.shares, 0.0).item()
+        self.sigma_, self.X_de_, self._scaling = sigma, X_de, scaling
+        self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self.weights_
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        rows, weights = torch.from_numpy(self.X_de_), torch.from_numpy(self.weights_)
+    def _ratio(self, X: Rows) -> NDArray[np.float64]:
+        rows, x = (self._scaling(each) / self.sigma_ for each in (self.X_de_, X))
+        step = max(1, BLOCK_VALUES // len(rows))
         ratios = []
-        for x in torch.from_numpy(X).split(max(1, BLOCK_VALUES // len(rows))):
-            # Not through |x|^2 + |c|^2 - 2xc: a denominator row must be at a distance of zero from itself.
-            square = (torch.cdist(x, rows, compute_mode="donot_use_mm_for_euclid_dist") / self.sigma_).square()
+        for start in range(0, len(x), step):
+            # Exact distances: a denominator row must be at a distance of zero from itself.
+            square = cdist(x[start : start + step], rows, "sqeuclidean")
             # Logarithms, so that far rows still have a nearest one; at a distance of zero that row alone counts.
-            share = torch.softmax(-square - square.clamp_min(1e-300).log(), dim=-1)
-            ratios.append(share @ weights)
-        return torch.cat(ratios).numpy()
+            share = softmax(-square - np.log(square.clip(min=1e-300)), axis=-1)
+            ratios.append(share @ self.weights_)
+        return np.concatenate(ratios)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")

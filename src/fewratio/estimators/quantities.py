@@ -1,17 +1,15 @@
 """Quantities of ratio values, for NumPy users."""
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from fewratio.core import divergence, exact, objectives
+from fewratio.core.arrays import equal_shares
 from fewratio.core.kernels import median_distance
-from fewratio.core.pair import Pair, equal_shares
 from fewratio.data.tables import as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
-from fewratio.estimators.centres import MEDIAN_ROWS, check_squares
-from fewratio.estimators.randomness import own_order
+from fewratio.estimators.gaussian_basis import MEDIAN_ROWS, check_squares
+from fewratio.estimators.randomness import in_row_order
 
 
 def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:
@@ -31,7 +29,7 @@ def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha:
     >>> relative_pearson_divergence([1.0, 1.0], [1.0, 1.0, 1.0])
     0.0
     """
-    return divergence.relative_pearson_divergence(*_join(ratio_nu, ratio_de), _checked(alpha)).item()
+    return float(divergence.relative_pearson_divergence(*_join(ratio_nu, ratio_de), _checked(alpha)))
 
 
 def relative_squared_error(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:
@@ -51,7 +49,7 @@ def relative_squared_error(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: floa
     >>> relative_squared_error([1.0, 1.0], [1.0, 1.0, 1.0])
     -0.5
     """
-    return objectives.RelativeSquaredError(_checked(alpha))(*_join(ratio_nu, ratio_de)).item()
+    return float(objectives.RelativeSquaredError(_checked(alpha))(*_join(ratio_nu, ratio_de)))
 
 
 def gaussian_relative_ratio(
@@ -80,15 +78,14 @@ def gaussian_relative_ratio(
     """
     table = as_table(X, "X")
     table.check_finite()
-    x = torch.from_numpy(table.to_numpy())
-    nu_mean, nu_std, de_mean, de_std = (
-        torch.tensor(np.asarray(value), dtype=torch.float64) for value in (nu_mean, nu_std, de_mean, de_std)
-    )
+    nu_mean, nu_std, de_mean, de_std = (np.asarray(value, np.float64) for value in (nu_mean, nu_std, de_mean, de_std))
     for name, std in (("nu_std", nu_std), ("de_std", de_std)):
         if not (std > 0).all():
             raise ParameterError(f"{name} is {std.tolist()}; standard deviations are positive. Pass positive numbers.")
-    ratio = exact.gaussian_relative_ratio(x, nu_mean, nu_std, de_mean, de_std, _checked(alpha))
-    return ratio.numpy()
+    ratio: NDArray[np.float64] = exact.gaussian_relative_ratio(
+        table.to_numpy(), nu_mean, nu_std, de_mean, de_std, _checked(alpha)
+    )
+    return ratio
 
 
 def mmd2(X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool = False) -> float:
@@ -122,18 +119,19 @@ def mmd2(X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool
             raise InputError(
                 f"{name} has one row; the unbiased estimate needs two or more. Add rows, or set biased=True."
             )
-    pair = Pair(*(torch.from_numpy(table.to_numpy()) for table in (first, second)))
-    check_squares(pair.nu, pair.de)
-    return divergence.mmd2(pair, _width(pair, sigma), biased).item()
+    rows = np.concatenate([first.to_numpy(), second.to_numpy()])
+    check_squares(rows)
+    # Distances do not change with the origin, but far from it they lose their digits.
+    rows -= rows.mean(0)
+    shares = equal_shares(first.n_rows, second.n_rows, rows)
+    return float(divergence.mmd2(rows, shares, _width(rows, sigma), biased))
 
 
-def _width(pair: Pair, sigma: str | float) -> float:
+def _width(rows: NDArray[np.float64], sigma: str | float) -> float:
     if isinstance(sigma, str) and sigma == "median":
-        rows, step = pair.rows, -(-len(pair.rows) // MEDIAN_ROWS)
-        if step > 1:
-            # Not a draw, and not of the order they came in: the same samples must give the same number.
-            rows = torch.from_numpy(own_order(rows.numpy())[::step])
-        return median_distance(Pair(rows[:1], rows[1:])).item()
+        step = -(-len(rows) // MEDIAN_ROWS)
+        # Not a draw, and not of the order they came in: the same samples must give the same number.
+        return float(median_distance(rows if step == 1 else in_row_order(rows)[::step]))
     if isinstance(sigma, str) or not 0 < sigma < np.inf:
         raise ParameterError(f"sigma is {sigma!r}; a width is a positive number. Pass one, or 'median'.")
     return float(sigma)
@@ -145,15 +143,15 @@ def _checked(alpha: float) -> float:
     return float(alpha)
 
 
-def _join(ratio_nu: ArrayLike, ratio_de: ArrayLike) -> tuple[Tensor, Tensor]:
+def _join(ratio_nu: ArrayLike, ratio_de: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     sides = []
     for name, values in (("ratio_nu", ratio_nu), ("ratio_de", ratio_de)):
-        side = torch.tensor(np.asarray(values), dtype=torch.float64)
-        if side.dim() != 1 or not len(side) or not side.isfinite().all():
+        side = np.asarray(values, dtype=np.float64)
+        if side.ndim != 1 or not len(side) or not np.isfinite(side).all():
             raise InputError(
-                f"{name} has shape {tuple(side.shape)}; a list of one or more finite ratios is needed. "
+                f"{name} has shape {side.shape}; a list of one or more finite ratios is needed. "
                 "Pass what predict gives."
             )
         sides.append(side)
-    joined = torch.cat(sides)
+    joined = np.concatenate(sides)
     return joined, equal_shares(len(sides[0]), len(sides[1]), joined)

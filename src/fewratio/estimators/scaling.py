@@ -1,11 +1,42 @@
-"""Means and deviations of columns, for estimators that standardise."""
+"""Means and deviations of columns, for estimators that bring columns to a common unit."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK_ROWS = 2**14
+
+
+@dataclass(frozen=True)
+class ColumnScaling:
+    """What is done to rows before distances are taken: a common origin taken off, and columns divided by their units.
+
+    The origin leaves distances as they are, but far from zero it is what keeps their digits.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d,)
+        The origin: the mean of the samples together.
+    scale : ndarray of shape (d,) or None
+        The columns' standard deviations; None to leave their units.
+    """
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, samples: Iterable[NDArray[np.float64]], scale: str) -> "ColumnScaling":
+        """Learn from samples together; ``scale`` is "columns" or "none", as in the estimators."""
+        samples = list(samples)
+        if scale == "columns":
+            return cls(*column_scaling(samples))
+        return cls(sum(X.sum(0) for X in samples) / sum(map(len, samples)), None)
+
+    def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scale rows."""
+        return rows - self.mean if self.scale is None else (rows - self.mean) / self.scale
 
 
 def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.quantities import relative_squared_error
-from fewratio.estimators.randomness import deal, own_order, seeded
+from fewratio.estimators.randomness import deal, in_row_order, seeded
 
 
 class HeldOutSelection(RatioEstimator):
@@ -84,11 +84,6 @@ class HeldOutSelection(RatioEstimator):
         self.n_folds = n_folds
         self.random_state = random_state
 
-    def divergence(self) -> float:
-        """Give the divergence of the best estimator."""
-        self._check_fitted()
-        return float(self.best_estimator_.divergence())
-
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         grid = list(ParameterGrid(self.param_grid))
         self._check_grid(grid)
@@ -96,7 +91,7 @@ class HeldOutSelection(RatioEstimator):
         rng = np.random.default_rng(self.random_state)
         # Not a clone: that would forget what a pretrained estimator has learned.
         estimator = seeded(deepcopy(self.estimator), rng)
-        samples = [own_order(X) for X in (X_nu, X_de)]
+        samples = [in_row_order(X) for X in (X_nu, X_de)]
         n_folds = min(self.n_folds, *map(len, samples))
         errors = np.full((len(grid), max(n_folds, 1)), np.nan)
         if n_folds > 1:
@@ -112,12 +107,22 @@ class HeldOutSelection(RatioEstimator):
                     errors[i, k] = relative_squared_error(ratio_nu, ratio_de, alpha)
         mean, deviation = errors.mean(1), errors.std(1, ddof=min(1, n_folds - 1)) / np.sqrt(max(n_folds, 1))
         best = grid[int(mean.argmin())]
-        self.best_estimator_ = _fitted(estimator, best, *samples)
+        self.best_estimator_ = _fitted(estimator, best, X_nu, X_de)
+        # An estimator of the user's own may have no more than the methods.
+        self.ratio_nu_, self.ratio_de_ = (
+            getattr(self.best_estimator_, name) if hasattr(self.best_estimator_, name) else self._ratio(X)
+            for name, X in (("ratio_nu_", X_nu), ("ratio_de_", X_de))
+        )
         self.best_params_ = best
         self.scores_ = [
             {"params": parameters, "mean_error": float(error), "std_error": float(std)}
             for parameters, error, std in zip(grid, mean, deviation, strict=True)
         ]
+
+    def divergence(self) -> float:
+        """Give the divergence of the best estimator."""
+        self._check_fitted()
+        return float(self.best_estimator_.divergence())
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         ratio: NDArray[np.float64] = self.best_estimator_.predict(X)

@@ -5,18 +5,16 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from fewratio.core.divergence import kullback_leibler_divergence
-from fewratio.core.pair import equal_shares
 from fewratio.data.tables import check_same_features
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.classifier import ClassifierRatio
-from fewratio.estimators.randomness import own_order, seeded
+from fewratio.estimators.randomness import in_row_order, seeded
 
 # The square of a ratio must be finite too.
 _MAX_LOG_RATIO = 0.49 * float(np.log(np.finfo(np.float64).max))
@@ -27,7 +25,8 @@ class Telescoping(RatioEstimator):
 
     Waymark k mixes pairs of rows, ``sqrt(1 - a_k^2) x_nu + a_k x_de`` with ``a_k = k / n_bridges``, about the mean of
     both samples; the ends are the samples themselves. Neighbours overlap where the samples do not, so that each ratio
-    can be estimated, and log r is the sum of their logarithms.
+    can be estimated, and log r is the sum of their logarithms. The divergence is Kullback-Leibler's, the numerator's
+    mean log ratio.
 
     Parameters
     ----------
@@ -77,10 +76,8 @@ class Telescoping(RatioEstimator):
         self.n_pairings = n_pairings
         self.random_state = random_state
 
-    def divergence(self) -> float:
-        """Give the Kullback-Leibler divergence of the fitted samples, the numerator's mean log ratio."""
-        self._check_fitted()
-        return self._divergence
+    def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
+        return float(kullback_leibler_divergence(ratio_nu))
 
     def bridge_losses(self, X_nu: Any, X_de: Any) -> NDArray[np.float64]:
         """Give the log loss with which each bridge tells the waymarks of two other samples apart.
@@ -107,7 +104,7 @@ class Telescoping(RatioEstimator):
         nu, de = self._read_pair(X_nu, X_de)
         check_same_features(nu, self.n_features_in_, self._feature_names(), reference="the fitted sample")
         rng = np.random.default_rng(self.random_state)
-        rows = own_order(nu.to_numpy()), own_order(de.to_numpy())
+        rows = in_row_order(nu.to_numpy()), in_row_order(de.to_numpy())
         marks = _waymarks(*rows, len(self.bridges_), self.n_pairings, rng)
         losses = [
             np.logaddexp(0, -bridge.log_ratio(nearer)).mean() + np.logaddexp(0, bridge.log_ratio(farther)).mean()
@@ -123,11 +120,9 @@ class Telescoping(RatioEstimator):
                 f"The estimator has alpha = {alpha}; only plain ratios multiply to a ratio. Set its alpha to 0."
             )
         rng = np.random.default_rng(self.random_state)
-        marks = _waymarks(own_order(X_nu), own_order(X_de), self.n_bridges, self.n_pairings, rng)
+        marks = _waymarks(in_row_order(X_nu), in_row_order(X_de), self.n_bridges, self.n_pairings, rng)
         self.bridges_ = [seeded(clone(estimator), rng).fit(nearer, farther) for nearer, farther in pairwise(marks)]
-        ratio = torch.from_numpy(np.concatenate([self._ratio(X_nu), self._ratio(X_de)]))
-        shares = equal_shares(len(X_nu), len(X_de), ratio)
-        self._divergence = kullback_leibler_divergence(ratio, shares).item()
+        self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.bridges_) == 1:

@@ -210,6 +210,7 @@ class UniversalRatioEstimator(RatioEstimator):
         # Only now: a refused fit leaves the one before it as it was.
         self._mean, self._scale = mean, scale
         self.ratio_, self._divergence, self._divergence_bounds = ratio, divergence.item(), bounds
+        self.ratio_nu_, self.ratio_de_ = np.split(own.double().cpu().numpy(), [len(X_nu)])
         self._own = OwnRows(np.concatenate([X_nu, X_de]))
 
     def _scaling(

@@ -88,7 +88,7 @@ class GaussianFeatures(nn.Module):
         self, x: Float[Tensor, "... n d"], support: Pair, z: None, own: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
         """Give the kernel of instances ``x`` with every centre; of support instances, the numerator's come first."""
-        sigma = median_distance(support) if self.sigma is None else self.sigma
+        sigma = median_distance(support.rows, support.shares.sum(-2) > 0) if self.sigma is None else self.sigma
         if self.centres is not None:
             return gaussian_kernel(x, self.centres, sigma)
         # A padded support row is no centre.

@@ -69,6 +69,7 @@ class MeanDiscrepancy(SelectedOnTest):
             for role, evaluation in cell.evaluations.items():
                 started = time.perf_counter()
                 support = evaluation.episode.support
-                discrepancy = mmd2(support, median_distance(support), biased=True)
+                width = median_distance(support.rows, support.shares.sum(-2) > 0)
+                discrepancy = mmd2(support.rows, support.shares, width, biased=True)
                 judgement = Judgement(None, discrepancy)
                 yield Verdict(cell, role, self.settings(cell.problem)[0], judgement, time.perf_counter() - started, 0)

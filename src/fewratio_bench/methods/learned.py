@@ -387,4 +387,4 @@ def _fixed_kernels(source: Collection, generator: torch.Generator) -> GaussianFe
     datasets = rng.integers(len(source), size=N_CENTRES)
     rows = np.stack([source[int(number)].X[rng.integers(len(source[int(number)].X))] for number in datasets])
     centres = torch.tensor(rows, dtype=torch.float32)
-    return GaussianFeatures(median_distance(Pair(centres[:1], centres[1:])).item(), centres)
+    return GaussianFeatures(median_distance(centres).item(), centres)

@@ -1,0 +1,40 @@
+"""What lets one function take NumPy arrays and torch tensors alike, without importing torch for arrays."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy
+
+from fewratio.core.shapes import Array, Float
+
+
+def namespace(array: Any) -> ModuleType:
+    """Give the module whose functions take this array: torch for a tensor, NumPy for all else."""
+    torch = sys.modules.get("torch")
+    return torch if torch is not None and isinstance(array, torch.Tensor) else numpy
+
+
+def float64(value: Any) -> Any:
+    """Give an array or tensor in double precision; a plain number is in it already.
+
+    A number stays a number: made a tensor, it would have to be copied to the device.
+    """
+    if namespace(value) is not numpy:
+        return value.double()
+    return value.astype(numpy.float64, copy=False) if isinstance(value, numpy.ndarray) else value
+
+
+def per_matrix(value: Any, like: Array) -> Any:
+    """Give one number per task the axes that set it against the matrices of those tasks; a plain number has none."""
+    if namespace(value) is not numpy:
+        return value.to(like.device, like.dtype)[..., None, None]
+    return value.astype(like.dtype, copy=False)[..., None, None] if isinstance(value, numpy.ndarray) else value
+
+
+def equal_shares(n_nu: int, n_de: int, like: Array) -> Float[Array, "2 n"]:
+    """Give the rows' shares in the means of two joined samples without padding: 1/n_nu and 0, or 0 and 1/n_de."""
+    shares = namespace(like).zeros((2, n_nu + n_de), dtype=like.dtype, device=like.device)
+    shares[0, :n_nu] = 1 / n_nu
+    shares[1, n_nu:] = 1 / n_de
+    return shares
