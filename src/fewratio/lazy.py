@@ -7,7 +7,7 @@ from types import ModuleType
 from fewratio.errors import MissingPackageError
 
 
-def import_home(module: str) -> ModuleType:
+def import_home(module: str, asked_by: str | None = None) -> ModuleType:
     """Import a module of this package; if it needs torch and there is none, say how to install it."""
     try:
         return import_module(module)
@@ -15,13 +15,13 @@ def import_home(module: str) -> ModuleType:
         if error.name != "torch":
             raise
         raise MissingPackageError(
-            f"{module} needs torch, which is not installed. Install it: pip install 'fewratio[networks]'."
-        ) from None
+            f"{asked_by or module} needs torch, which is not installed. Install it: pip install 'fewratio[networks]'."
+        ) from error
 
 
 def torch_is_installed() -> bool:
     """Tell whether torch can be imported, without importing it."""
     try:
         return find_spec("torch") is not None
-    except ValueError:  # the module is there, but not by an import
+    except (ImportError, ValueError):
         return False

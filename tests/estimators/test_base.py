@@ -23,6 +23,7 @@ def test_rows_are_predicted_in_blocks_that_fit_in_memory(n_features):
     rng = np.random.default_rng(0)
     estimator = Watched(random_state=0).fit(rng.normal(size=(200, n_features)), rng.normal(size=(200, n_features)))
     X = rng.normal(size=(12_000, n_features))
+    estimator.blocks_ = []
     ratio = estimator.predict(X)
     rows = [n for n, _ in estimator.blocks_]
     assert sum(rows) == len(X)

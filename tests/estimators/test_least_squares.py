@@ -10,7 +10,6 @@ from scipy.spatial.distance import cdist, pdist
 from fewratio import ULSIF, Pair, RuLSIF, gaussian_relative_ratio, relative_pearson_divergence
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import gaussian_basis
-from fewratio.estimators.randomness import in_row_order
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
 
 CLIPS = ("ratio", "weights")

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from fewratio.optim.progress import deferred_interrupt, progress_bar
+from fewratio.progress import deferred_interrupt, progress_bar
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from fewratio.data.columns import counted
 from fewratio.data.tables import as_table
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
-from fewratio.optim.progress import progress_bar
+from fewratio.progress import progress_bar
 
 # Blocks that a worker is given at a time; then results are stored.
 _BLOCKS_A_WORKER = 4

@@ -5,10 +5,8 @@ import os
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
 
 _KIND = "checkpoint"
@@ -58,6 +56,8 @@ class Unfinished:
         if not self._path.exists():
             self.save()
             return
+        from fewratio.core.tensorfile import read_tensors
+
         tensors, header = read_tensors(self._path, _KIND)
         same = header.get("compare_all") == fingerprint
         if not same or not math.isclose(header["probe"], probe, rel_tol=1e-4, abs_tol=1e-6):
@@ -73,6 +73,10 @@ class Unfinished:
         """Write the file, unless there is nothing new."""
         if self._path is None or self._n_saved == self.n_done:
             return
+        import torch
+
+        from fewratio.core.tensorfile import write_tensors
+
         tensors = {"divergences": torch.from_numpy(self.divergences)}
         if self.p_values is not None:
             tensors["p_values"] = torch.from_numpy(self.p_values)

@@ -1,5 +1,10 @@
 """The parts of a ratio model, and the one-class networks, as ordinary ``nn.Module`` s."""
 
+# ruff: noqa: E402 - first of all, say what is missing where torch is
+from fewratio.lazy import import_home
+
+import_home("torch", "fewratio.nn")
+
 from fewratio.nn.committee import MeanRatio, RatioCommittee
 from fewratio.nn.features import GaussianFeatures, MLPFeatures, Standardiser
 from fewratio.nn.heads import DescentHead, RidgeHead, SharedHead

@@ -15,8 +15,8 @@ from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
 from fewratio.optim.ensemble import Ensemble
 from fewratio.optim.graphs import GraphedStep
-from fewratio.optim.progress import deferred_interrupt, progress_bar
 from fewratio.optim.stopping import EarlyStopping, History
+from fewratio.progress import deferred_interrupt, progress_bar
 
 
 class ValidationEpisodes(Protocol):

@@ -1,0 +1,103 @@
+"""What runs where torch is not installed, and what is said by all else."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+BLOCK = """
+import sys
+
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+sys.meta_path.insert(0, NoTorch())
+"""
+SAMPLES = """
+import numpy as np
+rng = np.random.default_rng(0)
+A, B = rng.normal(size=(20, 2)), rng.normal(1, 1, (25, 2))
+"""
+
+
+def run(program, *arguments):
+    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "fewratio.compare_datasets(A, B, n_permutations=19, random_state=0).p_value",
+        "fewratio.compare_all([A, B, A + 1], n_permutations=9, random_state=0)",
+        "fewratio.importance_weights(A, B)",
+        "fewratio.InlierOutlierDetector(random_state=0).fit(A, B)",
+        "fewratio.detect_changes(np.concatenate([A, B + 3]), window=8, random_state=0)",
+        "fewratio.mmd2(A, B)",
+        "fewratio.RuLSIF(sigma='cv', reg='cv', random_state=0).fit(A, B).divergence()",
+        "fewratio.KLIEP(sigma='cv', random_state=0).fit(A, B).divergence()",
+        "fewratio.estimators.Telescoping(random_state=0).fit(A, B).divergence()",
+        "fewratio.gaussian_relative_ratio(A, 0, 1, 1, 1)",
+    ],
+)
+def test_kernels_and_applications_need_no_torch(use):
+    done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\n{use}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_automatic_choice_says_what_it_takes_instead():
+    done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\nprint(fewratio.AutoRatioEstimator().fit(A, B).estimator_)")
+    assert done.stdout.startswith("RuLSIF(")
+    assert "pip install 'fewratio[networks]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "from fewratio import MetaRatioEstimator",
+        "from fewratio import UniversalRatioEstimator",
+        "from fewratio.estimators import D3RE",
+        "from fewratio.core import Pair",
+        "import fewratio.nn",
+    ],
+)
+def test_networks_say_how_to_install_torch(use):
+    program = f"""{BLOCK}
+from fewratio import FewRatioError
+try:
+    {use}
+except ImportError as error:
+    assert isinstance(error, FewRatioError)
+    print(error)
+"""
+    done = run(program)
+    assert "needs torch" in done.stdout, done.stderr
+    assert "pip install 'fewratio[networks]'" in done.stdout
+
+
+@pytest.fixture
+def tables(tmp_path):
+    rng = np.random.default_rng(0)
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for shift, path in enumerate(paths):
+        np.savetxt(path, rng.normal(shift, 1, (30, 2)), delimiter=",", header="x,y", comments="")
+    return list(map(str, paths))
+
+
+def test_the_command_compares_without_torch(tables):
+    done = run(f"{BLOCK}\nfrom fewratio.cli import main\nmain()", "compare", *tables, "--permutations", "19")
+    assert done.returncode == 0, done.stderr
+    assert "p-value" in done.stdout
+
+
+def test_the_command_compares_without_loading_torch(tables):
+    program = """
+import sys
+from fewratio.cli import app
+app(standalone_mode=False)
+print("torch" in sys.modules)
+"""
+    done = run(program, "compare", *tables, "--permutations", "19")
+    assert done.stdout.splitlines()[-1] == "False", done.stderr
