@@ -28,7 +28,7 @@ from fewratio.estimators.gaussian_basis import (
 )
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
 from fewratio.estimators.randomness import in_row_order
-from fewratio.estimators.scaling import ColumnScaling
+from fewratio.estimators.scaling import ColumnScaling, standardised_samples
 
 Numbers = NDArray[np.intp]
 
@@ -182,25 +182,23 @@ class RuLSIF(RatioEstimator):
         n_pairs, n_rows = pairs.shape
         shares = equal_shares(n_nu, n_rows - n_nu, rows)
         step = max(1, _BLOCK_VALUES // n_rows**2)
-        blocks = [pairs[start : start + step] for start in range(0, n_pairs, step)]
         used, numbers = np.unique(pairs, return_inverse=True)
         if len(used) == n_rows and (np.sort(numbers, axis=1) == np.arange(n_rows)).all():
-            phi = self._kernel(self._distances(rows[used])[None])[0]
+            phi = self._kernel(_distances(ColumnScaling.of([rows[used]], self.scale)(rows[used]))[None])[0]
             place = np.argsort(numbers, axis=1)
             for start in range(0, n_pairs, step):
                 yield phi, np.moveaxis(shares[:, place[start : start + step]], 0, 1)
         elif self.scale == "none" and len(used) <= _TABLE_ROWS and len(used) ** 2 <= 16 * n_pairs * n_rows**2:
             # Each distance is computed once, not once per pair; one that no pair needs costs less than that.
-            table = self._distances(rows[used])
+            table = _distances(rows[used])
             for start in range(0, n_pairs, step):
                 block = numbers[start : start + step]
                 yield self._kernel(table[block[:, :, None], block[:, None, :]]), shares
         else:
-            for block in blocks:
-                yield self._kernel(np.stack([self._distances(rows[pair]) for pair in block])), shares
-
-    def _distances(self, rows: Rows) -> Rows:
-        return squareform(distances_within(ColumnScaling.of([rows], self.scale)(rows)), checks=False)
+            for start in range(0, n_pairs, step):
+                samples = rows[pairs[start : start + step]]
+                scaled = standardised_samples(samples) if self.scale == "columns" else samples
+                yield self._kernel(np.stack([_distances(sample) for sample in scaled])), shares
 
     def _kernel(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         n_rows = distances.shape[-1]
@@ -243,6 +241,12 @@ class RuLSIF(RatioEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
+
+
+def _distances(rows: Rows) -> Rows:
+    """Give the matrix of the distances between rows."""
+    matrix: Rows = squareform(distances_within(rows), checks=False)
+    return matrix
 
 
 class ULSIF(RuLSIF):

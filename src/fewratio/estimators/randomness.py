@@ -30,18 +30,19 @@ def row_order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
     >>> (row_order(rows) == row_order(moved)).all()
     np.True_
     """
-    hashed = np.empty(rows.shape[::-1], dtype=np.uint64)
-    for column, values in enumerate(rows.T):
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for values in rows.T:
         order = np.argsort(values)
         ordered = values[order]
-        ranks = np.concatenate([[0], np.cumsum(ordered[1:] != ordered[:-1])]).astype(np.uint64)
         # Columns are told apart by the place of their mean within their range, which no change of units moves. They
-        # need be: by ranks alone, two rows that trade their ranks in two columns would have the same key.
+        # need be: by ranks alone, two rows that trade their ranks in two columns would have the same key. Rounded in
+        # odd steps, means of whole numbers do not fall on the edge between two.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             place = np.nan_to_num((ordered - ordered[0]).mean() / (ordered[-1] - ordered[0]))
-        # Rounded in odd steps: means of whole numbers must not fall on the edge between two.
-        hashed[column, order] = _mix(ranks + _mix(np.uint64(round(place * 16180.3398875))))
-    return np.argsort(_mix(hashed.sum(0, dtype=np.uint64)), kind="stable")
+        hashed = np.full(len(rows), round(place * 16180.3398875) << 32, dtype=np.uint64)
+        hashed[1:] += np.cumsum(ordered[1:] != ordered[:-1], dtype=np.uint64)
+        keys[order] += _mix(hashed)
+    return np.argsort(_mix(keys), kind="stable")
 
 
 def in_row_order(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -49,13 +50,14 @@ def in_row_order(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return rows[row_order(rows)]
 
 
-def _mix(keys: Any) -> Any:
-    """Scramble 64-bit keys (splitmix64, Steele, Lea and Flood 2014)."""
-    with np.errstate(over="ignore"):
-        keys = keys + np.uint64(0x9E3779B97F4A7C15)
-        keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return keys ^ (keys >> np.uint64(31))
+def _mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble 64-bit keys in place (splitmix64, Steele, Lea and Flood 2014)."""
+    keys += np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        keys ^= keys >> np.uint64(shift)
+        keys *= np.uint64(factor)
+    keys ^= keys >> np.uint64(31)
+    return keys
 
 
 def deal(n_rows: int, n_folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
