@@ -126,6 +126,7 @@ class RuLSIF(RatioEstimator):
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         rng = np.random.default_rng(self.random_state)
+        given = X_nu, X_de
         X_nu, X_de = own_order(X_nu), own_order(X_de)
         nu, de = torch.from_numpy(X_nu), torch.from_numpy(X_de)
         check_squares(nu, de)
@@ -151,6 +152,7 @@ class RuLSIF(RatioEstimator):
         self.centres_, self.weights_, self._scaler = basis.centres.numpy(), weights.numpy(), scaler
         ratio = torch.cat([self._ratio_of(rows) for rows in (nu, de)])
         self._divergence = relative_pearson_divergence(ratio, equal_shares(len(nu), len(de), nu), alpha).item()
+        self.ratio_nu_, self.ratio_de_ = (self._ratio(rows) for rows in given)
 
     def _divergences(
         self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
