@@ -170,7 +170,7 @@ class Checkpoint:
             raise self._foreign()
         try:
             same = math.isclose(header["probe"], probe, rel_tol=1e-4, abs_tol=1e-6)
-            n_done, matrices = int(header["n_done"]), {name: np.array(found[name]) for name in self.matrices}
+            n_done, matrices = int(header["n_done"]), {name: np.asarray(found[name]).copy() for name in self.matrices}
             sound = (each.shape == (len(each),) * 2 and np.isfinite(each).all() for each in matrices.values())
             if not all(sound) or {len(each) for each in matrices.values()} != {len(self.matrices["divergences"])}:
                 raise ValueError("a matrix has another shape, or values that are not finite")
