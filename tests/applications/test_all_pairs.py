@@ -130,18 +130,17 @@ def test_a_damaged_checkpoint_is_refused_in_one_sentence(tmp_path, damage):
     path = tmp_path / "work.safetensors"
     compare_all(collection(), checkpoint=path, random_state=0)
     found, header = read_tensors(path, "checkpoint")
-    matrices = {name: np.array(matrix) for name, matrix in found.items()}
+    matrices = {name: np.asarray(matrix) for name, matrix in found.items()}
     header = {name: value for name, value in header.items() if name not in {"format", "kind", "sha256", damage}}
     if damage == "count":
         header["n_done"] = 10**9
     elif damage == "shape":
         matrices["divergences"] = matrices["divergences"][:2]
     elif damage == "values":
-        matrices["divergences"] = matrices["divergences"] * 1e308 * 1e308
+        matrices["divergences"] = np.full((4, 4), np.inf)
     elif damage == "missing":
         matrices = {"other": matrices["divergences"]}
-    with np.errstate(all="ignore"):
-        write_tensors(path, "checkpoint", matrices, header)
+    write_tensors(path, "checkpoint", matrices, header)
     if damage == "bytes":
         path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(ModelFileError, match=r"work\.safetensors.*Delete it to start afresh"):
