@@ -41,11 +41,12 @@ class _UnseenPair:
 
     def error(self, method: RatioEstimator | None = None) -> float:
         """Give the squared error J of a method, or of the true ratio, at the instances shown on neither side."""
-        tests = [sample[N_SUPPORT:-N_SUPPORT] for sample in (self.nu, self.de)]
+        nu, de = (sample[N_SUPPORT:-N_SUPPORT] for sample in (self.nu, self.de))
         if method is None:
-            return relative_squared_error(*(gaussian_relative_ratio(x, *self.moments) for x in tests))
+            truth = [gaussian_relative_ratio(x, *self.moments) for x in (nu, de)]
+            return relative_squared_error(truth[0], truth[1])
         fitted = method.fit(*self.support)
-        return relative_squared_error(*(fitted.predict(x) for x in tests))
+        return relative_squared_error(fitted.predict(nu), fitted.predict(de))
 
 
 def run_ratio_demo(folder: Path, steps: int, seed: int) -> RatioDemo:

@@ -59,4 +59,5 @@ def write_wine_tables(folder: Path, seed: int = 0) -> WineTables:
         lines = [columns, *wines.data[rows].tolist()]
         write_atomically(paths[-1], "".join(",".join(map(str, line)) + "\n" for line in lines).encode())
     which = tuple(np.flatnonzero(np.isin(delivery, strangers)).tolist())
-    return WineTables(*paths, strangers=which, columns=columns)
+    known, other, mixed = paths
+    return WineTables(known, other, mixed, which, columns)
