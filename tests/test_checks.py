@@ -296,7 +296,7 @@ class UpsideDown(RuLSIF):
         (Negative, "answers_are_valid", "a ratio is -"),
         (Column, "answers_are_valid", "the ratio of 8 rows is"),
         (NoNumber, "answers_are_valid", "the divergence is nan"),
-        (NeedsTwoInstances, "poor_samples_are_accepted", "with one instance a side"),
+        (NeedsTwoInstances, "poor_samples_are_accepted", "with one instance per side"),
         (NeedsArrays, "kinds_of_numbers_are_accepted", "with lists: AttributeError"),
         (OneSizeForBoth, "sample_sizes_do_not_mix", "with 100 and 2000 rows"),
         (OffByAHalf, "sample_sizes_do_not_mix", "but ratios so near 1 bound it by"),

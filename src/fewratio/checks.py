@@ -74,13 +74,9 @@ class _Subject:
         self.random_state = random_state
         self.invariant_under = invariant_under
 
-    def fresh(self) -> Any:
-        """Give an estimator that is ready for its first fit."""
-        return deepcopy(self._prepared[0])
-
-    def twin(self) -> Any:
-        """Give another such, which came about independently."""
-        return deepcopy(self._prepared[1])
+    def fresh(self, twin: bool = False) -> Any:
+        """Give an estimator that is ready for its first fit; its twin came about independently."""
+        return deepcopy(self._prepared[twin])
 
     def samples(self, n_nu: int, n_de: int, shift: float = 1.5) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Draw two Gaussian samples with two features, always the same ones."""
@@ -144,10 +140,10 @@ def _nothing_else_is_changed(subject: _Subject) -> None:
 def _answers_are_reproducible(subject: _Subject) -> None:
     """`fit` with the same samples and `random_state` gives the same, bit for bit, whatever was fitted before."""
     X_nu, X_de = subject.samples(350, 60)
-    used, *others = subject.fresh(), subject.fresh(), subject.twin()
-    used.fit(5 * X_de - 3, X_nu[:4]).predict(X_de)
-    used.divergence()
-    found = [(each.predict(X_de), each.divergence()) for each in (model.fit(X_nu, X_de) for model in (used, *others))]
+    used = subject.fresh().fit(5 * X_de - 3, X_nu[:4])
+    used.predict(X_de)
+    fitted = [each.fit(X_nu, X_de) for each in (used, subject.fresh(), subject.fresh(twin=True))]
+    found = [(each.predict(X_de), each.divergence()) for each in fitted]
     for cause, answers in (("an earlier fit", found[0]), ("chance", found[2])):
         for what, mine, other in zip(("ratio", "divergence"), answers, found[1], strict=True):
             _expect(np.array_equal(mine, other, equal_nan=True), f"the {what} depends on {cause}")
@@ -235,10 +231,10 @@ def _rows_are_predicted_independently(subject: _Subject) -> None:
 
 
 def _poor_samples_are_accepted(subject: _Subject) -> None:
-    """One instance a side, duplicate rows, constant columns and equal samples give finite ratios."""
+    """One instance per side, duplicate rows, constant columns and equal samples give finite ratios."""
     X_nu, X_de = subject.samples(8, 12)
     poor = {
-        "one instance a side": (X_nu[:1], X_de[:1]),
+        "one instance per side": (X_nu[:1], X_de[:1]),
         "one instance against many": (X_nu[:1], X_de),
         "duplicate rows": (np.repeat(X_nu, 3, axis=0), np.repeat(X_de, 2, axis=0)),
         "a constant column": (X_nu * [1, 0] + [0, 0.1], X_de * [1, 0] + [0, 0.1]),

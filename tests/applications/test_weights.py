@@ -54,9 +54,9 @@ def test_their_mean_is_one(estimator):
 
 
 def test_samples_of_one_law_have_about_equal_weights():
-    found = importance_weights(*shifted(2, mean=1.0), random_state=0)
-    assert found.effective_sample_size > 60
-    assert found.overlap == pytest.approx(1, abs=0.25)
+    found = [importance_weights(*shifted(seed, mean=1.0), random_state=0) for seed in range(9)]
+    assert np.median([weights.effective_sample_size for weights in found]) > 60
+    assert np.median([weights.overlap for weights in found]) == pytest.approx(1, abs=0.25)
 
 
 def test_the_effective_sample_size_is_what_it_is_called():

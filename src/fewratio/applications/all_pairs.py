@@ -213,12 +213,12 @@ def compare_all(
     if checkpoint is not None:
         settings = [type(model).__qualname__, repr(model), collection.names, n_permutations, seed]
         probe = fitted_copy(model, samples[0], samples[1]).divergence()
-        state.resume(joblib.hash([*settings, samples]), probe, work.total)
+        state.resume(joblib.hash([*settings, samples]), probe, len(work))
 
     size = max(1, _BLOCKS_PER_WORKER * joblib.effective_n_jobs(n_jobs))
-    todo = islice(work, state.n_done, None)
+    todo = iter(work[state.n_done :])
     saved = time.monotonic()
-    with progress_bar(work.total, "comparing", progress) as report, joblib.Parallel(n_jobs=n_jobs) as parallel:
+    with progress_bar(len(work), "comparing", progress) as report, joblib.Parallel(n_jobs=n_jobs) as parallel:
         report(state.n_done, None)
         try:
             while batch := list(islice(todo, size)):

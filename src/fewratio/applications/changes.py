@@ -12,7 +12,7 @@ from fewratio.applications.inputs import (
     check_number,
     default_estimator,
     open_table,
-    random_streams,
+    rng_streams,
     seeded_copy,
 )
 from fewratio.data.columns import counted
@@ -148,7 +148,7 @@ def detect_changes(
     for name, value in (("window", window), ("n_permutations", n_permutations), ("step", step), ("block", block)):
         check_count(name, value)
     rank = _rank(level, n_permutations) if threshold is None else 0
-    for_estimator, for_permutations = random_streams(random_state, 2)
+    for_estimator, for_permutations = rng_streams(random_state, 2)
     model = seeded_copy(estimator, default_estimator(), for_estimator)
     table = _open_series(model, series, "series")
     if table.n_rows < 2 * window:

@@ -13,7 +13,7 @@ from fewratio.applications.inputs import (
     default_estimator,
     fitted_copy,
     open_table,
-    random_streams,
+    rng_streams,
     seeded_copy,
 )
 from fewratio.applications.permutation import permute_pairs
@@ -205,7 +205,7 @@ def compare_datasets(
     ComparisonResult(A and B: 8 rows and 10 rows; divergence ... (A/B) and ... (B/A); p = ... (999 permutations))
     """
     check_count("n_permutations", n_permutations, 0)
-    for_estimator, for_permutations = random_streams(random_state, 2)
+    for_estimator, for_permutations = rng_streams(random_state, 2)
     model = seeded_copy(estimator, default_estimator(), for_estimator)
     names, tables = [], []
     for given, letter in ((A, "A"), (B, "B")):

@@ -104,7 +104,7 @@ def open_table(estimator: RatioEstimator, X: Any, argument: str) -> Table:
     return table
 
 
-def random_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:
+def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:
     """Give independent generators: what is drawn from one does not depend on how much is drawn from another."""
     seed = int(np.random.default_rng(random_state).integers(2**63))
     return np.random.default_rng(seed).spawn(n)

@@ -14,7 +14,7 @@ from fewratio.applications.inputs import (
     default_estimator,
     fitted_copy,
     open_table,
-    random_streams,
+    rng_streams,
     seeded_copy,
 )
 from fewratio.applications.rows import RowExplanation, conformal_p_values, discovery_threshold, explain_row
@@ -123,7 +123,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self
         """
         self._check_parameters()
-        for_estimator, for_calibration = random_streams(self.random_state, 2)
+        for_estimator, for_calibration = rng_streams(self.random_state, 2)
         estimator = seeded_copy(self.estimator, default_estimator(), for_estimator)
         table = open_table(estimator, X_inlier, "X_inlier")
         self.estimator_, self._normals = estimator, table.to_numpy()

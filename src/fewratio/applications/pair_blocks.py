@@ -3,8 +3,8 @@
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,23 +44,8 @@ class Block(NamedTuple):
         return a, b
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """The blocks of all pairs of these sides, in an order that depends on nothing else."""
-
-    sides: Sequence[tuple[int, ...]]
-
-    @property
-    def total(self) -> int:
-        """How many there are."""
-        return len(self.sides) * (len(self.sides) + 1) // 2
-
-    def __iter__(self) -> Iterator[Block]:
-        return (Block(first, second) for k, first in enumerate(self.sides) for second in self.sides[k:])
-
-
-def blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> Blocks:
-    """Cut the pairs of datasets into blocks.
+def blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> list[Block]:
+    """Cut the pairs of datasets into blocks, in an order that depends on nothing but the arguments.
 
     Parameters
     ----------
@@ -78,7 +63,7 @@ def blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> Blocks
         most = min(_SIDE_ROWS // size, _SIDE_VALUES // (size * n_features))
         step = max(1, int(most / (1 + n_permutations) ** 0.5))
         sides += [tuple(numbers[start : start + step]) for start in range(0, len(numbers), step)]
-    return Blocks(sides)
+    return [Block(first, second) for first, second in combinations_with_replacement(sides, 2)]
 
 
 def compare_block(

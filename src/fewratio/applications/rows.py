@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import false_discovery_control
 
 from fewratio.estimators.scaling import column_scaling
 
@@ -101,6 +100,9 @@ def discovery_threshold(scores: NDArray[np.float64], calibration: NDArray[np.flo
     >>> discovery_threshold(np.array([0.0, 0.5]), np.array([0.3, 0.5, 0.9]), rate=0.5)
     0.3
     """
+    # Imported when needed: it takes as long as all else here.
+    from scipy.stats import false_discovery_control
+
     p_values = conformal_p_values(scores, calibration)
     rejected = scores[false_discovery_control(p_values) <= rate]
     # All scores below the next calibration score have p-values as small as the largest rejected one.

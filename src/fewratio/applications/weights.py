@@ -12,7 +12,7 @@ from fewratio.applications.inputs import (
     default_weights_estimator,
     fitted_copy,
     open_table,
-    random_streams,
+    rng_streams,
     seeded_copy,
 )
 from fewratio.data.tables import check_same_features
@@ -134,7 +134,7 @@ def importance_weights(
     [0.306, 0.031]
     """
     limit = np.inf if clip is None else check_number("clip", clip, 0, np.inf, "a positive number, the largest ratio")
-    model = seeded_copy(estimator, default_weights_estimator(), *random_streams(random_state, 1))
+    model = seeded_copy(estimator, default_weights_estimator(), *rng_streams(random_state, 1))
     train, target = open_table(model, X_train, "X_train"), open_table(model, X_target, "X_target")
     check_same_features(target, train.n_features, train.feature_names, reference="X_train")
     ratio = fitted_copy(model, target.to_numpy(), train.to_numpy()).ratio_de_
