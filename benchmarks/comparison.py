@@ -42,7 +42,7 @@ from fewratio import (
     load_collection,
     mmd2,
 )
-from fewratio.applications.defaults import default_estimator
+from fewratio.applications.inputs import default_estimator
 from fewratio.data.splits import PROTOCOLS
 from fewratio_bench.records import circumstances
 
@@ -121,7 +121,7 @@ def level(args: argparse.Namespace) -> None:
 def speed(args: argparse.Namespace) -> None:
     rng = np.random.default_rng(SEED)
     A, B = rng.normal(size=(10, 256)), rng.normal(size=(10, 256))
-    for estimator in (default_estimator(), default_estimator(standardise=True)):
+    for estimator in (default_estimator(), default_estimator("columns")):
         times = []
         for _ in range(args.repeats + 1):
             started, cpu = time.perf_counter(), time.process_time()

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from fewratio.charts.curves import DrawnPair, draw_pairs, ratio_grid, spread
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.tensorfile import write_atomically
 from fewratio.data.splits import Split
-from fewratio.demos.picture import DrawnPair, draw_pairs, ratio_grid, spread
 from fewratio.errors import DataFileError
 from fewratio_bench.evaluate import PairEvaluation, TrueRatios
 from fewratio_bench.experiments import OURS, RULSIF, RULSIF_FT

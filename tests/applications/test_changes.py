@@ -164,11 +164,3 @@ def test_rows_with_other_columns_are_refused():
     with pytest.raises(InputError, match="row has shape"):
         detector.update([[0.0, 1.0], [0.0, 1.0]])
     assert detector.n_rows_ == 1
-
-
-def test_an_estimator_must_know_divergences():
-    class Theirs:
-        fit = predict = None
-
-    with pytest.raises(ParameterError, match="methods divergences"):
-        detect_changes(np.zeros(10), window=5, estimator=Theirs())

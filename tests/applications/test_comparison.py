@@ -36,7 +36,7 @@ def statistic(estimator, A, B):
 
 
 def brute_force(estimator, A, B):
-    """The share of all arrangements that are at least as far apart, one after the other."""
+    """The share of all permutations that are at least as far apart, one after the other."""
     rows, everyone = np.concatenate([A, B]), set(range(len(A) + len(B)))
     dealt = [(list(a), sorted(everyone - set(a))) for a in combinations(range(len(rows)), len(A))]
     null = np.array([statistic(estimator, rows[a], rows[b]) for a, b in dealt])
@@ -48,7 +48,7 @@ def brute_force(estimator, A, B):
 
 @quick
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.booleans())
-def test_few_arrangements_are_all_taken(seed, n_a, n_b, discrete):
+def test_few_permutations_are_all_taken(seed, n_a, n_b, discrete):
     A, B = samples(seed, n_a, n_b)
     if discrete:
         A, B = A.round(), B.round()
@@ -60,14 +60,14 @@ def test_few_arrangements_are_all_taken(seed, n_a, n_b, discrete):
     assert result.p_value == pytest.approx(p_value)
 
 
-def test_three_and_three_rows_have_twenty_arrangements():
+def test_three_and_three_rows_have_twenty_permutations():
     A, B = samples(0, 3, 3, shift=5.0)
     assert len(compare_datasets(A, B).null) == 20
     # The two samples can change their names.
     assert compare_datasets(A, B).p_value == 2 / 20
 
 
-def test_drawn_arrangements_count_the_observed_one():
+def test_drawn_permutations_count_the_observed_one():
     A, B = samples(0, 7, 9, shift=4.0)
     result = compare_datasets(A, B, n_permutations=99, random_state=0)
     assert not result.exact
@@ -81,7 +81,7 @@ def test_divergences_are_those_of_the_estimator():
     for estimator in (RuLSIF(alpha=0.1), RuLSIF(reg="cv", random_state=0), UnconstrainedKL(random_state=0)):
         result = compare_datasets(A, B, estimator, n_permutations=3)
         assert result.divergence == result.forward == pytest.approx(estimator.fit(A, B).divergence(), abs=1e-7)
-        np.testing.assert_allclose(result.ratios_b, estimator.predict(B))
+        np.testing.assert_allclose(result.ratios_b, estimator.ratio_de_)
         assert result.backward == pytest.approx(estimator.fit(B, A).divergence(), abs=1e-7)
         assert result.statistic == (result.forward + result.backward) / 2
 
@@ -117,19 +117,14 @@ def test_the_level_is_kept(estimator, n_pairs):
     assert np.mean(np.array(p_values) <= level) < level + 3 * (level * (1 - level) / n_pairs) ** 0.5
 
 
-def test_what_is_chosen_is_chosen_for_every_arrangement(monkeypatch):
-    seen = []
-    score = RuLSIF._scores
-
-    def spy(self, selection, nu, de, *rest):
-        seen.append((nu.numpy().tobytes(), de.numpy().tobytes()))
-        return score(self, selection, nu, de, *rest)
-
-    monkeypatch.setattr(RuLSIF, "_scores", spy)
-    result = compare_datasets(*samples(0, 3, 4), RuLSIF(sigma="cv", random_state=0))
-    # Both directions of each of the 35 arrangements; the fit for the ratios is one of them again.
-    assert len(result.null) == 35
-    assert len(set(seen)) >= 70
+def test_what_is_chosen_is_chosen_for_every_permutation():
+    A, B = samples(0, 3, 4)
+    estimator = RuLSIF(sigma="cv", reg=[0.01, 1.0], random_state=0)
+    result = compare_datasets(A, B, estimator)
+    p_value, null = brute_force(estimator, A, B)
+    assert result.exact
+    np.testing.assert_allclose(np.sort(result.null), null, atol=1e-7)
+    assert result.p_value == pytest.approx(p_value)
 
 
 def test_no_test_where_none_is_asked_for():
@@ -143,6 +138,26 @@ def test_the_seed_decides():
     first, again, other = (compare_datasets(*pair, n_permutations=50, random_state=s).null for s in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+
+
+@pytest.mark.parametrize(
+    "estimator", [None, RuLSIF(random_state=np.random.default_rng(7))], ids=["default", "generator"]
+)
+def test_the_divergence_depends_on_the_seed_and_not_on_the_permutations(estimator):
+    # Past 300 rows the default draws its centres.
+    pair = samples(0, 160, 150, shift=0.2)
+    found = [compare_datasets(*pair, estimator, n, random_state=0) for n in (0, 0, 3, 9)]
+    assert len({result.forward for result in found}) == len({result.backward for result in found}) == 1
+    fitted = found[0]._estimator.fit(*pair)
+    assert found[0].forward == pytest.approx(fitted.divergence(), abs=1e-9)
+    np.testing.assert_array_equal(found[0].ratios_b, fitted.ratio_de_)
+
+
+def test_a_generator_moves_on_by_as_much_whatever_is_drawn():
+    pair, rngs = samples(0, 8, 9), [np.random.default_rng(0) for _ in range(2)]
+    for rng, n_permutations in zip(rngs, (0, 99), strict=True):
+        compare_datasets(*pair, n_permutations=n_permutations, random_state=rng)
+    assert rngs[0].random() == rngs[1].random()
 
 
 # ---------------------------------------------------------------- what differs
@@ -187,7 +202,7 @@ def test_datasets_keep_their_names():
     A, B = samples(0, 4, 5)
     result = compare_datasets(Dataset("monday", None, A), Dataset("tuesday", None, B))
     assert "monday and tuesday: 4 rows and 5 rows; divergence" in repr(result)
-    assert "all 126 arrangements" in repr(result)
+    assert "all 126 permutations" in repr(result)
     with pytest.raises(InputError, match="dataset 'monday' has 2 features but A has 3"):
         compare_datasets(np.ones((2, 3)), Dataset("monday", None, A))
 
@@ -207,6 +222,7 @@ def test_everything_goes_into_json():
     A, B = samples(0, 4, 5)
     words = json.loads(json.dumps(compare_datasets(A, B).to_dict()))
     assert words["n_rows"] == [4, 5]
+    assert words["n_permutations"] == 126
     assert words["column_scores"][1]["column"] == 1
 
 
@@ -223,8 +239,8 @@ def test_the_picture_shows_rows_test_and_columns():
         (([[np.nan]], [[1.0]]), InputError, "A has 1 NaN"),
         (([["x"]], [[1.0]]), InputError, "A"),
         (([[1.0]], []), InputError, "B"),
-        (([[1.0]], [[1.0]], "RuLSIF"), ParameterError, "estimator is of type str; needed is a ratio estimator"),
-        (([[1.0]], [[1.0]], RuLSIF), ParameterError, r"RuLSIF \(a class\)"),
+        (([[1.0]], [[1.0]], "RuLSIF"), ParameterError, "estimator is 'RuLSIF'; needed is a ratio estimator"),
+        (([[1.0]], [[1.0]], RuLSIF), ParameterError, "estimator is the class RuLSIF"),
         (([[1.0]], [[1.0]], None, -1), ParameterError, "n_permutations is -1"),
         (([[1.0]], [[1.0]], None, 1.5), ParameterError, "n_permutations is 1.5"),
     ],

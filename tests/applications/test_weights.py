@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 from fewratio import KMM, RuLSIF, importance_weights
 from fewratio.applications import ImportanceWeights
 from fewratio.errors import InputError, ParameterError
+from fewratio.estimators import RatioEstimator
 
 
 def shifted(seed, n_train=80, n_target=50, mean=1.5):
@@ -33,7 +34,7 @@ def test_the_error_under_covariate_shift_falls():
 
 def test_they_are_the_ratio_of_target_to_training_at_the_training_rows():
     X, X_target = shifted(0)
-    expected = RuLSIF().fit(X_target, X).predict(X)
+    expected = RuLSIF().fit(X_target, X).ratio_de_
     found = importance_weights(X, X_target, RuLSIF(), normalise=False)
     assert np.array_equal(found.weights, expected)
     assert np.array_equal(found.ratio, expected)
@@ -53,9 +54,9 @@ def test_their_mean_is_one(estimator):
 
 
 def test_samples_of_one_law_have_about_equal_weights():
-    found = importance_weights(*shifted(2, mean=1.0), random_state=0)
-    assert found.effective_sample_size > 60
-    assert found.overlap == pytest.approx(1, abs=0.25)
+    found = [importance_weights(*shifted(seed, mean=1.0), random_state=0) for seed in range(9)]
+    assert np.median([weights.effective_sample_size for weights in found]) > 60
+    assert np.median([weights.overlap for weights in found]) == pytest.approx(1, abs=0.25)
 
 
 def test_the_effective_sample_size_is_what_it_is_called():
@@ -112,21 +113,18 @@ def test_errors_name_the_argument(arguments, options, error, message):
         importance_weights(*arguments, **options)
 
 
-def test_an_estimator_from_elsewhere_needs_fit_and_predict_only():
-    class Theirs:
-        def get_params(self):
-            return {}
+def test_an_estimator_of_ones_own_gives_the_ratio_at_the_rows():
+    class Mine(RatioEstimator):
+        def _fit(self, X_nu, X_de):
+            self.shift_ = X_nu.mean() - X_de.mean()
+            self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
-        def set_params(self):
-            return self
+        def _ratio(self, X):
+            return np.exp(self.shift_ * X[:, 0])
 
-        def fit(self, X_nu, X_de):
-            self.shift = np.mean(X_nu) - np.mean(X_de)
-            return self
-
-        def predict(self, X):
-            return np.exp(self.shift * np.asarray(X)[:, 0])
+        def __sklearn_is_fitted__(self):
+            return hasattr(self, "shift_")
 
     X, X_target = shifted(0)
     expected = np.exp((X_target.mean() - X.mean()) * X[:, 0])
-    assert np.allclose(importance_weights(X, X_target, Theirs(), normalise=False), expected)
+    assert np.allclose(importance_weights(X, X_target, Mine(), normalise=False), expected)

@@ -3,34 +3,138 @@
 import os
 import time
 import warnings
-from collections.abc import Iterable, Mapping
-from copy import copy
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.applications.blocks import Block, blocks, compare_block
-from fewratio.applications.distance_matrix import AllPairsResult
-from fewratio.applications.parameters import check_count, check_estimator
+from fewratio.applications.inputs import check_count, default_estimator, fitted_copy, open_table, seeded_copy
+from fewratio.applications.pair_blocks import Block, Checkpoint, blocks, compare_block
 from fewratio.applications.permutation import smallest_p_value
-from fewratio.applications.unfinished import Unfinished
 from fewratio.data.collection import Collection
-from fewratio.data.columns import counted
+from fewratio.data.columns import counted, listed
 from fewratio.data.tables import as_table
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import progress_bar
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 # Blocks that a worker is given at a time; then results are stored.
-_BLOCKS_A_WORKER = 4
+_BLOCKS_PER_WORKER = 4
 _SAVE_SECONDS = 60.0
 # The level at which the false discoveries of all pairs are usually controlled.
 _LEVEL = 0.05
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AllPairsResult:
+    """What `compare_all` found.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Names of the n datasets.
+    divergences : ndarray of shape (n, n)
+        The divergence of the row's dataset (numerator) from the column's; 0 on the diagonal.
+    p_values : ndarray of shape (n, n) or None
+        The permutation p-value of each pair, whichever is first; 1 on the diagonal. None if not asked for.
+
+    Examples
+    --------
+    >>> from fewratio import compare_all
+    >>> result = compare_all({"a": [[0.0], [1.0]], "b": [[8.0], [9.0], [9.5]], "c": [[0.5], [0.8]]})
+    >>> result
+    AllPairsResult(3 datasets, divergences ... to ...)
+    >>> [result.names[i] for i in result.order()]
+    ['b', 'a', 'c']
+    """
+
+    names: Sequence[str]
+    divergences: NDArray[np.float64]
+    p_values: NDArray[np.float64] | None = None
+
+    @cached_property
+    def adjusted_p_values(self) -> NDArray[np.float64] | None:
+        """The p-values adjusted by Benjamini and Hochberg: those below q make a share of at most q false discoveries.
+
+        Pairs that share a dataset are not independent; the control under such dependence is not proved, but usual.
+        """
+        if self.p_values is None:
+            return None
+        from scipy.stats import false_discovery_control
+
+        i, j = np.triu_indices(len(self.names), 1)
+        adjusted = np.ones_like(self.p_values)
+        adjusted[i, j] = adjusted[j, i] = false_discovery_control(self.p_values[i, j])
+        return adjusted
+
+    def nearest(self, name: str, k: int = 5) -> list[tuple[str, float]]:
+        """Give the datasets that differ least from one, the nearest first, with the mean divergence of both directions.
+
+        Parameters
+        ----------
+        name : str
+            The dataset.
+        k : int
+            How many at most.
+        """
+        check_count("k", k)
+        if name not in self.names:
+            raise ParameterError(f"There is no dataset {name!r}; there are {listed(self.names)}. Name one of them.")
+        place = list(self.names).index(name)
+        distance = (self.divergences[place] + self.divergences[:, place]) / 2
+        order = [i for i in np.argsort(distance, kind="stable").tolist() if i != place]
+        return [(self.names[i], float(distance[i])) for i in order[:k]]
+
+    def order(self) -> NDArray[np.intp]:
+        """Give the datasets' numbers in an order in which like ones are neighbours.
+
+        They are the leaves of hierarchical clustering by average linkage on the mean divergence of both directions.
+        """
+        from scipy.cluster.hierarchy import leaves_list, linkage
+
+        i, j = np.triu_indices(len(self.names), 1)
+        distance = (self.divergences[i, j] + self.divergences[j, i]) / 2
+        # An estimate may be negative, a distance may not; all are moved alike.
+        return np.asarray(leaves_list(linkage(distance - distance.min(), "average")), dtype=np.intp)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, strings and lists."""
+        adjusted = self.adjusted_p_values
+        return {
+            "names": list(self.names),
+            "divergences": self.divergences.tolist(),
+            "p_values": None if self.p_values is None else self.p_values.tolist(),
+            "adjusted_p_values": None if adjusted is None else adjusted.tolist(),
+            "order": self.order().tolist(),
+        }
+
+    def plot(self) -> "Figure":
+        """Draw the divergences as a heat map, like datasets side by side.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from fewratio.charts.results import draw_all_pairs
+
+        order = self.order()
+        return draw_all_pairs([self.names[i] for i in order], self.divergences[np.ix_(order, order)])
+
+    def __repr__(self) -> str:
+        apart = self.divergences[~np.eye(len(self.names), dtype=np.bool_)]
+        parts = [counted(len(self.names), "dataset"), f"divergences {apart.min():.3g} to {apart.max():.3g}"]
+        if self.p_values is not None:
+            parts.append(f"p-values from {self.p_values.min():.3g}")
+        return f"AllPairsResult({', '.join(parts)})"
 
 
 def compare_all(
@@ -55,15 +159,15 @@ def compare_all(
     estimator : RatioEstimator, optional
         Default: ``RuLSIF()``. A learned one must be pretrained. It stays as it is.
     n_permutations : int, default=0
-        Arrangements a pair for p-values, as in `compare_datasets`; 0 for none.
+        Permutations per pair for p-values, as in `compare_datasets`; 0 for none.
     n_rows : int or None, default=100
         Of a larger dataset so many rows are drawn, once; None for all rows.
     n_jobs : int, default=1
-        Number of workers, as joblib counts: -1 for one a core, -2 for one less, and so on.
+        Number of workers, as joblib counts: -1 for one per core, -2 for one less, and so on.
     random_state : int, numpy Generator or None
-        Draws rows and arrangements. The number of workers has no influence.
+        Draws rows and permutations, and seeds an estimator that has no seed. The number of workers has no influence.
     checkpoint : path, optional
-        File that keeps what was done, every minute and when interrupted. If it is there, the work goes on from it;
+        File that keeps what was done, every minute and when interrupted. If it is there, the work is resumed from it;
         that needs a whole number as `random_state`.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal.
@@ -84,15 +188,14 @@ def compare_all(
     >>> result.nearest("a", 1)[0][0]
     'c'
     """
-    estimator = check_estimator(estimator)
     check_count("n_permutations", n_permutations, 0)
     if n_rows is not None:
-        check_count("n_rows", n_rows, 1)
+        check_count("n_rows", n_rows)
     _check_workers(n_jobs)
     if checkpoint is not None and not isinstance(random_state, int | np.integer):
         raise ParameterError(
-            f"random_state is {random_state!r}, but what a checkpoint holds can only be gone on with if the same is "
-            "drawn again; needed is a whole number. Pass random_state=0, for instance."
+            f"random_state is {random_state!r}, but a checkpoint can only be resumed from if the same is drawn again; "
+            "needed is a whole number. Pass random_state=0, for instance."
         )
     if not isinstance(collection, Collection):
         collection = Collection.from_arrays(collection)
@@ -102,23 +205,25 @@ def compare_all(
             "compare. Add another."
         )
     seed = int(np.random.default_rng(random_state).integers(2**63))
-    samples = [_drawn(dataset.X, n_rows, seed, number) for number, dataset in enumerate(collection)]
-    probe = _probe(collection, estimator, samples)
+    for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
+    model = seeded_copy(estimator, default_estimator(), for_estimator)
+    samples = _samples(collection, model, n_rows, for_rows)
     work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
-    state = Unfinished(len(collection), n_permutations > 0, checkpoint)
+    state = Checkpoint(len(collection), n_permutations > 0, checkpoint)
     if checkpoint is not None:
-        settings = [type(estimator).__qualname__, repr(estimator), collection.names, n_permutations, seed]
-        state.resume(joblib.hash([*settings, samples]), probe)
+        settings = [type(model).__qualname__, repr(model), collection.names, n_permutations, seed]
+        probe = fitted_copy(model, samples[0], samples[1]).divergence()
+        state.resume(joblib.hash([*settings, samples]), probe, len(work))
 
-    size = max(1, _BLOCKS_A_WORKER * joblib.effective_n_jobs(n_jobs))
-    todo = islice(work, state.n_done, None)
+    size = max(1, _BLOCKS_PER_WORKER * joblib.effective_n_jobs(n_jobs))
+    todo = iter(work[state.n_done :])
     saved = time.monotonic()
-    with progress_bar(work.total, "comparing", progress) as report, joblib.Parallel(n_jobs=n_jobs) as parallel:
+    with progress_bar(len(work), "comparing", progress) as report, joblib.Parallel(n_jobs=n_jobs) as parallel:
         report(state.n_done, None)
         try:
             while batch := list(islice(todo, size)):
                 calls = (
-                    joblib.delayed(compare_block)(estimator, *_sides(samples, block), block, n_permutations, seed)
+                    joblib.delayed(compare_block)(model, *_sides(samples, block), block, n_permutations, seed)
                     for block in batch
                 )
                 # Not as a generator: not every backend of joblib can give one.
@@ -130,7 +235,7 @@ def compare_all(
         finally:
             # Also when interrupted: blocks that were not stored are done again.
             state.save()
-    result = AllPairsResult(collection.names, state.divergences, state.p_values)
+    result = AllPairsResult(collection.names, **state.matrices)
     if n_permutations:
         _warn_of_few_permutations(result, [len(sample) for sample in samples], n_permutations)
     return result
@@ -140,34 +245,38 @@ def _check_workers(n_jobs: Any) -> None:
     # None is joblib's word for what `joblib.parallel_config` says.
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ParameterError(
-            f"n_jobs is {n_jobs!r}; needed is a number of workers. Pass a whole number from 1, or -1 for one a core."
+            f"n_jobs is {n_jobs!r}; needed is a number of workers. Pass a whole number from 1, or -1 for one per core."
         )
 
 
-def _drawn(X: NDArray[Any], n_rows: int | None, seed: int, number: int) -> NDArray[Any]:
-    if n_rows is None or len(X) <= n_rows:
-        return X
-    return X[np.random.default_rng([seed, number]).choice(len(X), n_rows, replace=False)]
+def _samples(
+    collection: Collection, model: RatioEstimator, n_rows: int | None, rng: np.random.Generator
+) -> list[NDArray[np.float64]]:
+    """Draw rows of large datasets, and let the estimator object to columns before the work begins."""
+    names = None if collection.feature_names is None else tuple(collection.feature_names)
+    samples = []
+    for dataset in collection:
+        X = dataset.X
+        if n_rows is not None and len(X) > n_rows:
+            X = X[rng.choice(len(X), n_rows, replace=False)]
+        argument = f"dataset {dataset.name!r}"
+        table = open_table(model, replace(as_table(X, argument), feature_names=names), argument)
+        samples.append(table.to_numpy())
+    return samples
 
 
 def _sides(samples: list[NDArray[Any]], block: Block) -> list[NDArray[Any]]:
     return [np.stack([samples[i] for i in side]) for side in block]
 
 
-def _probe(collection: Collection, estimator: RatioEstimator, samples: list[NDArray[Any]]) -> float:
-    """Let the estimator see two datasets, so that it objects to parameters or columns before the work begins."""
-    names = None if collection.feature_names is None else tuple(collection.feature_names)
-    pair = [replace(as_table(samples[i], f"dataset {collection.names[i]!r}"), feature_names=names) for i in (0, 1)]
-    return copy(estimator).fit(*pair).divergence()
-
-
 def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permutations: int) -> None:
     """Warn if more permutations could have shown something: nothing is significant, and hardly could have been."""
     n_pairs = len(sizes) * (len(sizes) - 1) // 2
-    # The largest datasets have the most arrangements, so the smallest p-value of all.
+    # The largest datasets have the most permutations, so the smallest p-value of all.
     *_, second, first = sorted(sizes)
     smallest = smallest_p_value(first, second, n_permutations)
-    if smallest > _LEVEL / n_pairs and not _any_significant(result):
+    adjusted = result.adjusted_p_values
+    if smallest > _LEVEL / n_pairs and adjusted is not None and not (adjusted <= _LEVEL).any():
         needed = int(np.ceil(smallest * n_pairs / _LEVEL))
         warnings.warn(
             f"The smallest p-value that {n_permutations} permutations of these datasets can give is {smallest:.2g}. "
@@ -178,11 +287,7 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
         )
 
 
-def _any_significant(result: AllPairsResult) -> bool:
-    return result.adjusted_p_values is not None and bool((result.adjusted_p_values <= _LEVEL).any())
-
-
-def _store(state: Unfinished, batch: list[Block], results: list[NDArray[np.float64]], collection: Collection) -> None:
+def _store(state: Checkpoint, batch: list[Block], results: list[NDArray[np.float64]], collection: Collection) -> None:
     for block, found in zip(batch, results, strict=True):
         i, j = block.pairs()
         unusable = ~np.isfinite(found[:2]).all(0)
@@ -192,7 +297,8 @@ def _store(state: Unfinished, batch: list[Block], results: list[NDArray[np.float
                 f"The divergence of the datasets {collection.names[i[k]]!r} and {collection.names[j[k]]!r} is not "
                 "finite: their values are too large for this estimator's arithmetic. Rescale the columns."
             )
-        state.divergences[i, j], state.divergences[j, i] = found[:2]
-        if state.p_values is not None:
-            state.p_values[i, j] = state.p_values[j, i] = found[2]
+        divergences = state.matrices["divergences"]
+        divergences[i, j], divergences[j, i] = found[:2]
+        for p_values in found[2:]:
+            state.matrices["p_values"][i, j] = state.matrices["p_values"][j, i] = p_values
     state.n_done += len(batch)

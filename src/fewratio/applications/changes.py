@@ -1,20 +1,89 @@
 """When a series changed: windows of rows before and after a moment, compared by their ratio."""
 
-from numbers import Integral, Real
-from typing import Any
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.applications.change_points import ChangePoints
-from fewratio.applications.defaults import default_estimator
-from fewratio.applications.own_estimator import own_estimator
-from fewratio.applications.windows import check_threshold, check_whole, open_series, window_scores
+from fewratio.applications.inputs import (
+    check_count,
+    check_number,
+    default_estimator,
+    open_table,
+    rng_streams,
+    seeded_copy,
+)
 from fewratio.data.columns import counted
+from fewratio.data.tables import Table
 from fewratio.errors import InputError, ParameterError
+from fewratio.estimators.base import RatioEstimator
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Series of a few values have equal scores, which rounding must not put in an order; float32 models are that precise.
 _ROUNDING = 1e-6
+_THRESHOLD = "a finite number, the score to exceed"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChangePoints:
+    """Where a series changed, made by `detect_changes`.
+
+    Attributes
+    ----------
+    points : ndarray of int
+        Numbers of the first rows after each change.
+    scores : ndarray of shape (n_rows,)
+        How far the windows before and from each row are apart; NaN where a window would leave the series.
+    threshold : float
+        What a score must exceed.
+    p_values : ndarray or None
+        Of the points, over all positions together; None where the threshold was given.
+    window : int
+        Rows of a window.
+    estimator : RatioEstimator
+        What gave the scores; for a `ChangeDetector` of later rows.
+    """
+
+    points: NDArray[np.intp]
+    scores: NDArray[np.float64]
+    threshold: float
+    p_values: NDArray[np.float64] | None
+    window: int
+    estimator: RatioEstimator
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all of it as plain numbers and lists; None stands for a score that is not there."""
+        return {
+            "points": self.points.tolist(),
+            "scores": [None if np.isnan(score) else float(score) for score in self.scores],
+            "threshold": self.threshold,
+            "p_values": None if self.p_values is None else self.p_values.tolist(),
+            "window": self.window,
+        }
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the scores, the threshold and the points.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from fewratio.charts.results import draw_changes
+
+        return draw_changes(self.scores, self.threshold, self.points, ax)
+
+    def __repr__(self) -> str:
+        found = ", ".join(map(str, self.points)) or "none"
+        return f"ChangePoints: {found} (threshold {self.threshold:.3g}, windows of {self.window} rows)"
 
 
 def detect_changes(
@@ -35,7 +104,7 @@ def detect_changes(
     `window` rows that begin with it. A change is reported at a row with the highest score among those less than a
     window away, if a tested position less than `step` away has a score above the threshold.
 
-    The threshold comes of shuffled series: if nothing changes (the rows, or blocks of them, are exchangeable), the
+    The threshold comes from shuffled series: if nothing changes (the rows, or blocks of them, are exchangeable), the
     chance to report any change in the whole series is at most `level`. It is the k-th largest of their highest scores
     at the tested positions, k = floor(level (n_permutations + 1)). Rows that depend on their predecessors are not
     exchangeable; shuffle `block` rows together then, longer than that dependence reaches.
@@ -77,11 +146,11 @@ def detect_changes(
     """
     step = max(1, window // 5) if step is None and isinstance(window, Integral) else step
     for name, value in (("window", window), ("n_permutations", n_permutations), ("step", step), ("block", block)):
-        check_whole(name, value)
+        check_count(name, value)
     rank = _rank(level, n_permutations) if threshold is None else 0
-    rng = np.random.default_rng(random_state)
-    model = own_estimator(estimator, default_estimator(), rng, ("divergences",))
-    table = open_series(model, series, "series")
+    for_estimator, for_permutations = rng_streams(random_state, 2)
+    model = seeded_copy(estimator, default_estimator(), for_estimator)
+    table = _open_series(model, series, "series")
     if table.n_rows < 2 * window:
         raise InputError(
             f"{table.argument} has {counted(table.n_rows, 'row')}; two windows of {window} need "
@@ -93,11 +162,11 @@ def detect_changes(
     scores[positions] = _scores(model, rows, order, positions, window)
     tested = positions[::step]
     if threshold is None:
-        orders = (_shuffle(order, block, rng) for _ in range(n_permutations))
+        orders = (_shuffle(order, block, for_permutations) for _ in range(n_permutations))
         highest = np.sort([_scores(model, rows, shuffled, tested, window).max() for shuffled in orders])
         limit = float(highest[-rank]) + _ROUNDING
     else:
-        limit, highest = check_threshold(threshold), None
+        limit, highest = check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD), None
     peaks = _peaks(scores, positions, window)
     bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
     points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], None
@@ -108,10 +177,27 @@ def detect_changes(
 
 
 def _scores(
-    model: Any, rows: NDArray[np.float64], order: NDArray[np.intp], positions: NDArray[np.intp], window: int
+    model: RatioEstimator,
+    rows: NDArray[np.float64],
+    order: NDArray[np.intp],
+    positions: NDArray[np.intp],
+    window: int,
 ) -> NDArray[np.float64]:
+    """Give the divergences of the windows before and from each position, summed over both directions."""
     steps = np.arange(window)
-    return window_scores(model, rows, order[positions[:, None] - window + steps], order[positions[:, None] + steps])
+    before, after = order[positions[:, None] - window + steps], order[positions[:, None] + steps]
+    both = model._divergences(rows, np.concatenate([before, after]), np.concatenate([after, before]))
+    return both.reshape(2, -1).sum(0)
+
+
+def _open_series(model: RatioEstimator, series: Any, argument: str) -> Table:
+    """Validate a series; one without columns has one."""
+    shape = getattr(series, "shape", None)
+    if shape is None and isinstance(series, list | tuple) and not any(np.ndim(value) for value in series):
+        shape = (len(series),)
+    if shape is not None and len(shape) == 1:
+        series = np.asarray(series).reshape(-1, 1)
+    return open_table(model, series, argument)
 
 
 def _shuffle(order: NDArray[np.intp], block: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -130,14 +216,99 @@ def _peaks(scores: NDArray[np.float64], positions: NDArray[np.intp], window: int
 
 
 def _rank(level: Any, n_permutations: int) -> int:
-    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
-        raise ParameterError(f"level is {level!r}; needed is a chance. Pass a number between 0 and 1.")
+    """Give which of the highest scores of shuffled series is the threshold."""
+    chance = check_number("level", level, 0, 1, "a chance between 0 and 1")
     # 0.01 * 200 must not fall below 2 by rounding.
-    rank = int(np.floor(float(level) * (n_permutations + 1) * (1 + 1e-12)))
+    rank = int(np.floor(chance * (n_permutations + 1) * (1 + 1e-12)))
     if rank < 1:
-        needed = int(np.ceil(1 / float(level) * (1 - 1e-12))) - 1
+        needed = int(np.ceil(1 / chance * (1 - 1e-12))) - 1
         raise ParameterError(
             f"n_permutations is {n_permutations}; a level of {level} needs at least {needed}. Pass more, or raise the "
             "level."
         )
     return rank
+
+
+class ChangeDetector:
+    """Tell row by row whether a series has changed.
+
+    The scores are those of `detect_changes`, each as soon as its two windows are complete: a window after the row that
+    it belongs to. A change is reported when the score rises above the threshold, and then not again for a window.
+
+    Parameters
+    ----------
+    window : int
+        Rows of a window; the last two of them are kept.
+    threshold : float
+        What a score must exceed, such as that of `detect_changes` for earlier rows. That one is exceeded by chance, at
+        its ``level``, once in as many rows as it was made from.
+    estimator : RatioEstimator, optional
+        Gives the divergences, such as the one in the result of `detect_changes`; by default ``RuLSIF()``, as there.
+
+    Attributes
+    ----------
+    n_rows_ : int
+        How many rows have come.
+    score_ : float
+        The latest score; NaN before there are two windows.
+    changes_ : list of int
+        Numbers of the rows, counted from 0, that begin the second window of each report.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import detect_changes
+    >>> from fewratio.applications import ChangeDetector
+    >>> rng = np.random.default_rng(0)
+    >>> calm = detect_changes(rng.normal(0, 1, 60), window=10, n_permutations=99, random_state=0)
+    >>> detector = ChangeDetector(10, calm.threshold, calm.estimator)
+    >>> later = np.concatenate([rng.normal(0, 1, 30), rng.normal(6, 1, 30)])
+    >>> [number for number, value in enumerate(later) if detector.update(value)]
+    [38]
+    """
+
+    def __init__(self, window: int, threshold: float, estimator: Any = None) -> None:
+        check_count("window", window)
+        self.window = window
+        self.threshold = check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD)
+        # A seed once and for all: the same windows must have the same score at any time.
+        self.estimator = seeded_copy(estimator, default_estimator(), np.random.default_rng(0))
+        self.n_rows_ = 0
+        self.score_ = float("nan")
+        self.changes_: list[int] = []
+        self._rows: NDArray[np.float64] | None = None
+
+    def update(self, row: Any) -> bool:
+        """Take the next row, and tell whether a change is reported.
+
+        Parameters
+        ----------
+        row : float or array-like of shape (n_features,) or (1, n_features)
+            The row; a number where the series has one column.
+
+        Returns
+        -------
+        bool
+        """
+        table = np.reshape(row, (1, -1)) if np.ndim(row) < 2 else row
+        new = _open_series(self.estimator, table, "row").to_numpy()
+        kept = new[:0] if self._rows is None else self._rows
+        if len(new) != 1 or new.shape[1] != kept.shape[1]:
+            raise InputError(
+                f"row has shape {new.shape}; needed is one row of {kept.shape[1]} values, as the first had. Pass the "
+                "rows one by one, with the same columns."
+            )
+        self._rows = np.concatenate([kept, new])[-2 * self.window :]
+        self.n_rows_ += 1
+        if self.n_rows_ < 2 * self.window:
+            return False
+        before, earlier = self.score_, self.changes_[-1] if self.changes_ else -np.inf
+        order = np.arange(2 * self.window)
+        self.score_ = float(_scores(self.estimator, self._rows, order, order[[self.window]], self.window)[0])
+        position = self.n_rows_ - self.window
+        # Not NaN above the threshold: the first score may be the one that rises above it.
+        rises = self.score_ > self.threshold and not before > self.threshold
+        if rises and position - earlier >= self.window:
+            self.changes_.append(position)
+            return True
+        return False

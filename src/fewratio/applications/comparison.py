@@ -1,7 +1,5 @@
 """Compare two datasets: how far apart, by chance or not, and where."""
 
-from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,12 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.applications.attribution import drops_without_columns
-from fewratio.applications.parameters import check_count, check_estimator
+from fewratio.applications.columns import drops_without_columns
+from fewratio.applications.inputs import (
+    check_count,
+    default_estimator,
+    fitted_copy,
+    open_table,
+    rng_streams,
+    seeded_copy,
+)
 from fewratio.applications.permutation import permute_pairs
 from fewratio.data.columns import counted
 from fewratio.data.dataset import Dataset
-from fewratio.data.tables import Table, as_table, check_same_features
+from fewratio.data.tables import check_same_features
 from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator
 
@@ -35,14 +40,14 @@ class ComparisonResult:
     statistic : float
         What is tested: the mean of both.
     p_value : float or None
-        The share of arrangements of the rows whose statistic is at least this one, which is counted among them; None
+        The share of permutations of the rows whose statistic is at least this one, which is counted among them; None
         if no test was asked for.
-    null : ndarray of shape (n_arrangements,)
-        The statistic of the arrangements.
+    null : ndarray of shape (n_permutations,)
+        The statistic of the permutations.
     exact : bool
-        Whether those are all arrangements there are.
+        Whether those are all permutations there are.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
-        The ratio A/B at the rows of either sample.
+        The ratio A/B at the rows of either sample (the fitted estimator's `ratio_nu_` and `ratio_de_`).
     feature_names : tuple of str or None
         Names of the columns.
 
@@ -66,7 +71,7 @@ class ComparisonResult:
     ratios_a: NDArray[np.float64]
     ratios_b: NDArray[np.float64]
     feature_names: tuple[str, ...] | None
-    _samples: tuple[NDArray[np.float64], NDArray[np.float64]] = field(repr=False)
+    _pooled: NDArray[np.float64] = field(repr=False)
     _estimator: RatioEstimator = field(repr=False)
 
     @property
@@ -89,20 +94,21 @@ class ComparisonResult:
         """How far the statistic falls when all values of a column become their mean; of shape (n_features,).
 
         A column that only adds noise has a score of zero or less. Of columns that tell the same, each has a small
-        score only, for the others still tell it. Computed when first asked for: two divergences a column.
+        score only, for the others still tell it. Computed when first asked for: two divergences per column.
         """
-        return drops_without_columns(self._estimator, *self._samples, self.statistic)
+        return drops_without_columns(self._estimator, self._pooled, len(self.ratios_a), self.statistic)
 
     @property
     def columns(self) -> tuple[str | int, ...]:
         """The columns that drive the difference (of positive score), the strongest first: names, or numbers."""
-        order = np.argsort(-self.column_scores, kind="stable")
-        chosen = [int(column) for column in order if self.column_scores[column] > 0]
-        return tuple(chosen if self.feature_names is None else [self.feature_names[column] for column in chosen])
+        order = np.argsort(-self.column_scores, kind="stable").tolist()
+        return tuple(self._label(column) for column in order if self.column_scores[column] > 0)
+
+    def _label(self, column: int) -> str | int:
+        return column if self.feature_names is None else self.feature_names[column]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in words of JSON."""
-        labels: Sequence[str | int] = self.feature_names or range(len(self.column_scores))
+        """Return everything as plain numbers, strings and lists."""
         return {
             "names": list(self.names),
             "n_rows": [len(self.ratios_a), len(self.ratios_b)],
@@ -111,7 +117,7 @@ class ComparisonResult:
             "backward": self.backward,
             "statistic": self.statistic,
             "p_value": self.p_value,
-            "n_arrangements": len(self.null),
+            "n_permutations": len(self.null),
             "exact": self.exact,
             "ratios_a": self.ratios_a.tolist(),
             "ratios_b": self.ratios_b.tolist(),
@@ -119,8 +125,8 @@ class ComparisonResult:
             "rows_b": self.rows_b.tolist(),
             "columns": list(self.columns),
             "column_scores": [
-                {"column": label, "score": score}
-                for label, score in zip(labels, self.column_scores.tolist(), strict=True)
+                {"column": self._label(column), "score": score}
+                for column, score in enumerate(self.column_scores.tolist())
             ],
         }
 
@@ -131,17 +137,25 @@ class ComparisonResult:
         -------
         matplotlib.figure.Figure
         """
-        from fewratio.applications.pictures import draw_comparison
+        from fewratio.charts.results import draw_comparison
 
-        return draw_comparison(self)
+        labels = [str(self._label(column)) for column in range(len(self.column_scores))]
+        return draw_comparison(
+            self.names,
+            (self.ratios_a, self.ratios_b),
+            self.statistic,
+            self.null,
+            self.p_value,
+            labels,
+            self.column_scores,
+        )
 
     def __repr__(self) -> str:
         a, b = self.names
         sizes = f"{counted(len(self.ratios_a), 'row')} and {counted(len(self.ratios_b), 'row')}"
         parts = [f"divergence {self.forward:.4g} ({a}/{b}) and {self.backward:.4g} ({b}/{a})"]
         if self.p_value is not None:
-            kind = f"all {len(self.null)} arrangements" if self.exact else f"{len(self.null)} permutations"
-            parts.append(f"p = {self.p_value:.4g} ({kind})")
+            parts.append(f"p = {self.p_value:.4g} ({'all ' if self.exact else ''}{len(self.null)} permutations)")
         return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join(parts)})"
 
 
@@ -156,8 +170,8 @@ def compare_datasets(
 
     The p-value is that of a permutation test: the rows of both are dealt anew to two samples of the same sizes, and the
     mean of the divergences in both directions is computed again. It is valid at any size. An estimator that chooses its
-    hyper-parameters from the samples (``RuLSIF(sigma="cv")``) chooses them again for every arrangement; the default's
-    width comes from the rows of both together, which no arrangement changes.
+    hyper-parameters from the samples (``RuLSIF(sigma="cv")``) chooses them again for every permutation; the default's
+    width comes from the rows of both together, which no permutation changes.
 
     Parameters
     ----------
@@ -168,10 +182,10 @@ def compare_datasets(
     estimator : RatioEstimator, optional
         Default: ``RuLSIF()``. A learned one must be pretrained. It stays as it is.
     n_permutations : int, default=999
-        How many arrangements to draw; where there are no more than that, each is taken once (3 and 3 rows: 20). 0 for
-        no test.
+        How many permutations to draw; where there are no more than that, each is taken once (3 and 3 rows: 20). 0 for
+        no test. The divergence does not depend on it.
     random_state : int, numpy Generator or None
-        Draws the arrangements. The order of the rows has no influence.
+        Draws the permutations, and seeds an estimator that has no seed. The order of the rows has no influence.
 
     Returns
     -------
@@ -190,33 +204,22 @@ def compare_datasets(
     >>> result
     ComparisonResult(A and B: 8 rows and 10 rows; divergence ... (A/B) and ... (B/A); p = ... (999 permutations))
     """
-    estimator = check_estimator(estimator)
     check_count("n_permutations", n_permutations, 0)
-    encoding = getattr(estimator, "encoding_", None)
+    for_estimator, for_permutations = rng_streams(random_state, 2)
+    model = seeded_copy(estimator, default_estimator(), for_estimator)
     names, tables = [], []
     for given, letter in ((A, "A"), (B, "B")):
-        is_dataset = isinstance(given, Dataset)
-        names.append(given.name if is_dataset else letter)
-        X, argument = (given.X, f"dataset {given.name!r}") if is_dataset else (given, letter)
-        tables.append(as_table(X, argument) if encoding is None else encoding.open(X, argument))
+        name, X, argument = (
+            (given.name, given.X, f"dataset {given.name!r}") if isinstance(given, Dataset) else (letter, given, letter)
+        )
+        names.append(name)
+        tables.append(open_table(model, X, argument))
     first, second = tables
     check_same_features(second, first.n_features, first.feature_names, reference=first.argument)
-    for table in tables:
-        table.check_finite()
-    # What is named on one side only is named.
-    feature_names = first.feature_names or second.feature_names
-    samples = (first.to_numpy(), second.to_numpy())
-    ratios = _ratios(estimator, first, second)
-    numbers = np.arange(first.n_rows + second.n_rows)[None]
-    rng = np.random.default_rng(random_state)
-    found = permute_pairs(
-        estimator,
-        np.concatenate(samples),
-        numbers[:, : first.n_rows],
-        numbers[:, first.n_rows :],
-        n_permutations,
-        [rng],
-    )
+    pooled, n_first = np.concatenate([table.to_numpy() for table in tables]), first.n_rows
+    fitted = fitted_copy(model, pooled[:n_first], pooled[n_first:])
+    numbers = np.arange(len(pooled))[None]
+    found = permute_pairs(model, pooled, numbers[:, :n_first], numbers[:, n_first:], n_permutations, [for_permutations])
     statistic = float(found.statistic[0])
     if not np.isfinite(statistic):
         raise InputError(
@@ -231,15 +234,10 @@ def compare_datasets(
         p_value=float(found.p_values[0]) if n_permutations else None,
         null=found.null[0],
         exact=found.exact,
-        ratios_a=ratios[0],
-        ratios_b=ratios[1],
-        feature_names=feature_names,
-        _samples=samples,
-        _estimator=copy(estimator),
+        ratios_a=fitted.ratio_nu_,
+        ratios_b=fitted.ratio_de_,
+        # What is named on one side only is named.
+        feature_names=first.feature_names or second.feature_names,
+        _pooled=pooled,
+        _estimator=model,
     )
-
-
-def _ratios(estimator: RatioEstimator, first: Table, second: Table) -> list[NDArray[np.float64]]:
-    # A shallow copy keeps what was learned, and takes what is fitted.
-    fitted = copy(estimator).fit(first, second)
-    return [fitted.predict(sample) for sample in (first, second)]

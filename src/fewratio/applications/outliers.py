@@ -1,7 +1,7 @@
-"""Odd rows of a batch, by the ratio of known normal rows to the batch."""
+"""Outliers of a batch, by the ratio of known normal rows to the batch."""
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
-from fewratio.applications.conformal import conformal_p_values, discovery_threshold
-from fewratio.applications.defaults import default_estimator
-from fewratio.applications.explanation import RowExplanation, explain_row
-from fewratio.applications.own_estimator import open_table, own_estimator
-from fewratio.applications.parameters import check_count
-from fewratio.applications.pyod_style import PyODStyle
-from fewratio.applications.row_pictures import draw_outliers
+from fewratio.applications.inputs import (
+    check_count,
+    default_estimator,
+    fitted_copy,
+    open_table,
+    rng_streams,
+    seeded_copy,
+)
+from fewratio.applications.rows import RowExplanation, conformal_p_values, discovery_threshold, explain_row
 from fewratio.data.tables import check_same_features
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
@@ -24,19 +26,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NEIGHBOURS = 5
-_CONTAMINATION, _DISCOVERIES, _PART_OF_MEDIAN = (
-    "contamination",
-    "false discovery rate",
-    "quarter of the median",
-)
+_CONTAMINATION, _DISCOVERIES, _PART_OF_MEDIAN = "contamination", "false discovery rate", "quarter of the median"
 
 
 class InlierOutlierDetector(OutlierMixin, TableEstimator):
-    """Find the odd rows of a batch, given rows that are known to be normal (Hido et al. 2011).
+    """Find the outliers of a batch, given rows that are known to be normal (Hido et al. 2011).
 
     The score of a row is the density ratio of the normals to the batch: the higher, the more normal. So it depends on
     the whole batch: the same row has another score in other company. Give all rows that are to be judged in one call;
-    of a handful of rows each makes a large part of the denominator and looks odd for that.
+    of a handful of rows each makes a large part of the denominator and has a low score for that.
 
     A row is flagged if its score is below a threshold that is set for each batch:
 
@@ -44,16 +42,16 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     * else, if normals suffice, so that in expectation at most a share ``false_discovery_rate`` of the flagged rows is
       normal: conformal p-values (`p_values`) and the rule of Benjamini and Hochberg. With a calibration part of n
       normals the smallest p-value is 1 / (n + 1). Normals suffice where that is at most the square of the rate, so
-      that a batch can be flagged of which a share as large as the rate is odd: 198 normals at a rate of 0.1;
+      that a batch can be flagged of which a share as large as the rate are outliers: 198 normals at a rate of 0.1;
     * else at a quarter of the median score of the normals and the batch together, which promises nothing: a rule of
-      thumb for `RuLSIF`, whose ratio is near 0 at odd rows. An estimator that draws its ratio towards 1, as the
+      thumb for `RuLSIF`, whose ratio is near 0 at outliers. An estimator that draws its ratio towards 1, as the
       universal one does, may have no row below it; give a ``contamination`` with such a one.
 
     Parameters
     ----------
     estimator : RatioEstimator, optional
-        Gives the ratio; ``RuLSIF()`` by default. One that was pretrained, such as a `MetaRatioEstimator` with
-        ``episodes="inliers"``, is used with what it has learned; note that scikit-learn's ``clone`` of the detector
+        Gives the ratio; ``RuLSIF()`` by default. One that was pretrained, such as a `MetaRatioEstimator` trained with
+        episodes of inliers, is used with what it has learned; note that scikit-learn's ``clone`` of the detector
         forgets that.
     contamination : float, optional
         Share of a batch to flag, above 0 and at most 0.5.
@@ -69,13 +67,13 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     calibration_ : ndarray of int
         Numbers of the normals, half of them, that p-values are calibrated with.
     estimator_ : RatioEstimator
-        The copy of ``estimator`` that is fitted to each batch.
+        The seeded copy of ``estimator``; a copy of it is fitted to each batch, so that threads may share a detector.
 
     Notes
     -----
     scikit-learn's ``check_estimator`` passes but for ``check_methods_subset_invariance`` (a score depends on the whole
     batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``), without a
-    ``contamination`` ``check_outliers_fit_predict`` (a table that is its own reference has no odd rows where false
+    ``contamination`` ``check_outliers_fit_predict`` (a table that is its own reference has no outliers where false
     discoveries are limited), and five that look for other words in a message.
 
     Examples
@@ -90,7 +88,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        # What `own_estimator` says of a wrong one is clearer.
+        # What `seeded_copy` says of a wrong one is clearer.
         "estimator": "no_validation",
         "contamination": [None, Interval(Real, 0, 0.5, closed="right")],
         "false_discovery_rate": [Interval(Real, 0, 1, closed="neither")],
@@ -125,12 +123,12 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self
         """
         self._check_parameters()
-        rng = np.random.default_rng(self.random_state)
-        estimator = own_estimator(self.estimator, default_estimator(), rng)
+        for_estimator, for_calibration = rng_streams(self.random_state, 2)
+        estimator = seeded_copy(self.estimator, default_estimator(), for_estimator)
         table = open_table(estimator, X_inlier, "X_inlier")
-        self.estimator_, self._normals, self._warned = estimator, table.to_numpy(), False
+        self.estimator_, self._normals = estimator, table.to_numpy()
         self._set_features(table.n_features, table.feature_names)
-        self.calibration_ = np.sort(rng.permutation(table.n_rows)[: table.n_rows // 2])
+        self.calibration_ = np.sort(for_calibration.permutation(table.n_rows)[: table.n_rows // 2])
         enough = 1 / (len(self.calibration_) + 1) <= self.false_discovery_rate**2
         self.threshold_rule_ = _DISCOVERIES if enough else _PART_OF_MEDIAN
         if self.contamination is not None:
@@ -140,7 +138,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Give the ratio of the normals' density to the batch's at each row of the batch X; higher is more normal."""
         rows = self._read(X)
-        return self.estimator_.fit(self._normals, rows).predict(rows)
+        return fitted_copy(self.estimator_, self._normals, rows).ratio_de_
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
@@ -163,11 +161,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return self._judge(X)[1]
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Flag the odd rows of the batch X: -1 for those, 1 for the others."""
+        """Flag the outliers of the batch X: -1 for those, 1 for the others."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def fit_predict(self, X: Any, y: None = None) -> NDArray[np.int64]:
-        """Flag the odd rows of a table that is its own reference: ``fit(X).predict(X)``.
+        """Flag the outliers of a table that is its own reference: ``fit(X).predict(X)``.
 
         The ratio of a sample to itself is 1 but for smoothing, which lowers it where rows are few: an order by
         density, with nothing promised. Give a ``contamination``, or better known normals with `fit`.
@@ -209,36 +207,38 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         RowExplanation: nearest normals 2, 0; differs most in column 1 (+17 deviations), column 0 (+1.06)
         """
         self._check_fitted()
-        if not isinstance(n_neighbours, Integral) or n_neighbours < 1:
-            raise InputError(f"n_neighbours is {n_neighbours!r}; at least one is needed. Pass a whole number from 1.")
+        check_count("n_neighbours", n_neighbours)
         rows = self._read(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, "x")
         if len(rows) != 1:
             raise InputError(f"x has {len(rows)} rows; needed is the one to explain. Pass a single row.")
         return explain_row(rows[0], self._normals, int(n_neighbours), self._feature_names())
 
     def plot(self, X: Any, n_shown: int = 10) -> "Figure":
-        """Draw the rows of the batch X from odd to normal, and in what the oddest differ from their nearest normals.
+        """Draw the rows of the batch X by score, and in what the most anomalous differ from their nearest normals.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
             The batch.
         n_shown : int, default=10
-            How many of the oddest rows to explain.
+            How many of the most anomalous rows to explain.
 
         Returns
         -------
         matplotlib.figure.Figure
         """
-        check_count("n_shown", n_shown, 1)
-        margins = self.decision_function(X)
-        rows = self._read(X)
-        oddest = np.argsort(margins, kind="stable")[:n_shown].tolist()
-        reasons = [explain_row(rows[row], self._normals, _NEIGHBOURS, self._feature_names()) for row in oddest]
-        return draw_outliers(margins, list(zip(oddest, reasons, strict=True)))
+        from fewratio.charts.results import draw_outliers
 
-    def as_pyod(self) -> PyODStyle:
-        """Give the fitted detector with PyOD's attributes and its sense: larger scores are odder, labels are 0 and 1.
+        check_count("n_shown", n_shown)
+        rows = self._read(X)
+        scores, threshold = self._judge(rows)
+        lowest = np.argsort(scores, kind="stable")[:n_shown].tolist()
+        reasons = [explain_row(rows[row], self._normals, _NEIGHBOURS, self._feature_names()) for row in lowest]
+        differences = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
+        return draw_outliers(scores - threshold, dict(zip(lowest, differences, strict=True)))
+
+    def as_pyod(self) -> "PyODStyle":
+        """Give the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.
 
         Examples
         --------
@@ -255,24 +255,19 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         if self.threshold_rule_ == _DISCOVERIES:
             scores, calibration = self._split_scores(rows)
             return scores, discovery_threshold(scores, calibration, self.false_discovery_rate)
-        scores = self.estimator_.fit(self._normals, rows).predict(rows)
+        fitted = fitted_copy(self.estimator_, self._normals, rows)
+        scores = fitted.ratio_de_
         if self.contamination is not None:
             return scores, float(np.percentile(scores, 100 * self.contamination))
-        self._warn_of_rule_of_thumb()
-        return scores, float(np.median(np.append(scores, self.estimator_.predict(self._normals))) / 4)
-
-    def _warn_of_rule_of_thumb(self) -> None:
-        """Say once that the threshold was made for another estimator than this."""
         default = type(default_estimator())
-        if self._warned or isinstance(self.estimator_, default):
-            return
-        self._warned = True
-        warnings.warn(
-            f"Rows are flagged below a quarter of the median score, a rule of thumb for {default.__name__}; with "
-            f"{type(self.estimator_).__name__} it may flag too few or too many. Use contamination=0.1, for instance, "
-            "to say which share is odd.",
-            stacklevel=4,
-        )
+        if not isinstance(fitted, default):
+            warnings.warn(
+                f"Rows are flagged below a quarter of the median score, a rule of thumb for {default.__name__}; with "
+                f"{type(fitted).__name__} it may flag too few or too many. Use contamination=0.1, for instance, to say "
+                "which share are outliers.",
+                stacklevel=3,
+            )
+        return scores, float(np.median(np.append(scores, fitted.ratio_nu_)) / 4)
 
     def _split_scores(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Score a batch and the calibration part of the normals by one ratio that cannot tell them apart."""
@@ -284,7 +279,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         calibration = self._normals[self.calibration_]
         together = np.concatenate([rows, calibration])
         reference = np.delete(self._normals, self.calibration_, axis=0)
-        scores = self.estimator_.fit(reference, together).predict(together)
+        scores = fitted_copy(self.estimator_, reference, together).ratio_de_
         return scores[: len(rows)], scores[len(rows) :]
 
     def _read(self, X: Any, argument: str = "X") -> NDArray[np.float64]:
@@ -299,3 +294,52 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_normals")
+
+
+class PyODStyle:
+    """A fitted detector with PyOD's attributes: outliers have larger scores and the label 1, others 0.
+
+    Made by `InlierOutlierDetector.as_pyod`. As in PyOD, `fit` takes the rows to be judged; the normals are those that
+    the detector was fitted to.
+
+    Parameters
+    ----------
+    detector : InlierOutlierDetector
+        Fitted to normal rows.
+
+    Attributes
+    ----------
+    decision_scores_ : ndarray of shape (n,)
+        Scores of the batch, higher where more anomalous.
+    threshold_ : float
+        Rows with a score above it are labelled 1.
+    labels_ : ndarray of shape (n,)
+        The labels.
+    """
+
+    decision_scores_: NDArray[np.float64]
+    threshold_: float
+    labels_: NDArray[np.int64]
+
+    def __init__(self, detector: InlierOutlierDetector) -> None:
+        self.detector = detector
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Judge the rows of a batch."""
+        scores, threshold = self.detector._judge(X)
+        self.decision_scores_, self.threshold_ = -scores, -threshold
+        self.labels_ = (self.decision_scores_ > self.threshold_).astype(np.int64)
+        return self
+
+    def fit_predict(self, X: Any, y: None = None) -> NDArray[np.int64]:
+        """Judge the rows of a batch and give their labels."""
+        return self.fit(X).labels_
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Give the scores of a batch of its own; higher is more anomalous."""
+        return -self.detector._judge(X)[0]
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Give the labels of a batch of its own, at a threshold of its own."""
+        scores, threshold = self.detector._judge(X)
+        return (scores < threshold).astype(np.int64)

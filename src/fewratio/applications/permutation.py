@@ -9,26 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.randomness import row_order
 
-# Row numbers in a block of arrangements: 32 MB.
+# Row numbers in a block of permutations: 32 MB.
 _BLOCK_NUMBERS = 2**22
-# Statistics that differ by less are the same one: equal arrangements must not be told apart by rounding. It is the
+# Statistics that differ by less are the same one: equal permutations must not be told apart by rounding. It is the
 # precision of single precision, which learned models compute in.
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Permuted:
+class PermutationTest:
     """What was found for pairs of samples of the same two sizes.
 
     Attributes
     ----------
     forward, backward : ndarray of shape (n_pairs,)
         Divergences of the first sample from the second, and of the second from the first.
-    null : ndarray of shape (n_pairs, n_arrangements)
-        The statistic of the other arrangements: all of them if `exact`, the observed one among them, else drawn ones.
+    null : ndarray of shape (n_pairs, n_permutations)
+        The statistic of the permutations: all of them if `exact`, the observed one among them, else drawn ones.
     exact : bool
-        Whether all arrangements were enumerated.
+        Whether all permutations were enumerated.
     """
 
     forward: NDArray[np.float64]
@@ -43,30 +44,25 @@ class Permuted:
 
     @property
     def p_values(self) -> NDArray[np.float64]:
-        """The share of arrangements whose statistic is at least the observed one; that counts as one of them."""
+        """The share of permutations whose statistic is at least the observed one; that counts as one of them."""
         observed = self.statistic[:, None]
         at_least = (self.null >= observed - _ROUNDING * np.maximum(1, np.abs(observed))).sum(1)
         added = 0 if self.exact else 1
         return (at_least + added) / (self.null.shape[1] + added)
 
 
-def n_arrangements(n_first: int, n_second: int) -> int:
-    """Count the ways to deal rows to two samples."""
-    return math.comb(n_first + n_second, n_first)
-
-
 def is_enumerated(n_first: int, n_second: int, n_permutations: int) -> bool:
-    """Tell whether all arrangements are taken: they cost no more than drawn ones would."""
-    return n_arrangements(n_first, n_second) <= n_permutations + 1
+    """Tell whether all permutations are taken: they cost no more than drawn ones would."""
+    return math.comb(n_first + n_second, n_first) <= n_permutations + 1
 
 
 def smallest_p_value(n_first: int, n_second: int, n_permutations: int) -> float:
     """Give the smallest p-value that the test can come to."""
+    if not is_enumerated(n_first, n_second, n_permutations):
+        return 1 / (1 + n_permutations)
     # Samples of one size can change their names without changing the statistic.
     alike = 2 if n_first == n_second else 1
-    if is_enumerated(n_first, n_second, n_permutations):
-        return min(1.0, alike / n_arrangements(n_first, n_second))
-    return 1 / (1 + n_permutations)
+    return min(1.0, alike / math.comb(n_first + n_second, n_first))
 
 
 def permute_pairs(
@@ -76,55 +72,46 @@ def permute_pairs(
     second: NDArray[np.intp],
     n_permutations: int = 0,
     rngs: Sequence[np.random.Generator] = (),
-) -> Permuted:
+) -> PermutationTest:
     """Give the divergences of pairs of samples, and the statistic after dealing each pair's rows anew.
 
-    All is computed from the values of the rows: neither their order nor which sample is first has a say. Whatever the
-    estimator chooses it chooses again for every arrangement, so that the observed one has no advantage.
+    What is drawn follows `row_order`: neither the order of rows and columns, nor units, nor which sample is first has a
+    say. Whatever the estimator chooses it chooses again for every permutation, so that the observed samples have no
+    advantage.
 
     Parameters
     ----------
     estimator : RatioEstimator
+        Seeded, if it draws anything.
     rows : ndarray of shape (n, d)
-        The table.
+        The table, valid.
     first, second : int arrays of shape (n_pairs, n_first) and (n_pairs, n_second)
         Which rows make the samples; the pairs are permuted apart.
     n_permutations : int
-        How many arrangements to draw; all are taken instead if there are no more than that. 0 for none.
+        How many permutations to draw; all are taken instead if there are no more than that. 0 for none.
     rngs : sequence of numpy Generator
         One for each pair, if there is something to draw.
     """
-    n_pairs, sizes = len(first), (first.shape[1], second.shape[1])
-    rank = value_ranks(rows)
-    first, second, pooled = (_in_order(each, rank) for each in (first, second, np.concatenate([first, second], 1)))
-    small, exact = int(np.argmin(sizes)), is_enumerated(*sizes, n_permutations)
+    sizes = first.shape[1], second.shape[1]
+    small, pooled = int(np.argmin(sizes)), np.concatenate([first, second], axis=1)
+    if n_permutations:
+        pooled = np.stack([numbers[row_order(rows[numbers])] for numbers in pooled])
     found = []
     samples = [first[:, None], second[:, None]]
-    for members in _arrangements(n_pairs, min(sizes), max(sizes), n_permutations, rngs):
+    for members in _permutations(len(first), min(sizes), max(sizes), n_permutations, rngs):
         numbers = np.broadcast_to(pooled[:, None], members.shape)
         masks = (members, ~members) if small == 0 else (~members, members)
         dealt = (numbers[mask].reshape(*members.shape[:2], size) for mask, size in zip(masks, sizes, strict=True))
-        # The observed arrangement is one of the first block's, so that it is computed as the others are.
+        # The observed samples are in the first block, so that they are computed as the others are.
         samples = [np.concatenate([kept, new], 1) for kept, new in zip(samples, dealt, strict=True)]
         found.append(_both_directions(estimator, rows, *samples))
         samples = [sample[:, :0] for sample in samples]
     forward, backward = np.concatenate(found, axis=2)
-    return Permuted(forward[:, 0], backward[:, 0], (forward[:, 1:] + backward[:, 1:]) / 2, exact)
+    null = (forward[:, 1:] + backward[:, 1:]) / 2
+    return PermutationTest(forward[:, 0], backward[:, 0], null, is_enumerated(*sizes, n_permutations))
 
 
-def value_ranks(rows: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Give each row's place when the rows are sorted by their values."""
-    ranks = np.empty(len(rows), dtype=np.intp)
-    # The last key of lexsort is the first to sort by.
-    ranks[np.lexsort(rows.T[::-1])] = np.arange(len(rows))
-    return ranks
-
-
-def _in_order(numbers: NDArray[np.intp], rank: NDArray[np.intp]) -> NDArray[np.intp]:
-    return np.take_along_axis(numbers, np.argsort(rank[numbers], axis=1), axis=1)
-
-
-def _arrangements(
+def _permutations(
     n_pairs: int, n_small: int, n_large: int, n_permutations: int, rngs: Sequence[np.random.Generator]
 ) -> Iterator[NDArray[np.bool_]]:
     """Yield blocks of shape (n_pairs, n_block, n): who is in the smaller sample. There is one block at least."""
@@ -148,8 +135,7 @@ def _both_directions(
     """Give the divergences of shape (2, n_pairs, n_block): of the first samples from the second, and the reverse."""
     flat = [sample.reshape(-1, sample.shape[-1]) for sample in (first, second)]
     if first.shape == second.shape:
-        nu, de = np.concatenate(flat), np.concatenate(flat[::-1])
-        found = estimator.divergences(rows, nu, de)
+        found = estimator._divergences(rows, np.concatenate(flat), np.concatenate(flat[::-1]))
     else:
-        found = np.concatenate([estimator.divergences(rows, *flat), estimator.divergences(rows, *flat[::-1])])
+        found = np.concatenate([estimator._divergences(rows, *flat), estimator._divergences(rows, *flat[::-1])])
     return found.reshape(2, *first.shape[:2])

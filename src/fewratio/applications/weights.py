@@ -2,17 +2,21 @@
 
 import warnings
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.applications.defaults import default_weights_estimator
-from fewratio.applications.own_estimator import open_table, own_estimator
-from fewratio.applications.row_pictures import draw_weights
+from fewratio.applications.inputs import (
+    check_number,
+    default_weights_estimator,
+    fitted_copy,
+    open_table,
+    rng_streams,
+    seeded_copy,
+)
 from fewratio.data.tables import check_same_features
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,7 +68,9 @@ class ImportanceWeights:
         -------
         matplotlib.figure.Figure
         """
-        return draw_weights(self)
+        from fewratio.charts.results import draw_weights
+
+        return draw_weights(self.weights, self.effective_sample_size, self.overlap, self.n_clipped)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return self.weights.astype(self.weights.dtype if dtype is None else dtype, copy=bool(copy))
@@ -99,7 +105,7 @@ def importance_weights(
     X_target : array-like of shape (n_target, n_features)
         Rows as they come where the model is to be used; no labels are needed.
     estimator : RatioEstimator, optional
-        Gives the ratio. By default RuLSIF on standardised columns at alpha = 0.1, which bounds the ratio by 10 and
+        Gives the ratio. By default RuLSIF on columns of a common unit at alpha = 0.1, which bounds the ratio by 10 and
         with it the variance of what is learned; width and regulariser chosen by leave-one-out.
     clip : float, optional
         Largest ratio; larger ones are cut to it, before normalising. Lowers variance, adds bias.
@@ -127,15 +133,11 @@ def importance_weights(
     >>> [round(float(np.mean((model.predict(X_target) - y_target) ** 2)), 3) for model in models]
     [0.306, 0.031]
     """
-    if clip is not None and (isinstance(clip, bool) or not isinstance(clip, Real) or not 0 < clip < np.inf):
-        raise ParameterError(f"clip is {clip!r}; needed is the largest ratio allowed. Pass a positive number, or None.")
-    rng = np.random.default_rng(random_state)
-    model = own_estimator(estimator, default_weights_estimator(), rng)
+    limit = np.inf if clip is None else check_number("clip", clip, 0, np.inf, "a positive number, the largest ratio")
+    model = seeded_copy(estimator, default_weights_estimator(), *rng_streams(random_state, 1))
     train, target = open_table(model, X_train, "X_train"), open_table(model, X_target, "X_target")
     check_same_features(target, train.n_features, train.feature_names, reference="X_train")
-    rows = train.to_numpy()
-    ratio = model.fit(target.to_numpy(), rows).predict(rows)
-    limit = np.inf if clip is None else float(clip)
+    ratio = fitted_copy(model, target.to_numpy(), train.to_numpy()).ratio_de_
     weights = np.minimum(ratio, limit)
     if not weights.any():
         raise InputError(

@@ -26,7 +26,7 @@ from fewratio.cli.exchange import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fewratio.applications.distance_matrix import AllPairsResult
+    from fewratio.applications.all_pairs import AllPairsResult
 
 _LEVEL = 0.05
 

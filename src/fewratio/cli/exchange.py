@@ -120,10 +120,11 @@ def chosen_estimator(
     model: "MetaRatioEstimator | None", standardise: bool, for_ratios: bool = False
 ) -> "RatioEstimator":
     """Give the model, or what is used without one: for ratios themselves, or for tests."""
-    from fewratio.applications.defaults import default_estimator, default_ratio_estimator
+    from fewratio.applications.inputs import default_estimator, default_ratio_estimator
 
     if model is None:
-        return default_ratio_estimator(standardise) if for_ratios else default_estimator(standardise)
+        scale = "columns" if standardise else "none"
+        return default_ratio_estimator(scale) if for_ratios else default_estimator(scale)
     if standardise:
         raise ParameterError(
             "--standardise is given with --model, but a model has the units of what it was trained on. Leave it out, "

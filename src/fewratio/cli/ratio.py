@@ -43,7 +43,7 @@ def ratio(
 
     learned = load_model(model)
     X_nu, X_de, *others = read_tables([nu, de] if rows is None else [nu, de, rows], learned, model)
-    from fewratio.applications.row_pictures import draw_ratios
+    from fewratio.charts.results import draw_ratios
 
     estimator = chosen_estimator(learned, standardise, for_ratios=True)
     table = others[0] if others else X_nu
@@ -58,4 +58,4 @@ def ratio(
     ]
     title = f"ratio {label(nu)}/{label(de)} at the rows of {label(nu if rows is None else rows)}"
     answer = Answer(lines, {"divergence": divergence, "ratio": values}, columns)
-    deliver(answer, as_json, output, plot, lambda: draw_ratios(ratios, table, title))
+    deliver(answer, as_json, output, plot, lambda: draw_ratios(ratios, table.to_numpy(), table.feature_names, title))

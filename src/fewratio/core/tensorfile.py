@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError
@@ -18,7 +19,7 @@ _ADVICE = {
 }
 
 
-def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
+def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Any], header: dict[str, Any]) -> None:
     """Write tensors and header to a file, atomically.
 
     Parameters
@@ -42,7 +43,8 @@ def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Te
             f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."
         )
     text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header})
-    payload = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {_KEY: text})
+    arrays = {name: torch.as_tensor(tensor).detach().cpu().contiguous() for name, tensor in tensors.items()}
+    payload = save(arrays, {_KEY: text})
     write_atomically(path, payload)
 
 

@@ -1,7 +1,5 @@
 """The main demo's tables: wines of two growers, and a delivery in which some come from elsewhere."""
 
-import csv
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +34,7 @@ class WineTables:
 
 
 def write_wine_tables(folder: Path, seed: int = 0) -> WineTables:
-    """Deal scikit-learn's wine data (Aeberhard and Forina, UCI) to three CSV files.
+    """Deal scikit-learn's wine data (Aeberhard and Forina, UCI) into three CSV files.
 
     Parameters
     ----------
@@ -55,10 +53,11 @@ def write_wine_tables(folder: Path, seed: int = 0) -> WineTables:
     delivery = rng.permutation(np.concatenate([first[N_KNOWN:], strangers]))
     columns = tuple(name.replace("od280/od315_of_diluted_wines", "od280/od315") for name in wines.feature_names)
     tables = {"grower_1": first[:N_KNOWN], "grower_2": second[:N_OTHER], "delivery": delivery}
-    paths = [folder / f"{name}.csv" for name in tables]
-    for path, rows in zip(paths, tables.values(), strict=True):
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([columns, *wines.data[rows].tolist()])
-        write_atomically(path, text.getvalue().encode())
+    paths = []
+    for name, rows in tables.items():
+        paths.append(folder / f"{name}.csv")
+        lines = [columns, *wines.data[rows].tolist()]
+        write_atomically(paths[-1], "".join(",".join(map(str, line)) + "\n" for line in lines).encode())
     which = tuple(np.flatnonzero(np.isin(delivery, strangers)).tolist())
-    return WineTables(paths[0], paths[1], paths[2], which, columns)
+    known, other, mixed = paths
+    return WineTables(known, other, mixed, which, columns)

@@ -378,8 +378,12 @@ class MetaRatioEstimator(RatioEstimator):
         return UniversalRatioEstimator(self.alpha, scale="columns" if self.standardise else "none", device=self.device)
 
     def _open(self, X: Any, argument: str) -> Table:
+        self._check_learned()
         encoding = getattr(self, "encoding_", None)
-        return as_table(X, argument) if encoding is None else encoding.open(X, argument)
+        table = as_table(X, argument) if encoding is None else encoding.open(X, argument)
+        if hasattr(self, "model_"):
+            check_same_features(table, self.n_features_in_, self._source_names, reference="the source collection")
+        return table
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         if not hasattr(self, "model_"):
@@ -423,6 +427,8 @@ class MetaRatioEstimator(RatioEstimator):
     def _divergences(
         self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
     ) -> NDArray[np.float64]:
+        if not hasattr(self, "model_"):
+            return self._without_sources()._divergences(rows, nu, de)
         place, dtype = next(self.model_.parameters()).device, row_dtype(self._learned_with["standardise"])
         return adapted_divergences(self.model_, self.alpha, rows, nu, de, dtype, place)
 

@@ -1,4 +1,4 @@
-"""The picture of ratios in one dimension: the truth, what methods say, and the instances they saw."""
+"""Ratios in one dimension: the truth, what methods say, and the instances they saw."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.charts.style import FIRST, GRID, MUTED, SECOND, new_figure, tidy
 from fewratio.estimators.quantities import gaussian_relative_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, MUTED, GRID = "#1f2328", "#6b7280", "#e5e7eb"
-TRUE = "#111827"
-NUMERATOR, DENOMINATOR = "#009e73", "#9a6fb0"
 # In the order of the curves: what is to be looked at is drawn in one piece.
-CURVES = (("#0072b2", "-"), ("#d55e00", (0, (5, 2))), ("#cc79a7", (0, (1, 1.5))))
+_CURVES = (("#0072b2", "-"), ("#d55e00", (0, (5, 2))), ("#cc79a7", (0, (1, 1.5))))
 
 
 @dataclass(frozen=True)
@@ -63,17 +61,13 @@ def style() -> AbstractContextManager[None]:
     """Give the context to draw and to save in."""
     import matplotlib
 
-    return matplotlib.rc_context(
-        {"font.family": "sans-serif", "font.size": 10, "text.color": INK, "svg.fonttype": "none"}
-    )
+    return matplotlib.rc_context({"font.family": "sans-serif", "font.size": 10, "svg.fonttype": "none"})
 
 
 def draw_pairs(pairs: Sequence[DrawnPair], title: str, note: str = "") -> "Figure":
     """Draw four pairs, each with the true ratio; a note goes below."""
-    from matplotlib.figure import Figure
-
     with style():
-        figure = Figure(figsize=(9.6, 6.6))
+        figure = new_figure((9.6, 6.6))
         panels = figure.subplots(2, 2, sharey=True)
         for panel, pair in zip(panels.flat, pairs, strict=True):
             _draw_pair(panel, pair)
@@ -91,22 +85,16 @@ def draw_pairs(pairs: Sequence[DrawnPair], title: str, note: str = "") -> "Figur
 
 def _draw_pair(panel: "Axes", pair: DrawnPair) -> None:
     nu_mean, nu_std, de_mean, de_std = pair.moments
-    panel.plot(pair.grid, gaussian_relative_ratio(pair.grid[:, None], *pair.moments), color=TRUE, lw=2.2, label="true")
-    for (name, ratio), (colour, style) in zip(pair.curves.items(), CURVES, strict=False):
-        panel.plot(pair.grid, ratio, color=colour, lw=2, ls=style, label=name)
+    true = gaussian_relative_ratio(pair.grid[:, None], *pair.moments)
+    panel.plot(pair.grid, true, color="black", lw=2.2, label="true")
+    for (name, ratio), (colour, line) in zip(pair.curves.items(), _CURVES, strict=False):
+        panel.plot(pair.grid, ratio, color=colour, lw=2, ls=line, label=name)
     for sample, colour, level, name in (
-        (pair.nu, NUMERATOR, -0.14, "numerator's"),
-        (pair.de, DENOMINATOR, -0.28, "denominator's"),
+        (pair.nu, FIRST, -0.14, "numerator's"),
+        (pair.de, SECOND, -0.28, "denominator's"),
     ):
         panel.plot(sample, np.full(len(sample), level), "|", ms=9, mew=1.6, color=colour, label=f"{name} instances")
-    panel.set_title(
-        f"N({nu_mean:.1f}, {nu_std:.1f}²) over N({de_mean:.1f}, {de_std:.1f}²)", loc="left", fontsize=10, color=MUTED
-    )
-    panel.set_ylim(-0.4, 2.5)
-    panel.set_yticks([0, 0.5, 1, 1.5, 2])
+    tidy(panel, f"N({nu_mean:.1f}, {nu_std:.1f}²) over N({de_mean:.1f}, {de_std:.1f}²)")
+    panel.set(ylim=(-0.4, 2.5), yticks=[0, 0.5, 1, 1.5, 2])
     panel.grid(axis="y", color=GRID, lw=0.8)
     panel.set_axisbelow(True)
-    panel.tick_params(colors=MUTED, length=0)
-    for side in ("top", "right", "left"):
-        panel.spines[side].set_visible(False)
-    panel.spines["bottom"].set_color(GRID)

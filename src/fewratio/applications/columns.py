@@ -13,18 +13,17 @@ _BLOCK_VALUES = 2**22
 
 
 def drops_without_columns(
-    estimator: RatioEstimator, first: NDArray[np.float64], second: NDArray[np.float64], statistic: float
+    estimator: RatioEstimator, pooled: NDArray[np.float64], n_first: int, statistic: float
 ) -> NDArray[np.float64]:
     """Give how far the statistic falls when a column says nothing: all its values become their mean.
-
-    A column that only adds noise has a drop of zero or less. Of columns that tell the same, each has a small drop
-    only, for the others still tell it.
 
     Parameters
     ----------
     estimator : RatioEstimator
-    first, second : ndarray of shape (n_first, d) and (n_second, d)
-        The samples.
+    pooled : ndarray of shape (n, d)
+        The first sample, then the second.
+    n_first : int
+        Rows of the first sample.
     statistic : float
         The mean of the divergences in both directions, with all columns.
 
@@ -32,7 +31,6 @@ def drops_without_columns(
     -------
     ndarray of shape (d,)
     """
-    pooled = np.concatenate([first, second])
     n_rows, n_features = pooled.shape
     means, drops = pooled.mean(0), np.empty(n_features)
     step = max(1, min(_BLOCK_COLUMNS, _BLOCK_VALUES // pooled.size))
@@ -42,6 +40,7 @@ def drops_without_columns(
         tables[np.arange(len(columns)), :, columns] = means[columns, None]
         numbers = np.arange(tables.shape[0] * n_rows).reshape(-1, n_rows)
         rows = tables.reshape(-1, n_features)
-        without = permute_pairs(estimator, rows, numbers[:, : len(first)], numbers[:, len(first) :])
-        drops[columns] = statistic - without.statistic
+        drops[columns] = (
+            statistic - permute_pairs(estimator, rows, numbers[:, :n_first], numbers[:, n_first:]).statistic
+        )
     return drops

@@ -1,4 +1,4 @@
-"""Why a row is odd: its nearest normals, and the columns in which it differs from them."""
+"""Single rows of a batch: how unusual they are, and how they differ from their nearest normals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,3 +76,35 @@ def explain_row(
     order = np.argsort(-np.abs(mean), kind="stable")
     columns = tuple(int(column) if names is None else names[column] for column in order)
     return RowExplanation(nearest, distances[nearest], columns, mean[order])
+
+
+def conformal_p_values(scores: NDArray[np.float64], calibration: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give (1 + k) / (1 + n) for each score, where k of the n calibration scores are no higher.
+
+    Examples
+    --------
+    >>> conformal_p_values(np.array([0.0, 0.5]), np.array([0.3, 0.5, 0.9]))
+    array([0.25, 0.75])
+    """
+    no_higher = np.searchsorted(np.sort(calibration), scores, side="right")
+    return (1 + no_higher) / (1 + len(calibration))
+
+
+def discovery_threshold(scores: NDArray[np.float64], calibration: NDArray[np.float64], rate: float) -> float:
+    """Give the threshold below which lie the scores that Benjamini and Hochberg's rule rejects at a rate.
+
+    Where it rejects none, that is the smallest of all scores.
+
+    Examples
+    --------
+    >>> discovery_threshold(np.array([0.0, 0.5]), np.array([0.3, 0.5, 0.9]), rate=0.5)
+    0.3
+    """
+    # Imported when needed: it takes as long as all else here.
+    from scipy.stats import false_discovery_control
+
+    p_values = conformal_p_values(scores, calibration)
+    rejected = scores[false_discovery_control(p_values) <= rate]
+    # All scores below the next calibration score have p-values as small as the largest rejected one.
+    above = calibration[calibration > rejected.max()] if len(rejected) else np.append(calibration, scores)
+    return float(above.min())

@@ -1,0 +1,123 @@
+"""What applications are given: numbers, tables and the estimator, of which they use a seeded copy."""
+
+from copy import copy, deepcopy
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.data.tables import Table
+from fewratio.errors import ParameterError
+from fewratio.estimators.auto import AutoRatioEstimator
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.least_squares import RuLSIF
+from fewratio.estimators.randomness import seeded
+
+
+def default_estimator(scale: str = "none") -> RatioEstimator:
+    """Give a new estimator of the kind that tests, outliers and changes use by default.
+
+    Measured (docs/design.md): tests have no more power with the universal network and take five to ten times as long,
+    and it does not see outliers in a single column.
+
+    Parameters
+    ----------
+    scale : {"columns", "none"}
+        Whether it brings the columns of the two samples to a common unit.
+    """
+    return RuLSIF(scale=scale)
+
+
+def default_ratio_estimator(scale: str = "none") -> RatioEstimator:
+    """Give a new estimator of the kind that is used where ratios themselves are asked for.
+
+    The universal network's ratios of small samples are better than a kernel's (docs/design.md).
+
+    Parameters
+    ----------
+    scale : {"columns", "none"}
+        Whether it brings the columns of the two samples to a common unit.
+    """
+    return AutoRatioEstimator(scale=scale, random_state=0)
+
+
+def default_weights_estimator() -> RatioEstimator:
+    """Give a new estimator of the kind that `importance_weights` uses by default.
+
+    Its alpha of 0.1 bounds the ratio by 10, and with it the variance of what is learned with the weights; a larger
+    alpha would flatten the weights.
+    """
+    return RuLSIF(0.1, sigma="cv", reg="cv", scale="columns")
+
+
+def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> RatioEstimator:
+    """Copy the user's estimator, or the default where there is none, and seed what in it has no fixed seed.
+
+    A copy, not scikit-learn's clone, which would forget what was learned from related datasets. Every random state in
+    it is a whole number, so that the same samples give the same however many were fitted before.
+
+    Parameters
+    ----------
+    estimator : RatioEstimator or None
+        What the user gave.
+    default : RatioEstimator
+        What to take instead of None.
+    rng : numpy Generator
+        Where seeds are drawn from.
+    """
+    if estimator is not None and not isinstance(estimator, RatioEstimator):
+        found = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
+        raise ParameterError(
+            f"estimator is {found}; needed is a ratio estimator. Pass an instance of one, such as RuLSIF(), or None "
+            "for the default."
+        )
+    copied = deepcopy(default if estimator is None else estimator)
+    copied._check_parameters()
+    generators = {k: v for k, v in copied.get_params().items() if isinstance(v, np.random.Generator)}
+    copied.set_params(**{name: int(generator.integers(2**31)) for name, generator in generators.items()})
+    result: RatioEstimator = seeded(copied, rng)
+    return result
+
+
+def fitted_copy(estimator: RatioEstimator, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> RatioEstimator:
+    """Fit a copy to two valid samples; the estimator itself stays as it is, so that threads may share it."""
+    fitted = copy(estimator)
+    fitted._fit(X_nu, X_de)
+    return fitted
+
+
+def open_table(estimator: RatioEstimator, X: Any, argument: str) -> Table:
+    """Validate a table, and its columns where the estimator has learned from sources; encode it as those were.
+
+    Parameters
+    ----------
+    estimator : RatioEstimator
+        What it is for.
+    X : array-like of shape (n, n_features)
+        The table.
+    argument : str
+        What messages call it.
+    """
+    table = estimator._open(X, argument)
+    table.check_finite()
+    return table
+
+
+def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:
+    """Give independent generators: what is drawn from one does not depend on how much is drawn from another."""
+    seed = int(np.random.default_rng(random_state).integers(2**63))
+    return np.random.default_rng(seed).spawn(n)
+
+
+def check_count(argument: str, value: Any, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ParameterError(f"{argument} is {value!r}; needed is a whole number of at least {least}. Pass one.")
+
+
+def check_number(argument: str, value: Any, low: float, high: float, needed: str) -> float:
+    """Give a value as a float, or refuse what is not a number strictly between two bounds."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
+        raise ParameterError(f"{argument} is {value!r}; needed is {needed}. Pass one.")
+    return float(value)

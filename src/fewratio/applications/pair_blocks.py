@@ -1,0 +1,182 @@
+"""All pairs of datasets in blocks of pairs of the same two sizes, and the file that keeps what is done of them."""
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.applications.permutation import permute_pairs
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.errors import ModelFileError
+from fewratio.estimators.base import RatioEstimator
+
+# Rows of one side of a block: as many as an estimator with a kernel can hold all distances of. And their values: 8 MB.
+_SIDE_ROWS = 2**9
+_SIDE_VALUES = 2**20
+# Row numbers of the permutations that are dealt at a time: 16 MB.
+_PERMUTED_NUMBERS = 2**21
+_KIND = "checkpoint"
+
+
+class Block(NamedTuple):
+    """Numbers of the datasets on either side, all of one size per side; the same ones, or no common one."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+
+    def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Give the numbers of the datasets of each unordered pair."""
+        a, b = self.places()
+        return np.array(self.first)[a], np.array(self.second)[b]
+
+    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Give the pairs as places on either side."""
+        if self.first == self.second:
+            a, b = np.triu_indices(len(self.first), 1)
+            return a, b
+        a, b = np.indices((len(self.first), len(self.second))).reshape(2, -1)
+        return a, b
+
+
+def blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> list[Block]:
+    """Cut the pairs of datasets into blocks, in an order that depends on nothing but the arguments.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Number of rows of each dataset.
+    n_features : int
+    n_permutations : int
+        With permutations a block has fewer pairs, so that it does not take too long.
+    """
+    of_size: dict[int, list[int]] = defaultdict(list)
+    for number, size in enumerate(sizes):
+        of_size[size].append(number)
+    sides: list[tuple[int, ...]] = []
+    for size, numbers in sorted(of_size.items()):
+        most = min(_SIDE_ROWS // size, _SIDE_VALUES // (size * n_features))
+        step = max(1, int(most / (1 + n_permutations) ** 0.5))
+        sides += [tuple(numbers[start : start + step]) for start in range(0, len(numbers), step)]
+    return [Block(first, second) for first, second in combinations_with_replacement(sides, 2)]
+
+
+def compare_block(
+    estimator: RatioEstimator,
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    block: Block,
+    n_permutations: int,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Give forward and backward divergence, and the p-value if asked for, of each pair: shape (2 or 3, n_pairs).
+
+    Parameters
+    ----------
+    estimator : RatioEstimator
+        Seeded, if it draws anything.
+    first, second : ndarray of shape (n_sets, n_rows, n_features)
+        The datasets of either side.
+    block : Block
+        Which they are.
+    n_permutations, seed : int
+        What is drawn for a pair depends on the seed and on the numbers of its datasets only.
+    """
+    sides = [first] if block.first == block.second else [first, second]
+    rows = np.concatenate([side.reshape(-1, first.shape[2]) for side in sides])
+    numbers = np.arange(len(rows))
+    of_first = numbers[: first.shape[0] * first.shape[1]].reshape(first.shape[:2])
+    of_second = of_first if len(sides) == 1 else numbers[of_first.size :].reshape(second.shape[:2])
+    a, b = block.places()
+    pairs = np.stack(block.pairs(), axis=1)
+    step = max(1, _PERMUTED_NUMBERS // ((first.shape[1] + second.shape[1]) * (1 + n_permutations)))
+    parts = [np.empty((3 if n_permutations else 2, 0))]
+    for start in range(0, len(a), step):
+        some = slice(start, start + step)
+        keys = [np.random.SeedSequence(seed, spawn_key=pair) for pair in pairs[some].tolist()] if n_permutations else []
+        rngs = [np.random.default_rng(key) for key in keys]
+        found = permute_pairs(estimator, rows, of_first[a[some]], of_second[b[some]], n_permutations, rngs)
+        parts.append(np.stack([found.forward, found.backward, *([found.p_values] if n_permutations else [])]))
+    return np.concatenate(parts, axis=1)
+
+
+class Checkpoint:
+    """Divergences and p-values of all pairs, as far as they are known, and the file that keeps them.
+
+    Parameters
+    ----------
+    n_datasets : int
+    with_p_values : bool
+    path : path or None
+        Where they are kept; None for nowhere.
+
+    Attributes
+    ----------
+    matrices : dict of ndarray of shape (n, n)
+        "divergences" (one row per numerator; 0 on the diagonal) and, if asked for, "p_values" (1 on the diagonal).
+    n_done : int
+        How many blocks are done.
+    """
+
+    def __init__(self, n_datasets: int, with_p_values: bool, path: str | os.PathLike[str] | None) -> None:
+        self.matrices: dict[str, NDArray[np.float64]] = {"divergences": np.zeros((n_datasets, n_datasets))}
+        if with_p_values:
+            self.matrices["p_values"] = np.ones((n_datasets, n_datasets))
+        self.n_done = 0
+        self._path = None if path is None else Path(path)
+        self._header: dict[str, object] = {}
+        self._n_saved = -1
+
+    def resume(self, fingerprint: str, probe: float, n_blocks: int) -> None:
+        """Read the file if it is there; if not, write it, which shows before the work that it can be written.
+
+        Parameters
+        ----------
+        fingerprint : str
+            Of data and settings; a file with another one belongs to another comparison.
+        probe : float
+            The divergence of two of the datasets: parameters do not tell one learned model from another.
+        n_blocks : int
+            How many blocks there are.
+        """
+        self._header = {"compare_all": fingerprint, "probe": probe}
+        if self._path is None:
+            return
+        if not self._path.exists():
+            self.save()
+            return
+        found, header = read_tensors(self._path, _KIND)
+        if header.get("compare_all") != fingerprint:
+            raise self._foreign()
+        try:
+            same = math.isclose(header["probe"], probe, rel_tol=1e-4, abs_tol=1e-6)
+            n_done, matrices = int(header["n_done"]), {name: np.asarray(found[name]).copy() for name in self.matrices}
+            sound = (each.shape == (len(each),) * 2 and np.isfinite(each).all() for each in matrices.values())
+            if not all(sound) or {len(each) for each in matrices.values()} != {len(self.matrices["divergences"])}:
+                raise ValueError("a matrix has another shape, or values that are not finite")
+            if not 0 <= n_done <= n_blocks:
+                raise ValueError(f"{n_done} of {n_blocks} blocks are done")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(
+                f"{self._path} is a damaged checkpoint ({error}). Delete it to start afresh, or use another copy."
+            ) from error
+        if not same:
+            raise self._foreign()
+        self.matrices, self.n_done, self._n_saved = matrices, n_done, n_done
+
+    def save(self) -> None:
+        """Write the file, unless there is nothing new."""
+        if self._path is not None and self._n_saved != self.n_done:
+            write_tensors(self._path, _KIND, self.matrices, {**self._header, "n_done": self.n_done})
+            self._n_saved = self.n_done
+
+    def _foreign(self) -> ModelFileError:
+        return ModelFileError(
+            f"{self._path} was written for another comparison (other data, estimator or settings); needed is one of "
+            "this comparison. Delete it to start afresh, or give another name."
+        )

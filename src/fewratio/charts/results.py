@@ -1,0 +1,174 @@
+"""Pictures of comparisons, outliers, weights, ratios and changes."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, SECOND, new_figure, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_N_COLUMNS = 10
+# More names than that cannot be read.
+_N_LABELS = 60
+
+
+def draw_comparison(
+    names: tuple[str, str],
+    ratios: tuple[NDArray[np.float64], NDArray[np.float64]],
+    statistic: float,
+    null: NDArray[np.float64],
+    p_value: float | None,
+    columns: Sequence[str],
+    column_scores: NDArray[np.float64],
+) -> "Figure":
+    """Draw the ratio at the rows of both samples, the test, and the columns that differ most.
+
+    Parameters
+    ----------
+    names : (str, str)
+        Of the samples.
+    ratios : (ndarray, ndarray)
+        The ratio at the rows of either.
+    statistic, null, p_value
+        The test, as in `ComparisonResult`.
+    columns : sequence of str
+        Names of all columns.
+    column_scores : ndarray of shape (n_columns,)
+        How much each adds to the difference.
+    """
+    figure = new_figure((12, 3.8))
+    rows, test, bars = figure.subplots(1, 3)
+    for values, colour, name in zip(ratios, (FIRST, SECOND), names, strict=True):
+        # Where a row stands in its sample from low ratio to high: samples of any size fill the panel.
+        share = (np.arange(len(values)) + 0.5) / len(values)
+        rows.plot(share, np.sort(values), "o", ms=4, color=colour, label=f"{name} ({len(values)})")
+    rows.axhline(1, color=GRID, zorder=0)
+    # On a ground of its own: the line of ratio 1 runs where there is room for it.
+    rows.legend(facecolor="white", framealpha=1, edgecolor="none")
+    tidy(rows, f"ratio {names[0]}/{names[1]} at the rows", "rows of a sample, from low ratio to high")
+    if len(null):
+        test.hist(null, bins=min(40, max(5, len(null) // 10)), color=GRID, edgecolor=MUTED, lw=0.5)
+    test.axvline(statistic, color=FIRST, lw=2, label="observed")
+    test.legend(frameon=False)
+    title = "no test" if p_value is None else f"p = {p_value:.3g}"
+    tidy(test, title, "divergence, mean of both directions", "permutations")
+    top = np.argsort(-column_scores, kind="stable")[:_N_COLUMNS][::-1]
+    bars.barh(range(len(top)), column_scores[top], color=SECOND)
+    bars.set_yticks(range(len(top)), [columns[i] for i in top])
+    tidy(bars, "fall of the divergence without a column")
+    figure.suptitle(f"{names[0]} and {names[1]}", x=0.01, ha="left", weight="bold")
+    figure.tight_layout()
+    return figure
+
+
+def draw_all_pairs(names: Sequence[str], divergences: NDArray[np.float64]) -> "Figure":
+    """Draw a heat map of the divergences of all pairs of datasets, in the order given."""
+    figure = new_figure((7, 6))
+    panel = figure.subplots()
+    image = panel.imshow(divergences, cmap="viridis", interpolation="nearest")
+    figure.colorbar(image, ax=panel, label="divergence")
+    if len(names) <= _N_LABELS:
+        panel.set_xticks(range(len(names)), names, rotation=90)
+        panel.set_yticks(range(len(names)), names)
+    panel.set(xlabel="denominator", ylabel="numerator")
+    figure.tight_layout()
+    return figure
+
+
+def draw_outliers(margins: NDArray[np.float64], differences: Mapping[int, Mapping[str | int, float]]) -> "Figure":
+    """Draw all rows from outliers to normal ones, and in what the most anomalous differ from their nearest normals.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n,)
+        Scores less the threshold: negative for outliers.
+    differences : dict of int to dict
+        By the number of a row, the most anomalous first: by column, how far the row is from its nearest normals.
+    """
+    figure = new_figure((12, 4.2))
+    ranks, reasons = figure.subplots(1, 2, width_ratios=[1, 1.25])
+    values = np.sort(margins)
+    places, low = np.arange(len(values)), values < 0
+    ranks.axhline(0, color=MUTED, lw=1, ls="--", zorder=0)
+    ranks.text(len(values) - 1, 0, "threshold", color=MUTED, fontsize=9, ha="right", va="bottom")
+    for which, colour, size, name in ((~low, FIRST, 4, "normal"), (low, OUTLIER, 5, "outlier")):
+        ranks.plot(places[which], values[which], "o", ms=size, color=colour, label=f"{name} ({which.sum()})")
+    ranks.legend(frameon=False, loc="upper left")
+    tidy(ranks, "score of each row, less the threshold", "rows, the most anomalous first")
+    explained = list(differences.values())
+    columns = sorted(explained[0], key=lambda column: -max(abs(row[column]) for row in explained))[:_N_COLUMNS]
+    table = np.array([[row[column] for column in columns] for row in explained])
+    limit = max(float(np.abs(table).max()), 1e-9)
+    image = reasons.imshow(table, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    reasons.set_yticks(range(len(explained)), [f"row {row}" for row in differences])
+    reasons.set_xticks(range(len(columns)), [str(column) for column in columns], rotation=35, ha="right")
+    tidy(reasons, "the most anomalous rows less their nearest normals, in deviations of a column")
+    figure.colorbar(image, ax=reasons, pad=0.02).outline.set_visible(False)
+    figure.tight_layout()
+    return figure
+
+
+def draw_weights(weights: NDArray[np.float64], effective_size: float, overlap: float, n_clipped: int) -> "Figure":
+    """Draw weights from large to small, and what they are worth."""
+    figure = new_figure((6.4, 3.8))
+    panel = figure.subplots()
+    places, values = np.arange(1, len(weights) + 1), np.sort(weights)[::-1]
+    panel.fill_between(places, values, step="mid", color=SECOND, alpha=0.35, lw=0)
+    panel.plot(places, values, "o", ms=3, color=SECOND)
+    panel.axvline(effective_size, color=FIRST, lw=2, label=f"worth {effective_size:.1f} rows")
+    panel.axhline(values.mean(), color=GRID, zorder=0)
+    panel.set_ylim(bottom=0)
+    panel.legend(frameon=False)
+    title = f"weights of {len(weights)} rows; overlap {overlap:.2f}, {n_clipped} clipped"
+    tidy(panel, title, "training rows, the heaviest first")
+    figure.tight_layout()
+    return figure
+
+
+def draw_ratios(
+    ratios: NDArray[np.float64], X: NDArray[np.float64], feature_names: Sequence[str] | None, title: str
+) -> "Figure":
+    """Draw ratios at rows: along the column where there is one, else from low to high.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (n,)
+        The ratios.
+    X : ndarray of shape (n, d)
+        The rows.
+    feature_names : sequence of str or None
+        Names of the columns.
+    title : str
+        What is drawn.
+    """
+    figure = new_figure((6.4, 3.8))
+    panel = figure.subplots()
+    single = X.shape[1] == 1
+    places, values = (X[:, 0], ratios) if single else (np.arange(len(ratios)), np.sort(ratios))
+    panel.axhline(1, color=GRID, zorder=0)
+    panel.plot(places, values, "o", ms=4, color=FIRST)
+    tidy(panel, title, (feature_names or ("value",))[0] if single else "rows, from low ratio to high")
+    figure.tight_layout()
+    return figure
+
+
+def draw_changes(
+    scores: NDArray[np.float64], threshold: float, points: NDArray[np.intp], ax: "Axes | None" = None
+) -> "Axes":
+    """Draw the scores of a series, the threshold and the changes; in a new figure unless axes are given."""
+    if ax is None:
+        figure = new_figure((8, 3))
+        figure.set_layout_engine("constrained")
+        ax = figure.subplots()
+    ax.plot(scores, color=FIRST, label="score")
+    ax.axhline(threshold, color=MUTED, linestyle="--", label="threshold")
+    for number, point in enumerate(points):
+        ax.axvline(point, color=OUTLIER, label="change" if number == 0 else None)
+    ax.set(xlabel="row", ylabel="symmetric divergence")
+    ax.legend(frameon=False)
+    return ax

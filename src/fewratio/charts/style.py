@@ -1,0 +1,31 @@
+"""Colours, and figures without decoration that tells nothing."""
+
+from typing import TYPE_CHECKING
+
+from fewratio.errors import FewRatioError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FIRST, SECOND, OUTLIER, MUTED, GRID = "#009e73", "#9a6fb0", "#d55e00", "#6b7280", "#e5e7eb"
+
+
+def new_figure(size: tuple[float, float]) -> "Figure":
+    """Give an empty figure of a size in inches."""
+    try:
+        # Not through pyplot, which would keep the figure and choose a backend for the whole program.
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise FewRatioError(
+            "Drawing needs matplotlib, which is not installed. pip install 'fewratio[plot]'."
+        ) from error
+    return Figure(figsize=size, dpi=120)
+
+
+def tidy(panel: "Axes", title: str, xlabel: str = "", ylabel: str = "") -> None:
+    """Title a panel and its axes, and take away what tells nothing."""
+    panel.set_title(title, loc="left", fontsize=10)
+    panel.set(xlabel=xlabel, ylabel=ylabel)
+    panel.tick_params(colors=MUTED, length=0)
+    panel.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,73 @@
+"""Units, origins, the order of columns and the sign of zero change no answer, also where something is drawn."""
+
+import numpy as np
+import pytest
+
+from fewratio import (
+    InlierOutlierDetector,
+    RuLSIF,
+    compare_all,
+    compare_datasets,
+    detect_changes,
+    importance_weights,
+)
+
+CHANGES = {
+    "columns in another order": lambda X: X[:, [2, 0, 1]],
+    "twice": lambda X: 2 * X,
+    "a thousand times": lambda X: 1000 * X,
+    "shifted": lambda X: X + np.array([3.0, -40.0, 0.7]),
+    "negative zeros": lambda X: np.where(X == 0, -0.0, X),
+}
+
+
+def samples(n_first, n_second):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(0, 1, (n_first, 3)), rng.normal(0.5, [1, 2, 1], (n_second, 3))
+    # Zeros, which may have a sign.
+    return tuple(np.where(np.abs(X) < 0.1, 0.0, X) for X in (A, B))
+
+
+def comparison(A, B):
+    result = compare_datasets(A, B, n_permutations=19, random_state=0)
+    return result.forward, result.backward, np.sort(result.null), result.p_value, result.ratios_a, result.ratios_b
+
+
+def chosen_comparison(A, B):
+    estimator = RuLSIF(sigma="cv", reg=[0.01, 1.0], cv=3)
+    result = compare_datasets(A[:20], B[:15], estimator, n_permutations=9, random_state=0)
+    return result.forward, np.sort(result.null), result.ratios_b
+
+
+def weights(A, B):
+    return (importance_weights(A, B, random_state=0).weights,)
+
+
+def outliers(A, B):
+    detector = InlierOutlierDetector(false_discovery_rate=0.3, random_state=0).fit(A)
+    return detector.score_samples(B), detector.p_values(B), detector.predict(B)
+
+
+def changes(A, B):
+    result = detect_changes(np.concatenate([A[:50], B[:50]]), 15, n_permutations=19, level=0.05, random_state=0)
+    return result.scores, result.threshold, result.points
+
+
+def all_pairs(A, B):
+    result = compare_all([A, B, A[:40]], n_permutations=9, n_rows=60, random_state=0)
+    return result.divergences, result.p_values
+
+
+APPLICATIONS = (comparison, chosen_comparison, weights, outliers, changes, all_pairs)
+
+
+@pytest.mark.filterwarnings("ignore:The smallest p-value")
+# Past 300 rows the default estimator draws its centres.
+@pytest.mark.parametrize("sizes", [(20, 20), (190, 170)], ids=str)
+@pytest.mark.parametrize("application", APPLICATIONS, ids=lambda application: application.__name__)
+def test_only_the_data_matter(application, sizes):
+    A, B = samples(*sizes)
+    expected = application(A, B)
+    for name, change in CHANGES.items():
+        for found, known in zip(application(change(A), change(B)), expected, strict=True):
+            np.testing.assert_allclose(found, known, rtol=1e-6, atol=1e-7, err_msg=name)
