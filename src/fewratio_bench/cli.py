@@ -145,7 +145,7 @@ def _pack(args: argparse.Namespace) -> int:
         _check_records(other)
     for other in args.join:
         for path, file in record_files(other).items():
-            RecordFile(args.results / path).add_new(file.read())
+            RecordFile(args.results / path).append(file.read())
     for file in record_files(args.results).values():
         file.pack()
         sys.stdout.write(f"{len(file.read())} records in {file.packed}\n")
