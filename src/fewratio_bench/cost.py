@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from fewratio.errors import DataFileError
+from fewratio_bench.aggregation import Records, measurements, published_numbers, standard_error
 from fewratio_bench.experiments import Experiment
-from fewratio_bench.grids import Cell, Grid, Table
 from fewratio_bench.records import Record
-from fewratio_bench.tables import Records, present, published_numbers, standard_error
+from fewratio_bench.rendering import Grid, Table, TableCell
 
 # The paper's number of support instances.
 _N_SUPPORT = 5
@@ -50,7 +50,7 @@ def cost_table(experiment: Experiment, records: Records, folder: Path) -> Table:
             label = f"{method.name} (test)" if cost["steps of learning"] else method.name
             alone.add(label, [cost["judging 200 pairs, seconds"] / 2], [cost])
     for method in experiment.methods:
-        mine = [record for _, record in present(records.get(problem.data, ()), method, problem)]
+        mine = measurements(records.get(problem.data, ()), method, problem).values()
         for device in sorted({record.device for record in mine}):
             timed = [record for record in mine if record.device == device and _is_timed(record)]
             if timed:
@@ -75,7 +75,7 @@ class _Times:
 
     def __init__(self, experiment: str, data: str) -> None:
         self._where = experiment, data, _N_SUPPORT
-        self._rows: list[list[Cell]] = []
+        self._rows: list[list[TableCell]] = []
         self.numbers: list[list[str | float | None]] = []
         self.circumstances: set[tuple[str, str]] = set()
 
@@ -89,7 +89,7 @@ class _Times:
         mean, published = statistics.mean(seconds), _published(self._where[1], label)
         error = f"{standard_error(seconds):.5f}" if len(seconds) > 1 else None
         paper = "-" if published is None else f"{published:.2f}"
-        self._rows.append([Cell(label), Cell(device), Cell(f"{mean:.3f}"), Cell(paper)])
+        self._rows.append([TableCell(text) for text in (label, device, f"{mean:.3f}", paper)])
         self.numbers.append([*self._where, label, f"{mean:.5f}", error, len(seconds), published, device, commits])
 
     def grid(self, heading: str, advice: str) -> Grid:

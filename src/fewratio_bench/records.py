@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -62,6 +62,11 @@ class Record:
     seed: int
     commit: str
     device: str
+
+    @cached_property
+    def setting(self) -> str:
+        """The parameters as text: equal for equal ones."""
+        return json.dumps(self.parameters, sort_keys=True)
 
 
 class RecordFile:

@@ -15,10 +15,10 @@ import pytest
 from fewratio.data.episodes import EpisodeSampler
 from fewratio.errors import DataNotFoundError
 from fewratio_bench import cli, run
+from fewratio_bench.aggregation import aggregate
 from fewratio_bench.experiments import Experiment, Panel
 from fewratio_bench.methods import Learned
 from fewratio_bench.records import RecordFile
-from fewratio_bench.tables import make_blocks
 from tests.bench.conftest import KERNEL, OURS, SMALL, TRAINING
 
 
@@ -52,9 +52,9 @@ def test_a_cell_that_lost_a_line_is_measured_again(measure, experiment, tmp_path
     assert {(record.split, record.n_support) for record in again[len(whole) - 1 :]} == {
         (whole[number].split, whole[number].n_support)
     }
-    (block, _) = make_blocks(run.EXPERIMENTS["synthetic"], {SMALL.data: again})
-    (before, _) = make_blocks(run.EXPERIMENTS["synthetic"], {SMALL.data: whole})
-    assert block.lines == before.lines
+    (result, _) = aggregate(run.EXPERIMENTS["synthetic"], {SMALL.data: again})
+    (before, _) = aggregate(run.EXPERIMENTS["synthetic"], {SMALL.data: whole})
+    assert result.rows == before.rows
     assert measure(tmp_path, n_splits).read() == again
 
 
@@ -163,10 +163,10 @@ def test_records_of_other_settings_are_kept_apart(measure, experiment, tmp_path,
     new = after[len(before) :]
     assert {record.method for record in new} == {"Ours"}
     assert {record.parameters["depth"] for record in new} == {2}
-    (block, _) = make_blocks(run.EXPERIMENTS["synthetic"], {SMALL.data: after})
+    (result, _) = aggregate(run.EXPERIMENTS["synthetic"], {SMALL.data: after})
     present = [*new, *(record for record in before if record.method != "Ours")]
-    (alone, _) = make_blocks(run.EXPERIMENTS["synthetic"], {SMALL.data: present})
-    assert block.lines == alone.lines
+    (alone, _) = aggregate(run.EXPERIMENTS["synthetic"], {SMALL.data: present})
+    assert result.rows == alone.rows
 
 
 def test_a_checkpoint_of_another_loss_is_not_taken(measure, experiment, tmp_path, monkeypatch):
@@ -229,7 +229,7 @@ def test_a_quick_run_has_a_quick_table(experiment, tmp_path, capsys, monkeypatch
     records.path.unlink()
     records.append(learned)
     assert cli.main(["table", "synthetic", "--results", "results/quick"]) == 1
-    assert "are of a quick run, for which give --quick" in capsys.readouterr().err
+    assert "only those of a quick run, for which give --quick" in capsys.readouterr().err
 
 
 def test_a_log_gets_a_line_for_every_method_that_is_done(experiment, tmp_path, capsys):
@@ -258,7 +258,18 @@ def test_wrong_calls_exit_with_two(arguments):
 
 def test_runner_needs_nothing_but_torch_numpy_scipy_and_scikit_learn(tmp_path):
     """The full runs happen where little else is installed (narwhals comes with scikit-learn)."""
-    blocked = ["rich", "typer", "safetensors", "jaxtyping", "pandas", "polars", "pyarrow", "matplotlib", "pooch"]
+    blocked = [
+        "rich",
+        "typer",
+        "safetensors",
+        "jaxtyping",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "matplotlib",
+        "pooch",
+        "jinja2",
+    ]
     program = (
         "import sys; import importlib.util as u; find = u.find_spec\n"
         "class Blocked:\n"
