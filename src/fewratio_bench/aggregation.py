@@ -19,21 +19,10 @@ from fewratio_bench.problems import Problem
 from fewratio_bench.records import Record
 
 AVERAGE = "avg"
-# Of two methods, which is better is said by their numbers.
-_FEWEST_IN_ORDER = 3
+# The records of each problem, by the name of its data.
 Records = Mapping[str, Sequence[Record]]
-"""The records of each problem, by the name of its data."""
+# Records by setting, role, metric, number of support instances and split.
 Measurements = dict[tuple[str, str, str, int, int], Record]
-"""Records by setting, role, metric, number of support instances and split."""
-SELECTIONS = {
-    "best_on_test": "for all splits the setting with the best mean on the targets themselves",
-    "validation": (
-        "for every split the setting that is best on its validation datasets (the length of dataset vectors by squared "
-        "error and that of AE's and SD's output by the scores of normals, as in the paper; all else by what the table "
-        "shows)"
-    ),
-    "none": "there is nothing to select",
-}
 
 
 class Metric(NamedTuple):
@@ -112,7 +101,8 @@ class PanelResult:
         """
         column = self.columns[-1] if self.columns else ""
         rows = [row for row in self.rows if column in row.published and row.values.get(column)]
-        if len(rows) < _FEWEST_IN_ORDER or {row.method for row in rows} != set(papers):
+        # Of two methods, their numbers say which is better.
+        if len(rows) < 3 or {row.method for row in rows} != set(papers):
             return ""
         here = self._ranked(rows, column)
         there = sorted(rows, key=lambda row: self.metric.sign * row.published[column])

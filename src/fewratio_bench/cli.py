@@ -12,7 +12,7 @@ from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.figures import FIGURES
 from fewratio_bench.records import RecordFile, record_files
-from fewratio_bench.rendering import FORMATS
+from fewratio_bench.rendering import FORMATS, table_text
 from fewratio_bench.report import write_report
 from fewratio_bench.run import run
 from fewratio_bench.tables import table_of
@@ -43,10 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--splits", type=_positive, help="number of splits (default: 10, or 2 with --quick)")
     run.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     run.add_argument(
-        "--jobs",
-        type=_positive,
-        default=1,
-        help="processes to train in, on a CPU (default: 1); where other work shares the cores, set OMP_NUM_THREADS=1",
+        "--jobs", type=_positive, default=1, help="processes on a CPU (default: 1); set OMP_NUM_THREADS=1 with several"
     )
     run.add_argument("--data", nargs="+", default=(), help="only these data (default: all of the experiment)")
     run.add_argument("--methods", nargs="+", default=(), help="only these methods (default: all)")
@@ -58,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     pack.set_defaults(action=_pack)
 
     table = verbs.add_parser("table", help="print a table made from the records")
-    table.add_argument("--format", choices=list(FORMATS), default="markdown", help="(default: markdown)")
+    table.add_argument("--format", choices=FORMATS, default="markdown", help="(default: markdown)")
     table.add_argument("--quick", action="store_true", help="the table of a quick run")
     table.set_defaults(action=_table)
 
@@ -122,14 +119,15 @@ def _table(args: argparse.Namespace) -> None:
             f"{', only those of a quick run, for which give --quick' if of_quick_run else ''}. Run 'fewratio-bench "
             f"run {args.experiment}{' --quick' * args.quick}' first, or name the folder of records with --results."
         )
-    sys.stdout.write(FORMATS[args.format](table))
+    sys.stdout.write(table_text(table, args.format))
 
 
 def _figure(args: argparse.Namespace) -> None:
     output = args.output or Path(f"{args.figure}.png")
     _check_output(output, (".svg", ".png", ".pdf"))
     _check_records(args.results)
-    FIGURES[args.figure](args.results).savefig(output, dpi=110)
+    _, draw = FIGURES[args.figure]
+    draw(args.results).savefig(output, dpi=110)
 
 
 def _report(args: argparse.Namespace) -> None:
@@ -157,7 +155,3 @@ def _check_records(folder: Path) -> None:
 def _folder(args: argparse.Namespace) -> Path:
     """Give the folder of records: those of quick runs are kept apart."""
     return args.results or (Path("results/quick") if args.quick else Path("results"))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

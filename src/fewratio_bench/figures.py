@@ -4,25 +4,14 @@ import json
 import statistics
 import textwrap
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewratio_bench import experiments
 from fewratio_bench.aggregation import METRICS, aggregate, measurements, standard_error
 from fewratio_bench.examples import synthetic_examples
-from fewratio_bench.experiments import (
-    AE,
-    AE_FT,
-    D3RE,
-    D3RE_FT,
-    EXPERIMENTS,
-    NNPU,
-    OURS,
-    RULSIF,
-    RULSIF_FT_BY_ADAM,
-    SD,
-    SD_FT,
-    Panel,
-)
+from fewratio_bench.experiments import EXPERIMENTS, OURS, RULSIF, Panel
 from fewratio_bench.methods import Learned, Method
 from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
@@ -33,13 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The tables that the figure of support sizes goes through, and the data that IoT's absence leaves.
-_BY_SIZE: tuple[tuple[str, Problem], ...] = (
-    *(("relative-dre", problem) for problem in (MNIST_R, ISOLET)),
-    *(("dataset-comparison", problem) for problem in (MNIST_R, ISOLET)),
-    *(("outlier-detection", problem) for problem in (LANDMINE, SCHOOL)),
+_TRAINED_ON_TARGETS: tuple[Method, ...] = (
+    *(experiments.D3RE, experiments.NNPU, experiments.AE, experiments.AE_FT, experiments.SD, experiments.SD_FT),
+    *(experiments.RULSIF_FT_BY_ADAM, experiments.D3RE_FT),
 )
-_TRAINED_ON_TARGETS: tuple[Method, ...] = (D3RE, NNPU, AE, AE_FT, SD, SD_FT, RULSIF_FT_BY_ADAM, D3RE_FT)
 
 
 def latent_dimension(folder: Path) -> "Figure":
@@ -69,12 +55,12 @@ def support_size(folder: Path) -> "Figure":
     Settings are selected by the rule that the paper uses for the method; for ours, on validation. What a method would
     be with its number of steps on the target selected is in the tables alone.
     """
-    figure, axes = _panels(len(_BY_SIZE), n_columns=3)
+    tables = [EXPERIMENTS[name] for name in ("relative-dre", "dataset-comparison", "outlier-detection")]
+    shown = [replace(table, panels=(panel,)) for table in tables for panel in table.panels if not panel.absence]
+    figure, axes = _panels(len(shown), n_columns=3)
     handles: dict[str, Any] = {}
-    for ax, (name, problem) in zip(axes, _BY_SIZE, strict=True):
-        experiment = EXPERIMENTS[name]
-        results = aggregate(experiment, read_records(folder, [problem]))
-        (result,) = [result for result in results if result.panel.data == problem.data]
+    for ax, experiment in zip(axes, shown, strict=True):
+        (result,) = aggregate(experiment, read_records(folder, experiment.problems))
         methods = {name: method for name, method in experiment.rows if name == method.name}
         for row in result.rows:
             method = methods.get(row.method)
@@ -85,7 +71,7 @@ def support_size(folder: Path) -> "Figure":
                 number = list(handles).index(row.method) if row.method in handles else len(handles)
                 style = {"linestyle": ("-", "--", ":")[number // 10 % 3], "marker": "o" if method is OURS else None}
                 handles[row.method] = _curve(ax, by_size, row.method, f"C{number % 10}", **style)
-        ax.set_xticks(problem.sizes)
+        ax.set_xticks(experiment.problems[0].sizes)
         _label(ax, result.panel, "support instances N_S", result.rows)
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize="small")
     return figure
@@ -96,12 +82,11 @@ def training_curves(folder: Path) -> "Figure":
     problems: tuple[Problem, ...] = (MNIST_R, ISOLET, LANDMINE, SCHOOL)
     figure, axes = _panels(len(problems), n_columns=2)
     handles: dict[str, Any] = {}
-    for (ax, problem), records in zip(
-        zip(axes, problems, strict=True), read_records(folder, problems).values(), strict=True
-    ):
-        records = [record for record in records if (record.role, record.metric) == ("target", "auc")]
+    records = read_records(folder, problems)
+    for ax, problem in zip(axes, problems, strict=True):
+        shown = [record for record in records[problem.data] if (record.role, record.metric) == ("target", "auc")]
         for number, method in enumerate(_TRAINED_ON_TARGETS):
-            if mine := measurements(records, method, problem):
+            if mine := measurements(shown, method, problem):
                 handles[method.name] = _curve(ax, _best_by_steps(mine.values()), method.name, f"C{number}")
         ax.set_xscale("log")
         panel = Panel(problem.data, (problem,), "auc")
@@ -110,11 +95,12 @@ def training_curves(folder: Path) -> "Figure":
     return figure
 
 
-FIGURES: dict[str, Callable[[Path], "Figure"]] = {
-    "synthetic": synthetic_examples,
-    "latent-dimension": latent_dimension,
-    "support-size": support_size,
-    "training-curves": training_curves,
+# By name, the title and what draws it.
+FIGURES: dict[str, tuple[str, Callable[[Path], "Figure"]]] = {
+    "synthetic": ("four unseen pairs of the synthetic data", synthetic_examples),
+    "latent-dimension": ("dependence on the length K of the dataset vectors", latent_dimension),
+    "support-size": ("dependence on the number of support instances", support_size),
+    "training-curves": ("steps on the target, alone or after the sources (best setting at each)", training_curves),
 }
 
 

@@ -3,9 +3,9 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fewratio.errors import FewRatioError
@@ -13,6 +13,7 @@ from fewratio.errors import FewRatioError
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+FORMATS = ("markdown", "latex", "html", "csv")
 Number = str | float | None
 
 
@@ -72,49 +73,30 @@ class Table:
         Its parts.
     caption : str
         What the numbers are, and what was run where.
-    columns : sequence of str
-        What `numbers` holds.
-    numbers : sequence of sequence
+    numbers : sequence of dict
         Every number with its circumstances, for CSV; empty if nothing was measured.
     """
 
     title: str
     grids: Sequence[Grid]
     caption: str
-    columns: Sequence[str]
-    numbers: Sequence[Sequence[Number]]
+    numbers: Sequence[dict[str, Number]]
 
 
-def as_csv(table: Table) -> str:
-    """Write every number of a table as one line of CSV."""
+def table_text(table: Table, format: str) -> str:
+    """Write a table in one of `FORMATS`; as CSV, every number on a line of its own."""
+    if format != "csv":
+        return render(f"table.{format}", table=table)
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([table.columns, *table.numbers])
+    writer = csv.DictWriter(text, table.numbers[0] if table.numbers else (), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.numbers)
     return text.getvalue()
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill in a template of this package.
-
-    Parameters
-    ----------
-    template : str
-        Its name: ``table.md``, ``table.tex``, ``table.html`` or ``report.html``.
-    **values
-        What it shows.
-    """
+    """Fill in a file of ``templates/``."""
     return _environment().get_template(template).render(values)
-
-
-def _table_as(template: str, table: Table) -> str:
-    return render(template, table=table)
-
-
-FORMATS: dict[str, Callable[[Table], str]] = {
-    "markdown": partial(_table_as, "table.md"),
-    "latex": partial(_table_as, "table.tex"),
-    "html": partial(_table_as, "table.html"),
-    "csv": as_csv,
-}
 
 
 @cache

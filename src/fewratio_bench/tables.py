@@ -7,7 +7,6 @@ from pathlib import Path
 
 from fewratio_bench.aggregation import (
     AVERAGE,
-    SELECTIONS,
     PanelResult,
     Records,
     Row,
@@ -18,23 +17,8 @@ from fewratio_bench.aggregation import (
 from fewratio_bench.cost import cost_table
 from fewratio_bench.experiments import Experiment
 from fewratio_bench.problems import Problem
-from fewratio_bench.records import Record
-from fewratio_bench.rendering import Grid, Number, Table, TableCell
+from fewratio_bench.rendering import Grid, Number, Table, TableCell, render
 from fewratio_bench.run import record_file
-
-# What words in the names of rows mean.
-_WAYS = {
-    "stopped early": (
-        "Stopped early: with the number of steps on the target selected as well; otherwise these methods are after all "
-        "of them. "
-    ),
-    "by Adam": "By Adam: the last layer fine-tuned by gradient steps, not in closed form. ",
-    "ratio clipped": "Ratio clipped: the ratio is kept from being negative, not its weights. ",
-}
-_COLUMNS = (
-    *("experiment", "data", "metric", "n_support", "method", "selection"),
-    *("mean", "standard_error", "n_splits", "best_or_comparable", "published", "difference"),
-)
 
 
 def read_records(folder: Path, problems: Iterable[Problem]) -> Records:
@@ -57,7 +41,8 @@ def table_of(experiment: Experiment, folder: Path, records: Records | None = Non
         for column, values in row.values.items()
         if values
     ]
-    return Table(experiment.title, grids, _caption(experiment, results, records, grids), _COLUMNS, numbers)
+    caption = _caption(experiment, results, records, ranked=any(grid.note for grid in grids))
+    return Table(experiment.title, grids, caption, numbers)
 
 
 def _by_size(experiment: Experiment, result: PanelResult) -> Grid:
@@ -98,18 +83,16 @@ def _by_panel(experiment: Experiment, results: Sequence[PanelResult]) -> Grid:
     return Grid("Averages over N_S", header, cells, absent)
 
 
-def _csv_row(experiment: Experiment, result: PanelResult, row: Row, column: str) -> list[Number]:
-    values, published, panel = row.values[column], row.published.get(column), result.panel
+def _csv_row(experiment: Experiment, result: PanelResult, row: Row, column: str) -> dict[str, Number]:
+    values, published = row.values[column], row.published.get(column)
     mean = statistics.mean(values)
-    return [
-        *(experiment.name, panel.data, panel.metric, column, row.method, row.selection),
-        f"{mean:.5f}",
-        f"{standard_error(values):.5f}" if len(values) > 1 else None,
-        len(values),
-        int(result.is_best(row, column)),
-        published,
-        None if published is None else f"{mean - published:.5f}",
-    ]
+    row_of = {"experiment": experiment.name, "data": result.panel.data, "metric": result.panel.metric}
+    row_of |= {"n_support": column, "method": row.method, "selection": row.selection}
+    error = f"{standard_error(values):.5f}" if len(values) > 1 else None
+    numbers = {"mean": f"{mean:.5f}", "standard_error": error, "n_splits": len(values)}
+    difference = None if published is None else f"{mean - published:.5f}"
+    paper = {"published": published, "difference": difference}
+    return {**row_of, **numbers, "best_or_comparable": int(result.is_best(row, column)), **paper}
 
 
 def _heading(result: PanelResult) -> str:
@@ -139,35 +122,26 @@ def _comparison(result: PanelResult, row: Row) -> list[TableCell]:
     return [TableCell(f"{published:.{digits}f}"), TableCell(difference)]
 
 
-def _caption(experiment: Experiment, results: Sequence[PanelResult], records: Records, grids: Sequence[Grid]) -> str:
+def _caption(experiment: Experiment, results: Sequence[PanelResult], records: Records, *, ranked: bool) -> str:
     rows = [row for result in results for row in result.rows]
     if not rows:
         return "There are no records."
-    counts = sorted({len(values) for row in rows for values in row.values.values()})
-    rules = sorted({row.selection for row in rows})
     shown = {row.method for row in rows}
-    used = list(_used(experiment, records, shown))
-    commits, devices = (sorted({getattr(record, name) for record in used}) for name in ("commit", "device"))
-    unseen = "; ".join(name for name, _ in experiment.rows if name not in shown)
-    absent = [result.panel for result in results if result.panel.absence and not result.rows]
-    parts = [
-        f"{experiment.note}Mean and standard error over {' or '.join(map(str, counts))} splits. Bold: the best of a "
-        "column and those that are not significantly worse (paired t-test and sign test, p = 0.05). ",
-        "In brackets, and under 'published': the paper's number, beside the rule of selection that the paper uses for "
-        "the method. " * any(row.published for row in rows),
-        "Best and worst are by the average over N_S (or the only one), each method selected as the paper does. "
-        * any(grid.note for grid in grids),
-        *(meaning for words, meaning in _WAYS.items() if any(words in name for name in shown)),
-        f"Selected by: {'; '.join(f'{rule}, {SELECTIONS[rule]}' for rule in rules)}. ",
-        f"Without records, and so not shown: {unseen}. " if unseen else "",
-        # Where panels are columns, there is no other place to say it.
-        *(f"No records of {panel.data}: {panel.absence}. " for panel in absent if experiment.layout == "panels"),
-        f"Commit {', '.join(commits)}; device {', '.join(devices)}.",
+    used = [
+        record
+        for name, method in experiment.rows
+        for problem in experiment.problems
+        if name in shown
+        for record in measurements(records.get(problem.data, ()), method, problem).values()
     ]
-    return "".join(parts)
-
-
-def _used(experiment: Experiment, records: Records, shown: set[str]) -> Iterable[Record]:
-    for name, method in experiment.rows:
-        for problem in experiment.problems if name in shown else ():
-            yield from measurements(records.get(problem.data, ()), method, problem).values()
+    text = render(
+        "caption.txt",
+        experiment=experiment,
+        rows=rows,
+        ranked=ranked,
+        counts=sorted({len(values) for row in rows for values in row.values.values()}),
+        unseen=[name for name, _ in experiment.rows if name not in shown],
+        absent=[result.panel for result in results if result.panel.absence and not result.rows],
+        used=used,
+    )
+    return " ".join(text.split())

@@ -14,7 +14,7 @@ from fewratio_bench.aggregation import PanelResult, Row, aggregate, published_nu
 from fewratio_bench.experiments import EXPERIMENTS, Experiment, Panel
 from fewratio_bench.methods import OneClass
 from fewratio_bench.problems import LANDMINE
-from fewratio_bench.rendering import FORMATS
+from fewratio_bench.rendering import table_text
 from fewratio_bench.tables import table_of
 from tests.bench.conftest import KERNEL, OURS, SMALL, a_record, replace, small
 
@@ -75,8 +75,8 @@ def test_the_order_stands_below_the_numbers_and_not_where_they_are_of_different_
     table = table_of(EXPERIMENTS["relative-dre"], RESULTS)
     said = table.grids[0].note
     assert "The worst of the paper's methods is RuLSIF-FT, as in the paper (the next is RuLSIF," in said
-    assert all(said in write(table) for write in (FORMATS["markdown"], FORMATS["latex"]))
-    assert said in html.unescape(FORMATS["html"](table))
+    assert all(said in table_text(table, name) for name in ("markdown", "latex"))
+    assert said in html.unescape(table_text(table, "html"))
     assert not any(grid.note for grid in table_of(EXPERIMENTS["alpha-dependency"], RESULTS).grids)
     assert not any(grid.note for grid in table_of(EXPERIMENTS["relative-dre"].quick(), RESULTS).grids)
 
@@ -175,7 +175,7 @@ def test_bold_is_the_best_and_what_is_not_significantly_worse(metric, better):
     experiment = Experiment("synthetic", "Small", (Panel(SMALL.data, (SMALL,), metric),), methods)
     (result,) = aggregate(experiment, {SMALL.data: records})
     assert [result.is_best(row, "10") for row in result.rows] == [True, True, False]
-    text = FORMATS["markdown"](table_of(experiment, RESULTS, {SMALL.data: records}))
+    text = table_text(table_of(experiment, RESULTS, {SMALL.data: records}), "markdown")
     assert text.count("**") == 4
 
 
@@ -183,13 +183,13 @@ def test_every_format_holds_the_same_numbers():
     records = [r for metric in ("squared_error", "regret") for r in records_of("RuLSIF", [-0.5, -0.52], metric)]
     experiment = small(KERNEL_ALONE, problem=replace(SMALL, sizes=(10,)))
     table = table_of(experiment, RESULTS, {SMALL.data: records})
-    text = FORMATS["markdown"](table)
+    text = table_text(table, "markdown")
     assert "**-0.510 ± 0.010** | -0.559 | +0.049" in text
     assert "Commit abc; device cpu" in text
-    assert "\\textbf{$-$0.510 $\\pm$ 0.010} & $-$0.559 & +0.049" in FORMATS["latex"](table)
-    assert "\\label{tab:small-gaussian-1d-j}" in FORMATS["latex"](table)
-    assert '<td class="number"><b>-0.510 ± 0.010</b></td>' in FORMATS["html"](table)
-    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](table))))
+    assert "\\textbf{$-$0.510 $\\pm$ 0.010} & $-$0.559 & +0.049" in table_text(table, "latex")
+    assert "\\label{tab:small-gaussian-1d-j}" in table_text(table, "latex")
+    assert '<td class="number"><b>-0.510 ± 0.010</b></td>' in table_text(table, "html")
+    rows = list(csv.DictReader(io.StringIO(table_text(table, "csv"))))
     assert rows[0]["mean"] == "-0.51000"
     assert float(rows[0]["difference"]) == pytest.approx(0.049)
 
@@ -198,13 +198,15 @@ def test_a_panel_without_records_says_so():
     experiment = small(KERNEL)
     table = table_of(experiment, RESULTS, {})
     assert not table.numbers
-    for write in (FORMATS[name] for name in ("markdown", "latex", "html")):
-        assert "There are no records. To make them: fewratio-bench run synthetic --data Gaussian-1d" in write(table)
+    for name in ("markdown", "latex", "html"):
+        assert "There are no records. To make them: fewratio-bench run synthetic --data Gaussian-1d" in table_text(
+            table, name
+        )
 
 
 def test_iot_says_what_is_missing():
     for name in ("outlier-detection", "latent-dimension"):
-        assert "eight of its nine devices are missing" in FORMATS["markdown"](table_of(EXPERIMENTS[name], RESULTS))
+        assert "eight of its nine devices are missing" in table_text(table_of(EXPERIMENTS[name], RESULTS), "markdown")
 
 
 def test_published_numbers_are_looked_up():
@@ -225,8 +227,8 @@ def test_columns_are_in_order_and_what_is_missing_is_a_dash():
     experiment = small(OURS_ALONE, KERNEL_ALONE, problem=problem)
     (result, _) = aggregate(experiment, {SMALL.data: records})
     assert result.columns == ("1", "2", "5", "avg")
-    assert "| RuLSIF | none | **1.000 ± 1.000** | - |" in FORMATS["markdown"](
-        table_of(experiment, RESULTS, {SMALL.data: records})
+    assert "| RuLSIF | none | **1.000 ± 1.000** | - |" in table_text(
+        table_of(experiment, RESULTS, {SMALL.data: records}), "markdown"
     )
 
 
@@ -240,8 +242,8 @@ def test_an_average_over_problems_is_of_the_splits_that_all_of_them_have():
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("tables/*.*")), ids=lambda path: path.name)
 def test_a_committed_table_is_what_the_committed_records_give(path):
-    write = FORMATS[{".md": "markdown", ".tex": "latex", ".csv": "csv"}[path.suffix]]
-    assert write(table_of(EXPERIMENTS[path.stem], RESULTS)) == path.read_text(encoding="utf-8")
+    name = {".md": "markdown", ".tex": "latex", ".csv": "csv"}[path.suffix]
+    assert table_text(table_of(EXPERIMENTS[path.stem], RESULTS), name) == path.read_text(encoding="utf-8")
 
 
 def test_what_was_measured_has_committed_tables_for_people_and_for_programs():
@@ -355,11 +357,11 @@ def test_seconds_stand_beside_the_published_ones(costs, tmp_path):
     assert together == [["Ours", "cpu", "2.500", "138.25"], ["MMD", "cpu", "1.000", "0.12"]]
     assert "9000 steps" in table.caption
     assert "divided by its members" in table.caption
-    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](table))))
+    rows = list(csv.DictReader(io.StringIO(table_text(table, "csv"))))
     assert (rows[3]["what"], rows[3]["standard_error"], rows[3]["device"]) == ("Ours", "0.50000", "cpu")
 
 
 def test_seconds_that_were_not_measured_say_so(costs, tmp_path):
     table = table_of(EXPERIMENTS["computation-cost"], tmp_path, costs)
-    assert "Run benchmarks/method_cost.py" in FORMATS["markdown"](table)
+    assert "Run benchmarks/method_cost.py" in table_text(table, "markdown")
     assert not table_of(EXPERIMENTS["computation-cost"], tmp_path, {}).numbers
