@@ -107,11 +107,11 @@ class PanelResult:
         here = self._ranked(rows, column)
         there = sorted(rows, key=lambda row: self.metric.sign * row.published[column])
         said = []
-        for word, ranked, theirs in (("best", here, there), ("worst", here[::-1], there[::-1])):
+        for word, ranked, theirs in (("Best", here, there), ("Worst", here[::-1], there[::-1])):
             first, same = ranked[0], ranked[0] is theirs[0]
             beside = self._beside(first, ranked[1] if same else theirs[0], column)
-            end = f", as in the paper (the next is {beside})" if same else f"; in the paper it is {beside}"
-            said.append(f"The {word} of the paper's methods is {first.method}{end}.")
+            end = f", as in the paper (next: {beside})" if same else f"; in the paper: {beside}"
+            said.append(f"{word} of the published methods: {first.method}{end}.")
         return " ".join(said)
 
     def _ranked(self, rows: Iterable[Row], column: str) -> list[Row]:

@@ -16,6 +16,7 @@ from fewratio_bench.methods import Learned, Method
 from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
 from fewratio_bench.records import Record
+from fewratio_bench.rendering import display_name
 from fewratio_bench.tables import read_records
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _TRAINED_ON_TARGETS: tuple[Method, ...] = (
 
 
 def latent_dimension(folder: Path) -> "Figure":
-    """Draw how Ours depends on the length K of the dataset vectors, with RuLSIF as a line (the paper's K figures)."""
+    """Draw how the paper's method depends on the length K of dataset vectors, with RuLSIF as a line."""
     experiment = EXPERIMENTS["latent-dimension"]
     results = aggregate(experiment, read_records(folder, experiment.problems))
     dims = {name: method.latent_dims[0] for name, method in experiment.rows if isinstance(method, Learned)}
@@ -73,7 +74,7 @@ def support_size(folder: Path) -> "Figure":
                 handles[row.method] = _curve(ax, by_size, row.method, f"C{number % 10}", **style)
         ax.set_xticks(experiment.problems[0].sizes)
         _label(ax, result.panel, "support instances N_S", result.rows)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize="small")
+    figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=6, fontsize="small")
     return figure
 
 
@@ -91,7 +92,7 @@ def training_curves(folder: Path) -> "Figure":
         ax.set_xscale("log")
         panel = Panel(problem.data, (problem,), "auc")
         _label(ax, panel, "gradient steps on the target", ax.get_legend_handles_labels()[0])
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=4)
     return figure
 
 
@@ -133,7 +134,7 @@ def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, colour: str, 
     """Draw means with their standard errors."""
     errors = [standard_error(each) for each in values.values()]
     means = [statistics.mean(each) for each in values.values()]
-    return ax.errorbar(list(values), means, yerr=errors, color=colour, label=label, capsize=2, **style)
+    return ax.errorbar(list(values), means, yerr=errors, color=colour, label=display_name(label), capsize=2, **style)
 
 
 def _label(ax: "Axes", panel: Panel, x: str, drawn: Collection[object]) -> None:

@@ -95,8 +95,13 @@ def table_text(table: Table, format: str) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill in a file of ``templates/``."""
-    return _environment().get_template(template).render(values)
+    """Fill in a file of ``templates/``; methods have the names that readers see."""
+    return display_name(_environment().get_template(template).render(values))
+
+
+def display_name(text: str) -> str:
+    """Put the name that readers see in place of "Ours", the paper's name of its method and the key of records."""
+    return re.sub(r"\bOurs\b", "paper's method", text)
 
 
 @cache

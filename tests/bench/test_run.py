@@ -213,7 +213,7 @@ def test_run_and_table_from_the_command_line(experiment, tmp_path, capsys):
     assert cli.main(["run", "synthetic", *arguments]) == 0
     assert "96 records" in capsys.readouterr().out
     assert cli.main(["table", "synthetic", "--results", str(tmp_path)]) == 0
-    assert "| Ours | validation |" in capsys.readouterr().out
+    assert "| paper's method | validation |" in capsys.readouterr().out
 
 
 def test_a_quick_run_has_a_quick_table(experiment, tmp_path, capsys, monkeypatch):
@@ -221,7 +221,7 @@ def test_a_quick_run_has_a_quick_table(experiment, tmp_path, capsys, monkeypatch
     assert cli.main(["run", "synthetic", "--quick", "--device", "cpu", "--no-progress"]) == 0
     assert cli.main(["table", "synthetic", "--quick"]) == 0
     table = capsys.readouterr().out
-    assert "| Ours | none |" in table
+    assert "| paper's method | none |" in table
     assert "A quick run" in table
     # Of full runs there is nothing but what the kernel method has in common with them.
     records = run.record_file(tmp_path / "results" / "quick", SMALL)

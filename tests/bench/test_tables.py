@@ -14,7 +14,7 @@ from fewratio_bench.aggregation import PanelResult, Row, aggregate, published_nu
 from fewratio_bench.experiments import EXPERIMENTS, Experiment, Panel
 from fewratio_bench.methods import OneClass
 from fewratio_bench.problems import LANDMINE
-from fewratio_bench.rendering import table_text
+from fewratio_bench.rendering import display_name, table_text
 from fewratio_bench.tables import table_of
 from tests.bench.conftest import KERNEL, OURS, SMALL, a_record, replace, small
 
@@ -52,13 +52,13 @@ def ranked(metric, numbers):
 def test_a_table_says_whether_best_and_worst_are_the_papers():
     """Less is better of an error, more of an AUC; a paired t-test says how sure it is."""
     numbers = {"A": ([1.0, 1.2], 1.0), "B": ([2.0, 2.3], 3.0), "C": ([2.5, 2.4], 2.0)}
-    best, worst = ranked("squared_error", numbers).order("ABC").split(". The ")
-    assert best.startswith("The best of the paper's methods is A, as in the paper (the next is B, here 2.150, paired")
+    best, worst = ranked("squared_error", numbers).order("ABC").split(". Worst ")
+    assert best.startswith("Best of the published methods: A, as in the paper (next: B, here 2.150, paired")
     # Differences of 0.5 and 0.1: t = 0.3 / 0.2 with one degree of freedom, p = 1 - 2 / pi * atan(1.5).
-    assert worst == "worst of the paper's methods is C; in the paper it is B, here 2.150, paired t-test p = 0.37."
+    assert worst == "of the published methods: C; in the paper: B, here 2.150, paired t-test p = 0.37."
     by_auc = ranked("auc", numbers).order("ABC")
-    assert by_auc.startswith("The best of the paper's methods is C; in the paper it is B")
-    assert "The worst of the paper's methods is A, as in the paper (the next is B" in by_auc
+    assert by_auc.startswith("Best of the published methods: C; in the paper: B")
+    assert "Worst of the published methods: A, as in the paper (next: B" in by_auc
     level = ranked("auc", numbers | {"A": numbers["B"]}).order("ABC")
     assert "nan" not in level
 
@@ -74,9 +74,9 @@ def test_of_two_methods_or_some_of_the_papers_nothing_is_said():
 def test_the_order_stands_below_the_numbers_and_not_where_they_are_of_different_things():
     table = table_of(EXPERIMENTS["relative-dre"], RESULTS)
     said = table.grids[0].note
-    assert "The worst of the paper's methods is RuLSIF-FT, as in the paper (the next is RuLSIF," in said
-    assert all(said in table_text(table, name) for name in ("markdown", "latex"))
-    assert said in html.unescape(table_text(table, "html"))
+    assert "Worst of the published methods: RuLSIF-FT, as in the paper (next: RuLSIF," in said
+    assert all(display_name(said) in table_text(table, name) for name in ("markdown", "latex"))
+    assert display_name(said) in html.unescape(table_text(table, "html"))
     assert not any(grid.note for grid in table_of(EXPERIMENTS["alpha-dependency"], RESULTS).grids)
     assert not any(grid.note for grid in table_of(EXPERIMENTS["relative-dre"].quick(), RESULTS).grids)
 
@@ -265,10 +265,22 @@ def test_a_published_average_is_over_the_sizes_that_we_have():
     assert row.published["avg"] == pytest.approx((-0.543 - 0.578) / 2)
 
 
+def test_ours_is_a_key_that_readers_do_not_see():
+    records = records_of("Ours", [-0.5, -0.52])
+    experiment = Experiment("synthetic", "Small", (Panel(SMALL.data, (ONE_SIZE,), "squared_error"),), (OURS_ALONE,))
+    table = table_of(experiment, RESULTS, {SMALL.data: records})
+    for name in ("markdown", "latex", "html"):
+        text = table_text(table, name)
+        assert "paper's method" in text
+        assert "Ours" not in text
+    (row,) = csv.DictReader(io.StringIO(table_text(table, "csv")))
+    assert row["method"] == "Ours"
+
+
 def test_a_method_without_records_is_named():
     records = [r for metric in ("squared_error", "regret") for r in records_of("RuLSIF", [-0.5, -0.52], metric)]
     caption = table_of(small(OURS_ALONE, KERNEL_ALONE, problem=ONE_SIZE), RESULTS, {SMALL.data: records}).caption
-    assert "Without records, and so not shown: Ours." in caption
+    assert "Without records, and so not shown: paper's method." in caption
     assert (
         "Without records" not in table_of(small(KERNEL_ALONE, problem=ONE_SIZE), RESULTS, {SMALL.data: records}).caption
     )
