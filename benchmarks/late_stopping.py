@@ -16,12 +16,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from fewratio_bench.aggregation import published_numbers
 from fewratio_bench.experiments import D3RE_FT, NO_LATENT, NO_SADAPT, OURS, RULSIF_FT_BY_ADAM
 from fewratio_bench.methods import Bench, Learned
 from fewratio_bench.problems import LANDMINE, SCHOOL, Cell, OutlierProblem
 from fewratio_bench.records import circumstances
 from fewratio_bench.run import measure
-from fewratio_bench.tables import published_numbers
 
 # One setting each: what is asked is how long to train.
 METHODS = (

@@ -16,10 +16,10 @@ from dataclasses import replace
 import torch
 
 from fewratio_bench import experiments
+from fewratio_bench.aggregation import published_numbers
 from fewratio_bench.methods import Bench, Kernel, Learned, Method, TargetTrained
 from fewratio_bench.problems import MNIST_R, Cell
 from fewratio_bench.records import circumstances
-from fewratio_bench.tables import published_numbers
 
 NAMES = (
     *("RULSIF", "RULSIF_RATIO", "ULSIF", "MMD", "D3RE", "OURS", "NO_LATENT", "NO_SADAPT", "NO_SADAPT_FT"),

@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from scipy.stats import ttest_rel
 
+from fewratio_bench.aggregation import AVERAGE, aggregate
 from fewratio_bench.experiments import EXPERIMENTS, OURS, RULSIF_FT
 from fewratio_bench.methods import Bench
 from fewratio_bench.problems import LANDMINE, SCHOOL, Cell, OutlierProblem
 from fewratio_bench.records import Record, circumstances
 from fewratio_bench.run import PAPER_SPLITS, measure
-from fewratio_bench.tables import AVERAGE, make_blocks
 
 METHODS = (OURS, RULSIF_FT)
 PROBLEMS = {problem.data: problem for problem in (LANDMINE, SCHOOL)}
@@ -39,9 +39,9 @@ def aucs_by_split(problem: OutlierProblem, args: argparse.Namespace) -> list[np.
     table = EXPERIMENTS["outlier-detection"]
     panels = tuple(panel for panel in table.panels if panel.problems == (problem,))
     experiment = replace(table, panels=panels, methods=tuple(methods), shown=())
-    (block,) = make_blocks(experiment, {problem.data: records})
+    (result,) = aggregate(experiment, {problem.data: records})
     rules = {method.name: method.rule for method in methods}
-    return [np.array(line.values[AVERAGE]) for line in block.lines if line.selection == rules[line.method]]
+    return [np.array(row.values[AVERAGE]) for row in result.rows if row.selection == rules[row.method]]
 
 
 def main() -> None:

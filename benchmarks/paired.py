@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import ttest_rel
 
+from fewratio_bench.aggregation import AVERAGE, aggregate
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.run import record_file
-from fewratio_bench.tables import AVERAGE, make_blocks
 
 
 def main() -> None:
@@ -31,10 +31,10 @@ def main() -> None:
     experiment = EXPERIMENTS[args.experiment]
     records = {problem.data: record_file(args.results, problem).read() for problem in experiment.problems}
     lines = {
-        f"{line.method}/{line.selection}": np.array(line.values[args.size])
-        for block in make_blocks(experiment, records)
-        for line in block.lines
-        if block.panel.data == args.data
+        f"{row.method}/{row.selection}": np.array(row.values[args.size])
+        for result in aggregate(experiment, records)
+        for row in result.rows
+        if result.panel.data == args.data
     }
     unknown = [row for row in args.rows if row not in lines]
     if unknown:

@@ -20,13 +20,13 @@ from sklearn.metrics import roc_auc_score
 from fewratio import load_collection
 from fewratio.data.collection import Collection
 from fewratio.data.splits import PROTOCOLS, Split
+from fewratio_bench.aggregation import published_numbers
 from fewratio_bench.experiments import D3RE, IF, LOF
 from fewratio_bench.methods import Bench
 from fewratio_bench.methods.detectors import Detector
 from fewratio_bench.problems import LANDMINE, SCHOOL, Cell, OutlierProblem
 from fewratio_bench.records import circumstances
 from fewratio_bench.run import PAPER_SPLITS, measure
-from fewratio_bench.tables import published_numbers
 
 N_TREES, N_NEIGHBOURS = 100, 50
 

@@ -46,10 +46,16 @@ def test_the_level_is_measured_at_every_attainable_level(run):
 
 
 def test_speed_of_comparisons(run):
-    found = run("comparison", "speed", "--repeats", 1) + run("comparison", "all-pairs", "--sizes", 3, 5)
-    assert [each.get("datasets") for each in found] == [None, None, 3, 5]
-    # Times of so small sizes are nothing to assert; what is compared with a loop must be there.
-    assert all(each["times_a_loop_over_compare_datasets"] > 0 for each in found[2:])
+    """Runs differ in what is varied and in what was measured, and have the fields of the committed ones."""
+    measured = ("second", "memory", "times_a_loop")
+    committed = Path(__file__).parents[1] / "results" / "benchmarks" / "comparison.jsonl"
+    known = [json.loads(line) for line in committed.read_text().splitlines()]
+    for varied, arguments in (("estimator", ("speed", "--repeats", 1)), ("datasets", ("all-pairs", "--sizes", 3, 5))):
+        first, second = run("comparison", *arguments)
+        assert first.keys() == second.keys()
+        assert first.keys() in [each.keys() for each in known if each["benchmark"] == first["benchmark"]]
+        fixed = {name for name in first if not any(word in name for word in measured)}
+        assert {name for name in fixed if first[name] != second[name]} == {varied}
 
 
 def test_power_is_that_of_the_same_pairs(run, tmp_path):

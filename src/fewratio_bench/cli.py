@@ -9,26 +9,30 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
+from fewratio_bench.experiments import EXPERIMENTS
+from fewratio_bench.figures import FIGURES
+from fewratio_bench.records import RecordFile, record_files
+from fewratio_bench.rendering import FORMATS, table_text
+from fewratio_bench.report import write_report
+from fewratio_bench.run import run
+from fewratio_bench.tables import table_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit code: 0 done, 1 failed, 2 called wrongly."""
     args = _parser().parse_args(arguments)
     try:
-        return int(args.action(args))
+        args.action(args)
     except FewRatioError as error:
         sys.stderr.write(f"fewratio-bench: {error}\n")
         return 2 if isinstance(error, ParameterError) else 1
     except KeyboardInterrupt:
         sys.stderr.write("fewratio-bench: interrupted; what was measured is kept, run again to go on\n")
         return 1
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    from fewratio_bench.experiments import EXPERIMENTS
-    from fewratio_bench.figures import FIGURES
-    from fewratio_bench.render import FORMATS
-
     parser = argparse.ArgumentParser(prog="fewratio-bench", description="Rebuild the paper's tables from own records.")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
@@ -39,10 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--splits", type=_positive, help="number of splits (default: 10, or 2 with --quick)")
     run.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     run.add_argument(
-        "--jobs",
-        type=_positive,
-        default=1,
-        help="processes to train in, on a CPU (default: 1); where other work shares the cores, set OMP_NUM_THREADS=1",
+        "--jobs", type=_positive, default=1, help="processes on a CPU (default: 1); set OMP_NUM_THREADS=1 with several"
     )
     run.add_argument("--data", nargs="+", default=(), help="only these data (default: all of the experiment)")
     run.add_argument("--methods", nargs="+", default=(), help="only these methods (default: all)")
@@ -50,12 +51,11 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(action=_run)
 
     pack = verbs.add_parser("pack", help="compress the records, and join those of several folders")
-    pack.add_argument("--results", type=Path, default=Path("results"), help="folder of records (default: results)")
     pack.add_argument("--join", type=Path, nargs="+", default=(), help="other folders, whose records are added")
     pack.set_defaults(action=_pack)
 
     table = verbs.add_parser("table", help="print a table made from the records")
-    table.add_argument("--format", choices=list(FORMATS), default="markdown", help="(default: markdown)")
+    table.add_argument("--format", choices=FORMATS, default="markdown", help="(default: markdown)")
     table.add_argument("--quick", action="store_true", help="the table of a quick run")
     table.set_defaults(action=_table)
 
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--output", type=Path, default=Path("reproduction.html"), help="(default: reproduction.html)")
     report.set_defaults(action=_report)
 
-    for verb in (figure, report):
+    for verb in (pack, figure, report):
         verb.add_argument("--results", type=Path, default=Path("results"), help="folder of records (default: results)")
     for verb in (run, table):
         verb.add_argument("experiment", choices=list(EXPERIMENTS))
@@ -82,9 +82,7 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _run(args: argparse.Namespace) -> int:
-    from fewratio_bench.run import run
-
+def _run(args: argparse.Namespace) -> None:
     files = run(
         args.experiment,
         _folder(args),
@@ -98,26 +96,44 @@ def _run(args: argparse.Namespace) -> int:
     )
     for file in files:
         sys.stdout.write(f"{len(file.read())} records in {file.path.parent}\n")
-    return 0
 
 
-def _figure(args: argparse.Namespace) -> int:
-    from fewratio_bench.figures import FIGURES
+def _pack(args: argparse.Namespace) -> None:
+    for other in args.join or [args.results]:
+        _check_records(other)
+    for other in args.join:
+        for path, file in record_files(other).items():
+            RecordFile(args.results / path).append(file.read())
+    for file in record_files(args.results).values():
+        file.pack()
+        sys.stdout.write(f"{len(file.read())} records in {file.packed}\n")
 
+
+def _table(args: argparse.Namespace) -> None:
+    full, folder = EXPERIMENTS[args.experiment], _folder(args)
+    table = table_of(full.quick() if args.quick else full, folder)
+    if not table.numbers:
+        of_quick_run = not args.quick and table_of(full.quick(), folder).numbers
+        raise DataNotFoundError(
+            f"There are no records of {args.experiment!r} in {folder}"
+            f"{', only those of a quick run, for which give --quick' if of_quick_run else ''}. Run 'fewratio-bench "
+            f"run {args.experiment}{' --quick' * args.quick}' first, or name the folder of records with --results."
+        )
+    sys.stdout.write(table_text(table, args.format))
+
+
+def _figure(args: argparse.Namespace) -> None:
     output = args.output or Path(f"{args.figure}.png")
     _check_output(output, (".svg", ".png", ".pdf"))
     _check_records(args.results)
-    FIGURES[args.figure](args.results).savefig(output, dpi=110)
-    return 0
+    _, draw = FIGURES[args.figure]
+    draw(args.results).savefig(output, dpi=110)
 
 
-def _report(args: argparse.Namespace) -> int:
-    from fewratio_bench.report import write_report
-
+def _report(args: argparse.Namespace) -> None:
     _check_output(args.output, (".html",))
     _check_records(args.results)
     write_report(args.results, args.output)
-    return 0
 
 
 def _check_output(path: Path, suffixes: Sequence[str]) -> None:
@@ -129,8 +145,6 @@ def _check_output(path: Path, suffixes: Sequence[str]) -> None:
 
 
 def _check_records(folder: Path) -> None:
-    from fewratio_bench.records import record_files
-
     if not record_files(folder):
         raise DataNotFoundError(
             f"There are no records in {folder}. Run 'fewratio-bench run EXPERIMENT' first, or name another folder "
@@ -138,46 +152,6 @@ def _check_records(folder: Path) -> None:
         )
 
 
-def _pack(args: argparse.Namespace) -> int:
-    from fewratio_bench.records import RecordFile, record_files
-
-    for other in args.join or [args.results]:
-        _check_records(other)
-    for other in args.join:
-        for path, file in record_files(other).items():
-            RecordFile(args.results / path).add_new(file.read())
-    for file in record_files(args.results).values():
-        file.pack()
-        sys.stdout.write(f"{len(file.read())} records in {file.packed}\n")
-    return 0
-
-
-def _table(args: argparse.Namespace) -> int:
-    from fewratio_bench.experiments import EXPERIMENTS
-    from fewratio_bench.layout import table_of
-    from fewratio_bench.render import FORMATS
-
-    experiment = EXPERIMENTS[args.experiment].quick() if args.quick else EXPERIMENTS[args.experiment]
-    folder = _folder(args)
-    table = table_of(experiment, folder)
-    if table.is_empty:
-        of_quick_run = not args.quick and not table_of(EXPERIMENTS[args.experiment].quick(), folder).is_empty
-        there = (
-            "those there are of a quick run, for which give --quick" if of_quick_run else "a table is made from records"
-        )
-        sys.stderr.write(
-            f"fewratio-bench: there are no records of {args.experiment!r} in {folder}; {there}. Run 'fewratio-bench "
-            f"run {args.experiment}{' --quick' * args.quick}' first, or name the folder of records with --results.\n"
-        )
-        return 1
-    sys.stdout.write(FORMATS[args.format](table))
-    return 0
-
-
 def _folder(args: argparse.Namespace) -> Path:
     """Give the folder of records: those of quick runs are kept apart."""
     return args.results or (Path("results/quick") if args.quick else Path("results"))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

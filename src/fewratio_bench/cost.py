@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from fewratio.errors import DataFileError
+from fewratio_bench.aggregation import Records, measurements, published_numbers, standard_error
 from fewratio_bench.experiments import Experiment
-from fewratio_bench.grids import Cell, Grid, Table
 from fewratio_bench.records import Record
-from fewratio_bench.tables import Records, present, published_numbers, standard_error
+from fewratio_bench.rendering import Grid, Number, Table, TableCell
 
 # The paper's number of support instances.
 _N_SUPPORT = 5
-_COLUMNS = (
-    *("experiment", "data", "n_support", "what", "seconds", "standard_error", "n_splits"),
-    *("published", "device", "commit"),
-)
 _CAPTION = (
     "Published: on a 2.20 GHz CPU; train is learning from the sources once, test is judging the 100 ordered pairs of "
     "the targets. Alone: made by benchmarks/method_cost.py on one split; train is one training of {steps} steps "
@@ -50,7 +46,7 @@ def cost_table(experiment: Experiment, records: Records, folder: Path) -> Table:
             label = f"{method.name} (test)" if cost["steps of learning"] else method.name
             alone.add(label, [cost["judging 200 pairs, seconds"] / 2], [cost])
     for method in experiment.methods:
-        mine = [record for _, record in present(records.get(problem.data, ()), method, problem)]
+        mine = measurements(records.get(problem.data, ()), method, problem).values()
         for device in sorted({record.device for record in mine}):
             timed = [record for record in mine if record.device == device and _is_timed(record)]
             if timed:
@@ -65,7 +61,6 @@ def cost_table(experiment: Experiment, records: Records, folder: Path) -> Table:
             together.grid(f"{where}: all trainings together", f"Run 'fewratio-bench run {experiment.name}'."),
         ],
         _CAPTION.format(steps=steps, circumstances=_listed(everywhere)),
-        _COLUMNS,
         [*alone.numbers, *together.numbers],
     )
 
@@ -74,9 +69,10 @@ class _Times:
     """Times of one kind."""
 
     def __init__(self, experiment: str, data: str) -> None:
-        self._where = experiment, data, _N_SUPPORT
-        self._rows: list[list[Cell]] = []
-        self.numbers: list[list[str | float | None]] = []
+        self._where: dict[str, Number] = {"experiment": experiment, "data": data, "n_support": _N_SUPPORT}
+        self._data = data
+        self._rows: list[list[TableCell]] = []
+        self.numbers: list[dict[str, Number]] = []
         self.circumstances: set[tuple[str, str]] = set()
 
     def add(self, label: str, seconds: Sequence[float], sources: Sequence[dict[str, Any]]) -> None:
@@ -86,11 +82,12 @@ class _Times:
         devices, commits = (", ".join(sorted(set(each))) for each in zip(*made, strict=True))
         threads = {source["threads"] for source in sources if "threads" in source}
         device = devices + "".join(f", {n} thread{'s' * (n > 1)}" for n in threads)
-        mean, published = statistics.mean(seconds), _published(self._where[1], label)
-        error = f"{standard_error(seconds):.5f}" if len(seconds) > 1 else None
+        mean, published = statistics.mean(seconds), _published(self._data, label)
         paper = "-" if published is None else f"{published:.2f}"
-        self._rows.append([Cell(label), Cell(device), Cell(f"{mean:.3f}"), Cell(paper)])
-        self.numbers.append([*self._where, label, f"{mean:.5f}", error, len(seconds), published, device, commits])
+        self._rows.append([TableCell(text) for text in (label, device, f"{mean:.3f}", paper)])
+        error = f"{standard_error(seconds):.5f}" if len(seconds) > 1 else None
+        times = {"what": label, "seconds": f"{mean:.5f}", "standard_error": error, "n_splits": len(seconds)}
+        self.numbers.append({**self._where, **times, "published": published, "device": device, "commit": commits})
 
     def grid(self, heading: str, advice: str) -> Grid:
         """Give all of them."""

@@ -25,6 +25,7 @@ from fewratio_bench.experiments import OURS, RULSIF, RULSIF_FT
 from fewratio_bench.methods import Bench, Method
 from fewratio_bench.problems import SYNTHETIC, Cell, SyntheticProblem
 from fewratio_bench.records import circumstances
+from fewratio_bench.rendering import display_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +65,8 @@ class Examples:
 
 def synthetic_examples(folder: Path) -> "Figure":
     """Draw four unseen pairs with the true ratio, as the paper does; train first if no curves are kept."""
+    from matplotlib import rc_context
+
     path = folder / SYNTHETIC.data.lower() / "examples.json"
     if not path.exists():
         sys.stderr.write(f"There are no curves in {path} yet: training for them, one or two minutes on a CPU.\n")
@@ -76,7 +79,13 @@ def synthetic_examples(folder: Path) -> "Figure":
         f"Split 0; J over all its pairs: {errors}. Commit {examples.commit}, device {examples.device}.\n"
         "Ours: the paper's recipe, K = 32. RuLSIF and RuLSIF-FT: the lambda that is best on these targets."
     )
-    return draw_pairs(examples.pairs, "Relative density ratio of four unseen pairs, ten instances each", note)
+    pairs = [
+        replace(pair, curves={display_name(name): curve for name, curve in pair.curves.items()})
+        for pair in examples.pairs
+    ]
+    title = "Relative density ratio of four unseen pairs, ten instances each"
+    with rc_context({"legend.columnspacing": 1.2}):
+        return draw_pairs(pairs, title, display_name(note))
 
 
 def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> Examples:

@@ -3,64 +3,49 @@
 import json
 import statistics
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewratio_bench import experiments
+from fewratio_bench.aggregation import METRICS, aggregate, measurements, standard_error
 from fewratio_bench.examples import synthetic_examples
-from fewratio_bench.experiments import (
-    AE,
-    AE_FT,
-    D3RE,
-    D3RE_FT,
-    EXPERIMENTS,
-    NNPU,
-    OURS,
-    RULSIF,
-    RULSIF_FT_BY_ADAM,
-    SD,
-    SD_FT,
-    Panel,
-)
+from fewratio_bench.experiments import EXPERIMENTS, OURS, RULSIF, Panel
 from fewratio_bench.methods import Learned, Method
 from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
 from fewratio_bench.records import Record
-from fewratio_bench.run import record_file
-from fewratio_bench.tables import METRICS, make_blocks, present, standard_error
+from fewratio_bench.rendering import display_name
+from fewratio_bench.tables import read_records
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The tables that the figure of support sizes goes through, and the data that IoT's absence leaves.
-_BY_SIZE: tuple[tuple[str, Problem], ...] = (
-    *(("relative-dre", problem) for problem in (MNIST_R, ISOLET)),
-    *(("dataset-comparison", problem) for problem in (MNIST_R, ISOLET)),
-    *(("outlier-detection", problem) for problem in (LANDMINE, SCHOOL)),
+_TRAINED_ON_TARGETS: tuple[Method, ...] = (
+    *(experiments.D3RE, experiments.NNPU, experiments.AE, experiments.AE_FT, experiments.SD, experiments.SD_FT),
+    *(experiments.RULSIF_FT_BY_ADAM, experiments.D3RE_FT),
 )
-_TRAINED_ON_TARGETS: tuple[Method, ...] = (D3RE, NNPU, AE, AE_FT, SD, SD_FT, RULSIF_FT_BY_ADAM, D3RE_FT)
 
 
 def latent_dimension(folder: Path) -> "Figure":
-    """Draw how Ours depends on the length K of the dataset vectors, with RuLSIF as a line (the paper's K figures)."""
+    """Draw how the paper's method depends on the length K of dataset vectors, with RuLSIF as a line."""
     experiment = EXPERIMENTS["latent-dimension"]
-    records = {problem.data: record_file(folder, problem).read() for problem in experiment.problems}
-    blocks = make_blocks(experiment, records)
+    results = aggregate(experiment, read_records(folder, experiment.problems))
     dims = {name: method.latent_dims[0] for name, method in experiment.rows if isinstance(method, Learned)}
-    figure, axes = _panels(len(blocks), n_columns=4)
-    for ax, block in zip(axes, blocks, strict=True):
-        averages = {(line.method, line.selection): line.values[block.columns[-1]] for line in block.lines}
+    figure, axes = _panels(len(results), n_columns=4)
+    for ax, result in zip(axes, results, strict=True):
+        averages = {(row.method, row.selection): row.values[result.columns[-1]] for row in result.rows}
         by_dim = {dims[name]: values for (name, _), values in averages.items() if name in dims and values}
         _curve(ax, by_dim, "Ours", "C0", marker="o")
-        rulsif = averages.get((RULSIF.name, RULSIF.rule))
-        if rulsif:
-            mean, error = statistics.mean(rulsif), standard_error(rulsif) if len(rulsif) > 1 else 0.0
+        if rulsif := averages.get((RULSIF.name, RULSIF.rule)):
+            mean, error = statistics.mean(rulsif), standard_error(rulsif)
             ax.axhline(mean, color="C1", linestyle="--", label="RuLSIF, lambda best on test")
             ax.axhspan(mean - error, mean + error, color="C1", alpha=0.2, linewidth=0)
         ax.set_xscale("log", base=2)
         ax.set_xticks(LATENT_DIMS, [str(dim) for dim in LATENT_DIMS])
-        _label(ax, block.panel, "length K of the dataset vectors", by_dim)
+        _label(ax, result.panel, "length K of the dataset vectors", by_dim)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
@@ -71,28 +56,25 @@ def support_size(folder: Path) -> "Figure":
     Settings are selected by the rule that the paper uses for the method; for ours, on validation. What a method would
     be with its number of steps on the target selected is in the tables alone.
     """
-    figure, axes = _panels(len(_BY_SIZE), n_columns=3)
+    tables = [EXPERIMENTS[name] for name in ("relative-dre", "dataset-comparison", "outlier-detection")]
+    shown = [replace(table, panels=(panel,)) for table in tables for panel in table.panels if not panel.absence]
+    figure, axes = _panels(len(shown), n_columns=3)
     handles: dict[str, Any] = {}
-    for ax, (name, problem) in zip(axes, _BY_SIZE, strict=True):
-        experiment = EXPERIMENTS[name]
-        blocks = make_blocks(experiment, {problem.data: record_file(folder, problem).read()})
-        (block,) = [block for block in blocks if block.panel.data == problem.data]
-        for row, method in experiment.rows:
-            if row != method.name:
-                continue
-            lines = [line for line in block.lines if line.method == row]
+    for ax, experiment in zip(axes, shown, strict=True):
+        (result,) = aggregate(experiment, read_records(folder, experiment.problems))
+        methods = {name: method for name, method in experiment.rows if name == method.name}
+        for row in result.rows:
+            method = methods.get(row.method)
             # By the paper's own rule; for methods that are not the paper's, by validation.
-            rules = (method.rule if method.published else "validation", "none")
-            lines = [line for line in lines if line.selection in rules]
-            if lines:
-                by_size = {int(size): values for size, values in lines[0].values.items() if size.isdecimal()}
+            if method and row.selection in (method.rule if method.published else "validation", "none"):
+                by_size = {int(size): values for size, values in row.values.items() if size.isdecimal()}
                 # A row has one look in all panels: ten colours, then the same ones dashed, then dotted.
-                number = list(handles).index(row) if row in handles else len(handles)
+                number = list(handles).index(row.method) if row.method in handles else len(handles)
                 style = {"linestyle": ("-", "--", ":")[number // 10 % 3], "marker": "o" if method is OURS else None}
-                handles[row] = _curve(ax, by_size, row, f"C{number % 10}", **style)
-        ax.set_xticks(problem.sizes)
-        _label(ax, block.panel, "support instances N_S", block.lines)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize="small")
+                handles[row.method] = _curve(ax, by_size, row.method, f"C{number % 10}", **style)
+        ax.set_xticks(experiment.problems[0].sizes)
+        _label(ax, result.panel, "support instances N_S", result.rows)
+    figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=6, fontsize="small")
     return figure
 
 
@@ -101,24 +83,25 @@ def training_curves(folder: Path) -> "Figure":
     problems: tuple[Problem, ...] = (MNIST_R, ISOLET, LANDMINE, SCHOOL)
     figure, axes = _panels(len(problems), n_columns=2)
     handles: dict[str, Any] = {}
+    records = read_records(folder, problems)
     for ax, problem in zip(axes, problems, strict=True):
-        records = _targets(folder, problem, "auc")
+        shown = [record for record in records[problem.data] if (record.role, record.metric) == ("target", "auc")]
         for number, method in enumerate(_TRAINED_ON_TARGETS):
-            mine = [record for _, record in present(records, method, problem)]
-            if mine:
-                handles[method.name] = _curve(ax, _best_by_steps(mine), method.name, f"C{number}")
+            if mine := measurements(shown, method, problem):
+                handles[method.name] = _curve(ax, _best_by_steps(mine.values()), method.name, f"C{number}")
         ax.set_xscale("log")
         panel = Panel(problem.data, (problem,), "auc")
         _label(ax, panel, "gradient steps on the target", ax.get_legend_handles_labels()[0])
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=4)
     return figure
 
 
-FIGURES: dict[str, Callable[[Path], "Figure"]] = {
-    "synthetic": synthetic_examples,
-    "latent-dimension": latent_dimension,
-    "support-size": support_size,
-    "training-curves": training_curves,
+# By name, the title and what draws it.
+FIGURES: dict[str, tuple[str, Callable[[Path], "Figure"]]] = {
+    "synthetic": ("four unseen pairs of the synthetic data", synthetic_examples),
+    "latent-dimension": ("dependence on the length K of the dataset vectors", latent_dimension),
+    "support-size": ("dependence on the number of support instances", support_size),
+    "training-curves": ("steps on the target, alone or after the sources (best setting at each)", training_curves),
 }
 
 
@@ -133,12 +116,7 @@ def _panels(n_panels: int, n_columns: int) -> "tuple[Figure, list[Axes]]":
     return figure, axes[:n_panels]
 
 
-def _targets(folder: Path, problem: Problem, metric: str) -> list[Record]:
-    records = record_file(folder, problem).read()
-    return [record for record in records if (record.role, record.metric) == ("target", metric)]
-
-
-def _best_by_steps(records: Sequence[Record]) -> dict[int, list[float]]:
+def _best_by_steps(records: Iterable[Record]) -> dict[int, list[float]]:
     """Give the means over all sizes of every split, by number of steps, of the setting that is best at each."""
     found: dict[int, dict[str, dict[int, list[float]]]] = {}
     for record in records:
@@ -154,14 +132,15 @@ def _best_by_steps(records: Sequence[Record]) -> dict[int, list[float]]:
 
 def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, colour: str, **style: Any) -> Any:
     """Draw means with their standard errors."""
-    errors = [standard_error(each) if len(each) > 1 else 0.0 for each in values.values()]
+    errors = [standard_error(each) for each in values.values()]
     means = [statistics.mean(each) for each in values.values()]
-    return ax.errorbar(list(values), means, yerr=errors, color=colour, label=label, capsize=2, **style)
+    return ax.errorbar(list(values), means, yerr=errors, color=colour, label=display_name(label), capsize=2, **style)
 
 
 def _label(ax: "Axes", panel: Panel, x: str, drawn: Collection[object]) -> None:
-    name, _, less = METRICS[panel.metric]
-    ax.set_title(f"{panel.data}: {_task(panel)}")
+    metric = METRICS[panel.metric]
+    task = "outlier detection" if panel.problems[0].episodes == "inliers" else "dataset comparison"
+    ax.set_title(f"{panel.data}: {'relative DRE' if panel.metric == 'squared_error' else task}")
     ax.minorticks_off()
     if not drawn:
         # A scale would be made up.
@@ -171,11 +150,5 @@ def _label(ax: "Axes", panel: Panel, x: str, drawn: Collection[object]) -> None:
         ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color="0.5")
         return
     ax.set_xlabel(x)
-    ax.set_ylabel(f"{name} ({'lower' if less else 'higher'} is better)")
+    ax.set_ylabel(f"{metric.label} ({'lower' if metric.sign > 0 else 'higher'} is better)")
     ax.grid(alpha=0.3)
-
-
-def _task(panel: Panel) -> str:
-    if panel.metric == "squared_error":
-        return "relative DRE"
-    return "outlier detection" if panel.problems[0].episodes == "inliers" else "dataset comparison"

@@ -11,8 +11,8 @@ from fewratio.data.collection import Collection
 from fewratio.data.seeds import seed_for
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
 from fewratio.data.splits import PROTOCOLS, Split
-from fewratio_bench.class_tables import class_collection
 from fewratio_bench.evaluate import Evaluation, OutlierEvaluation, PairEvaluation, TrueRatios
+from fewratio_bench.sources.table_classes import class_collection
 
 ROLES = ("validation", "target")
 

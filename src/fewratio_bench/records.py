@@ -5,12 +5,15 @@ import json
 import os
 import subprocess
 import zlib
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
+from filelock import FileLock
 
 from fewratio.core.tensorfile import write_atomically
 from fewratio.errors import DataFileError
@@ -60,11 +63,17 @@ class Record:
     commit: str
     device: str
 
+    @cached_property
+    def setting(self) -> str:
+        """The parameters as text: equal for equal ones."""
+        return json.dumps(self.parameters, sort_keys=True)
+
 
 class RecordFile:
-    """A file of records that only ever grows.
+    """A file of records that any number of processes may add to.
 
     What a compressed file beside it (``.gz`` added to its name) holds comes first; new records go to the file itself.
+    Duplicates are ignored.
 
     Parameters
     ----------
@@ -75,44 +84,45 @@ class RecordFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self) -> list[Record]:
-        """Give all records."""
-        packed: tuple[Record, ...] = ()
-        if self.packed.exists():
-            state = self.packed.stat()
-            packed = _read_packed(self.packed, state.st_mtime_ns, state.st_size)
-        return [*packed, *_parse(self._text(), self.path)]
-
     @property
     def packed(self) -> Path:
         """The compressed file."""
         return self.path.with_name(self.path.name + ".gz")
 
+    def read(self) -> list[Record]:
+        """Read all records."""
+        return list(self._records().values())
+
     def pack(self) -> None:
         """Move all records into the compressed file; the same records give the same bytes."""
-        text = self._packed() + self._text()
-        write_atomically(self.packed, gzip.compress(text.encode(), mtime=0))
-        self.path.unlink(missing_ok=True)
+        with self._locked():
+            write_atomically(
+                self.packed, gzip.compress("".join(f"{line}\n" for line in self._records()).encode(), mtime=0)
+            )
+            self.path.unlink(missing_ok=True)
 
-    def _packed(self) -> str:
-        return _unpacked(self.packed) if self.packed.exists() else ""
-
-    def add_new(self, records: list[Record]) -> None:
-        """Add those of some records that are not here yet."""
-        known = {json.dumps(asdict(record)) for record in self.read()}
-        self.append([record for record in records if json.dumps(asdict(record)) not in known])
-
-    def append(self, records: list[Record]) -> None:
-        """Add records, all or none of them: what a run that is cut off has not added, it measures again."""
+    def append(self, records: Iterable[Record]) -> None:
+        """Add records at the end of the file."""
+        lines = "".join(json.dumps(asdict(record)) + "\n" for record in records)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = self._text()
-        # A file that was edited or copied by hand may have lost the end of its last line.
-        between = "\n" if text and not text.endswith("\n") else ""
-        added = "".join(json.dumps(asdict(record)) + "\n" for record in records)
-        write_atomically(self.path, (text + between + added).encode())
+        with self._locked(), open(self.path, "a+b") as file:
+            _end_last_line(file)
+            file.write(lines.encode())
+            file.flush()
+            os.fsync(file.fileno())
 
-    def _text(self) -> str:
-        return self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+    def _locked(self) -> AbstractContextManager[object]:
+        return FileLock(self.path.with_name(f".{self.path.name}.lock")).acquire(poll_interval=0.005)
+
+    def _records(self) -> dict[str, Record]:
+        """Read all records by their lines."""
+        # First the file, then the compressed one: whatever `pack` moves meanwhile is read twice, never missed.
+        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        packed: dict[str, Record] = {}
+        if self.packed.exists():
+            state = self.packed.stat()
+            packed = _read_packed(self.packed, state.st_mtime_ns, state.st_size)
+        return packed | _parse(text, self.path)
 
 
 def record_files(folder: Path) -> dict[Path, RecordFile]:
@@ -121,29 +131,51 @@ def record_files(folder: Path) -> dict[Path, RecordFile]:
     return {path.relative_to(folder): RecordFile(path) for path in sorted(found)}
 
 
-def _unpacked(path: Path) -> str:
+@lru_cache(maxsize=8)
+def _read_packed(path: Path, _changed: int, _size: int) -> dict[str, Record]:
+    """Read a compressed file, once for each of its states: a page of all tables asks for it again and again."""
     try:
-        return gzip.decompress(path.read_bytes()).decode()
+        return _parse(gzip.decompress(path.read_bytes()).decode(), path)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DataFileError(f"{path} cannot be unpacked ({error}). Use another copy of it.") from error
 
 
-@lru_cache(maxsize=8)
-def _read_packed(path: Path, _changed: int, _size: int) -> tuple[Record, ...]:
-    """Read a compressed file, once for each of its states: a page of all tables asks for it again and again."""
-    return tuple(_parse(_unpacked(path), path))
-
-
-def _parse(text: str, path: Path) -> list[Record]:
-    records = []
-    for number, line in enumerate(text.splitlines(), start=1):
+def _parse(text: str, path: Path) -> dict[str, Record]:
+    """Read records by their lines; a last line that a killed process left incomplete is none."""
+    records = {}
+    lines = text.splitlines()
+    if lines and not text.endswith("\n") and not _is_json(lines[-1]):
+        lines.pop()
+    for number, line in enumerate(lines, start=1):
         try:
-            records.append(Record(**json.loads(line)))
+            records[line] = Record(**json.loads(line))
         except (json.JSONDecodeError, TypeError) as error:
             raise DataFileError(
                 f"Line {number} of {path} is not a record ({error}). Delete that line and run again."
             ) from error
     return records
+
+
+def _end_last_line(file: BinaryIO) -> None:
+    """Delete a last line that a killed process left incomplete; end one that lacks only its line break."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 1))
+    if file.read(1) in b"\n":
+        return
+    file.seek(0)
+    last = file.read().rpartition(b"\n")[2]
+    if _is_json(last):
+        file.write(b"\n")
+    else:
+        file.truncate(size - len(last))
+
+
+def _is_json(text: str | bytes) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def circumstances(device: torch.device) -> dict[str, str]:

@@ -11,11 +11,11 @@ import torch
 from fewratio.data.columns import listed
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 from fewratio.estimators.devices import resolve_device
+from fewratio_bench.aggregation import measurements, needed_metrics
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Method, Verdict
 from fewratio_bench.problems import ROLES, Cell, Problem
 from fewratio_bench.records import Record, RecordFile, circumstances
-from fewratio_bench.tables import needed_metrics, present
 
 Named = TypeVar("Named")
 
@@ -186,8 +186,8 @@ def _record(method: Method, verdict: Verdict, metric: str, value: float, facts: 
 def _measured(method: Method, problem: Problem, file: RecordFile, needed: set[tuple[str, str]]) -> set[tuple[int, int]]:
     """Give the splits and sizes that a method has all needed records of, at its present settings."""
     found: dict[tuple[int, int], set[tuple[str, str, str]]] = {}
-    for setting, record in present(file.read(), method, problem):
-        if (record.role, record.metric) in needed:
-            found.setdefault((record.split, record.n_support), set()).add((setting, record.role, record.metric))
+    for setting, role, metric, size, split in measurements(file.read(), method, problem):
+        if (role, metric) in needed:
+            found.setdefault((split, size), set()).add((setting, role, metric))
     complete = len(method.settings(problem)) * len(needed)
     return {cell for cell, measured in found.items() if len(measured) == complete}

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from fewratio.errors import DataFileError
+from fewratio_bench.aggregation import PanelResult, Row, aggregate, published_numbers
 from fewratio_bench.experiments import EXPERIMENTS, Experiment, Panel
-from fewratio_bench.layout import by_panel, by_size, table_of
 from fewratio_bench.methods import OneClass
 from fewratio_bench.problems import LANDMINE
-from fewratio_bench.render import FORMATS, as_csv, as_html, latex, markdown
-from fewratio_bench.tables import Block, Line, make_blocks, published_numbers
+from fewratio_bench.rendering import display_name, table_text
+from fewratio_bench.tables import table_of
 from tests.bench.conftest import KERNEL, OURS, SMALL, a_record, replace, small
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -38,27 +38,27 @@ def records_of(method, values, metric="squared_error", n_support=10, **changes):
 ONE_SIZE = replace(SMALL, sizes=(10,))
 
 
-def blocks_of(records, *methods, problem=ONE_SIZE):
-    return make_blocks(small(*methods, problem=problem), {SMALL.data: records})
+def results_of(records, *methods, problem=ONE_SIZE):
+    return aggregate(small(*methods, problem=problem), {SMALL.data: records})
 
 
 def ranked(metric, numbers):
     """A block of methods with their values in two splits and the paper's number."""
-    lines = [Line(name, "none", {"avg": values}, {"avg": paper}) for name, (values, paper) in numbers.items()]
-    ours = Line("not the paper's", "validation", {"avg": [-9.0, 99.0]}, {})
-    return Block(Panel(SMALL.data, (SMALL,), metric), ("avg",), [*lines, ours])
+    lines = [Row(name, "none", {"avg": values}, {"avg": paper}) for name, (values, paper) in numbers.items()]
+    ours = Row("not the paper's", "validation", {"avg": [-9.0, 99.0]}, {})
+    return PanelResult(Panel(SMALL.data, (SMALL,), metric), ("avg",), [*lines, ours])
 
 
 def test_a_table_says_whether_best_and_worst_are_the_papers():
     """Less is better of an error, more of an AUC; a paired t-test says how sure it is."""
     numbers = {"A": ([1.0, 1.2], 1.0), "B": ([2.0, 2.3], 3.0), "C": ([2.5, 2.4], 2.0)}
-    best, worst = ranked("squared_error", numbers).order("ABC").split(". The ")
-    assert best.startswith("The best of the paper's methods is A, as in the paper (the next is B, here 2.150, paired")
+    best, worst = ranked("squared_error", numbers).order("ABC").split(". Worst ")
+    assert best.startswith("Best of the published methods: A, as in the paper (next: B, here 2.150, paired")
     # Differences of 0.5 and 0.1: t = 0.3 / 0.2 with one degree of freedom, p = 1 - 2 / pi * atan(1.5).
-    assert worst == "worst of the paper's methods is C; in the paper it is B, here 2.150, paired t-test p = 0.37."
+    assert worst == "of the published methods: C; in the paper: B, here 2.150, paired t-test p = 0.37."
     by_auc = ranked("auc", numbers).order("ABC")
-    assert by_auc.startswith("The best of the paper's methods is C; in the paper it is B")
-    assert "The worst of the paper's methods is A, as in the paper (the next is B" in by_auc
+    assert by_auc.startswith("Best of the published methods: C; in the paper: B")
+    assert "Worst of the published methods: A, as in the paper (next: B" in by_auc
     level = ranked("auc", numbers | {"A": numbers["B"]}).order("ABC")
     assert "nan" not in level
 
@@ -68,15 +68,15 @@ def test_of_two_methods_or_some_of_the_papers_nothing_is_said():
     assert ranked("auc", {name: numbers[name] for name in "AB"}).order("AB") == ""
     assert ranked("auc", numbers).order("ABCD") == ""
     assert ranked("auc", numbers | {"C": ([], 2.0)}).order("ABC") == ""
-    assert Block(Panel(SMALL.data, (SMALL,), "auc"), (), []).order("ABC") == ""
+    assert PanelResult(Panel(SMALL.data, (SMALL,), "auc"), (), []).order("ABC") == ""
 
 
 def test_the_order_stands_below_the_numbers_and_not_where_they_are_of_different_things():
     table = table_of(EXPERIMENTS["relative-dre"], RESULTS)
     said = table.grids[0].note
-    assert "The worst of the paper's methods is RuLSIF-FT, as in the paper (the next is RuLSIF," in said
-    assert all(said in write(table) for write in (markdown, latex))
-    assert f"<p>{html.escape(said)}</p>" in as_html(table)
+    assert "Worst of the published methods: RuLSIF-FT, as in the paper (next: RuLSIF," in said
+    assert all(display_name(said) in table_text(table, name) for name in ("markdown", "latex"))
+    assert display_name(said) in html.unescape(table_text(table, "html"))
     assert not any(grid.note for grid in table_of(EXPERIMENTS["alpha-dependency"], RESULTS).grids)
     assert not any(grid.note for grid in table_of(EXPERIMENTS["relative-dre"].quick(), RESULTS).grids)
 
@@ -94,11 +94,11 @@ def test_the_two_selection_rules_choose_by_their_own_datasets():
         for metric in ("squared_error", "regret")
         for record in records_of("RuLSIF", values, metric, role=role, parameters=SETTINGS["RuLSIF"] | {"reg": reg})
     ]
-    errors, regrets = blocks_of(records, KERNEL)
-    for block in (errors, regrets):
-        lines = {line.selection: line.values["10"] for line in block.lines}
+    errors, regrets = results_of(records, KERNEL)
+    for result in (errors, regrets):
+        lines = {row.selection: row.values["10"] for row in result.rows}
         assert lines == {"best_on_test": [-0.6, -0.59], "validation": [-0.5, -0.59]}
-    assert errors.lines[0].published == {"10": -0.559}
+    assert errors.rows[0].published == {"10": -0.559}
 
 
 def test_a_length_is_selected_by_the_scores_of_normals_where_higher_is_better():
@@ -117,24 +117,24 @@ def test_a_length_is_selected_by_the_scores_of_normals_where_higher_is_better():
         )
     ]
     experiment = Experiment("outlier-detection", "Small", (Panel("Landmine", (LANDMINE,), "auc"),), (method,))
-    (block,) = make_blocks(experiment, {"Landmine": records})
-    assert {line.selection: line.values["1"] for line in block.lines} == {"best_on_test": [60.0], "validation": [50.0]}
+    (result,) = aggregate(experiment, {"Landmine": records})
+    assert {row.selection: row.values["1"] for row in result.rows} == {"best_on_test": [60.0], "validation": [50.0]}
     with pytest.raises(DataFileError, match="Run the experiment again"):
-        make_blocks(experiment, {"Landmine": records[1:]})
+        aggregate(experiment, {"Landmine": records[1:]})
 
 
 def test_of_a_number_that_was_measured_twice_the_last_counts():
     records = [*records_of("RuLSIF", [-0.5, -0.5]), *records_of("RuLSIF", [-0.6])]
     experiment = Experiment("synthetic", "Small", (Panel(SMALL.data, (ONE_SIZE,), "squared_error"),), (KERNEL_ALONE,))
-    (block,) = make_blocks(experiment, {SMALL.data: records})
-    assert block.lines[0].values["10"] == [-0.6, -0.5]
+    (result,) = aggregate(experiment, {SMALL.data: records})
+    assert result.rows[0].values["10"] == [-0.6, -0.5]
 
 
 def test_one_setting_leaves_nothing_to_select():
-    (block, _) = blocks_of(
+    (result, _) = results_of(
         [r for metric in ("squared_error", "regret") for r in records_of("RuLSIF", [1.0, 2.0], metric)], KERNEL_ALONE
     )
-    assert [line.selection for line in block.lines] == ["none"]
+    assert [row.selection for row in result.rows] == ["none"]
 
 
 def test_averages_are_taken_split_by_split():
@@ -145,9 +145,9 @@ def test_averages_are_taken_split_by_split():
         for metric in ("squared_error", "regret")
         for record in records_of("RuLSIF", values, metric, size)
     ]
-    (block, _) = blocks_of(records, KERNEL_ALONE, problem=problem)
-    assert block.columns == ("1", "5", "avg")
-    assert block.lines[0].values["avg"] == [2.0, 5.0]
+    (result, _) = results_of(records, KERNEL_ALONE, problem=problem)
+    assert result.columns == ("1", "5", "avg")
+    assert result.rows[0].values["avg"] == [2.0, 5.0]
 
 
 def test_a_line_that_explodes_in_one_split_is_not_bold():
@@ -157,8 +157,8 @@ def test_a_line_that_explodes_in_one_split_is_not_bold():
     experiment = Experiment(
         "synthetic", "Small", (Panel(SMALL.data, (SMALL,), "squared_error"),), (OURS_ALONE, KERNEL_ALONE)
     )
-    (block,) = make_blocks(experiment, {SMALL.data: records})
-    assert [block.is_best(line, "10") for line in block.lines] == [True, False]
+    (result,) = aggregate(experiment, {SMALL.data: records})
+    assert [result.is_best(row, "10") for row in result.rows] == [True, False]
 
 
 @pytest.mark.parametrize(("metric", "better"), [("squared_error", -1), ("auc", 1)])
@@ -173,38 +173,40 @@ def test_bold_is_the_best_and_what_is_not_significantly_worse(metric, better):
     ]
     methods = OURS_ALONE, replace(OURS_ALONE, name="near"), KERNEL_ALONE
     experiment = Experiment("synthetic", "Small", (Panel(SMALL.data, (SMALL,), metric),), methods)
-    (block,) = make_blocks(experiment, {SMALL.data: records})
-    assert [block.is_best(line, "10") for line in block.lines] == [True, True, False]
-    text = markdown(by_size(experiment, {SMALL.data: records}))
+    (result,) = aggregate(experiment, {SMALL.data: records})
+    assert [result.is_best(row, "10") for row in result.rows] == [True, True, False]
+    text = table_text(table_of(experiment, RESULTS, {SMALL.data: records}), "markdown")
     assert text.count("**") == 4
 
 
 def test_every_format_holds_the_same_numbers():
     records = [r for metric in ("squared_error", "regret") for r in records_of("RuLSIF", [-0.5, -0.52], metric)]
     experiment = small(KERNEL_ALONE, problem=replace(SMALL, sizes=(10,)))
-    table = by_size(experiment, {SMALL.data: records})
-    text = markdown(table)
+    table = table_of(experiment, RESULTS, {SMALL.data: records})
+    text = table_text(table, "markdown")
     assert "**-0.510 ± 0.010** | -0.559 | +0.049" in text
     assert "Commit abc; device cpu" in text
-    assert "\\textbf{$-$0.510 $\\pm$ 0.010} & $-$0.559 & +0.049" in latex(table)
-    assert "\\label{tab:small-gaussian-1d-j}" in latex(table)
-    assert '<td class="number"><b>-0.510 ± 0.010</b></td>' in as_html(table)
-    rows = list(csv.DictReader(io.StringIO(as_csv(table))))
+    assert "\\textbf{$-$0.510 $\\pm$ 0.010} & $-$0.559 & +0.049" in table_text(table, "latex")
+    assert "\\label{tab:small-gaussian-1d-j}" in table_text(table, "latex")
+    assert '<td class="number"><b>-0.510 ± 0.010</b></td>' in table_text(table, "html")
+    rows = list(csv.DictReader(io.StringIO(table_text(table, "csv"))))
     assert rows[0]["mean"] == "-0.51000"
     assert float(rows[0]["difference"]) == pytest.approx(0.049)
 
 
 def test_a_panel_without_records_says_so():
     experiment = small(KERNEL)
-    table = by_size(experiment, {})
-    assert table.is_empty
-    for write in (markdown, latex, as_html):
-        assert "There are no records. To make them: fewratio-bench run synthetic --data Gaussian-1d" in write(table)
+    table = table_of(experiment, RESULTS, {})
+    assert not table.numbers
+    for name in ("markdown", "latex", "html"):
+        assert "There are no records. To make them: fewratio-bench run synthetic --data Gaussian-1d" in table_text(
+            table, name
+        )
 
 
 def test_iot_says_what_is_missing():
     for name in ("outlier-detection", "latent-dimension"):
-        assert "eight of its nine devices are missing" in markdown(table_of(EXPERIMENTS[name], RESULTS))
+        assert "eight of its nine devices are missing" in table_text(table_of(EXPERIMENTS[name], RESULTS), "markdown")
 
 
 def test_published_numbers_are_looked_up():
@@ -223,21 +225,25 @@ def test_columns_are_in_order_and_what_is_missing_is_a_dash():
         for record in records_of(method, [0.0, 2.0], metric, size)
     ]
     experiment = small(OURS_ALONE, KERNEL_ALONE, problem=problem)
-    (block, _) = make_blocks(experiment, {SMALL.data: records})
-    assert block.columns == ("1", "2", "5", "avg")
-    assert "| RuLSIF | none | **1.000 ± 1.000** | - |" in markdown(by_size(experiment, {SMALL.data: records}))
+    (result, _) = aggregate(experiment, {SMALL.data: records})
+    assert result.columns == ("1", "2", "5", "avg")
+    assert "| RuLSIF | none | **1.000 ± 1.000** | - |" in table_text(
+        table_of(experiment, RESULTS, {SMALL.data: records}), "markdown"
+    )
 
 
 def test_an_average_over_problems_is_of_the_splits_that_all_of_them_have():
-    from fewratio_bench.tables import _columns
-
-    assert _columns([{1: {0: 0.0, 1: 0.0, 2: 0.0}}, {1: {0: 10.0}}]) == {"avg": [5.0]}
+    problems = tuple(replace(ONE_SIZE, data=data) for data in ("long", "short"))
+    experiment = Experiment("synthetic", "Small", (Panel("all", problems, "squared_error"),), (KERNEL_ALONE,))
+    records = {"long": records_of("RuLSIF", [0.0, 0.0, 0.0]), "short": records_of("RuLSIF", [10.0])}
+    (result,) = aggregate(experiment, records)
+    assert result.rows[0].values == {"avg": [5.0]}
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("tables/*.*")), ids=lambda path: path.name)
 def test_a_committed_table_is_what_the_committed_records_give(path):
-    write = FORMATS[{".md": "markdown", ".tex": "latex", ".csv": "csv"}[path.suffix]]
-    assert write(table_of(EXPERIMENTS[path.stem], RESULTS)) == path.read_text(encoding="utf-8")
+    name = {".md": "markdown", ".tex": "latex", ".csv": "csv"}[path.suffix]
+    assert table_text(table_of(EXPERIMENTS[path.stem], RESULTS), name) == path.read_text(encoding="utf-8")
 
 
 def test_what_was_measured_has_committed_tables_for_people_and_for_programs():
@@ -254,16 +260,30 @@ def test_a_published_average_is_over_the_sizes_that_we_have():
         for size in (1, 5)
         for record in records_of("RuLSIF", [-0.5, -0.6], n_support=size, data="Mnist-r", parameters=SETTINGS["RuLSIF"])
     ]
-    (block, _) = make_blocks(experiment, {"Mnist-r": records})
-    (line,) = block.lines
-    assert line.published["avg"] == pytest.approx((-0.543 - 0.578) / 2)
+    (result, _) = aggregate(experiment, {"Mnist-r": records})
+    (row,) = result.rows
+    assert row.published["avg"] == pytest.approx((-0.543 - 0.578) / 2)
+
+
+def test_ours_is_a_key_that_readers_do_not_see():
+    records = records_of("Ours", [-0.5, -0.52])
+    experiment = Experiment("synthetic", "Small", (Panel(SMALL.data, (ONE_SIZE,), "squared_error"),), (OURS_ALONE,))
+    table = table_of(experiment, RESULTS, {SMALL.data: records})
+    for name in ("markdown", "latex", "html"):
+        text = table_text(table, name)
+        assert "paper's method" in text
+        assert "Ours" not in text
+    (row,) = csv.DictReader(io.StringIO(table_text(table, "csv")))
+    assert row["method"] == "Ours"
 
 
 def test_a_method_without_records_is_named():
     records = [r for metric in ("squared_error", "regret") for r in records_of("RuLSIF", [-0.5, -0.52], metric)]
-    caption = by_size(small(OURS_ALONE, KERNEL_ALONE, problem=ONE_SIZE), {SMALL.data: records}).caption
-    assert "Without records, and so not shown: Ours." in caption
-    assert "Without records" not in by_size(small(KERNEL_ALONE, problem=ONE_SIZE), {SMALL.data: records}).caption
+    caption = table_of(small(OURS_ALONE, KERNEL_ALONE, problem=ONE_SIZE), RESULTS, {SMALL.data: records}).caption
+    assert "Without records, and so not shown: paper's method." in caption
+    assert (
+        "Without records" not in table_of(small(KERNEL_ALONE, problem=ONE_SIZE), RESULTS, {SMALL.data: records}).caption
+    )
 
 
 # ---------------------------------------------------------------- one row a setting, one column a panel
@@ -286,7 +306,7 @@ def test_every_length_has_a_row_of_its_own_and_every_panel_a_column():
         for dim, values in ((3, [-0.5, -0.7]), (5, [-0.4, -0.5]))
         for record in records_of("Ours", values, parameters=SETTINGS["Ours"] | {"latent_dim": dim})
     ]
-    (grid,) = by_panel(experiment, {SMALL.data: records}).grids
+    (grid,) = table_of(experiment, RESULTS, {SMALL.data: records}).grids
     assert list(grid.header[2:]) == ["Gaussian-1d: J", "elsewhere: AUC [%]"]
     assert [[cell.text for cell in row] for row in grid.rows] == [
         ["Ours, K = 3", "none", "-0.600 ± 0.100", "no records"],
@@ -349,11 +369,11 @@ def test_seconds_stand_beside_the_published_ones(costs, tmp_path):
     assert together == [["Ours", "cpu", "2.500", "138.25"], ["MMD", "cpu", "1.000", "0.12"]]
     assert "9000 steps" in table.caption
     assert "divided by its members" in table.caption
-    rows = list(csv.DictReader(io.StringIO(as_csv(table))))
+    rows = list(csv.DictReader(io.StringIO(table_text(table, "csv"))))
     assert (rows[3]["what"], rows[3]["standard_error"], rows[3]["device"]) == ("Ours", "0.50000", "cpu")
 
 
 def test_seconds_that_were_not_measured_say_so(costs, tmp_path):
     table = table_of(EXPERIMENTS["computation-cost"], tmp_path, costs)
-    assert "Run benchmarks/method_cost.py" in markdown(table)
-    assert table_of(EXPERIMENTS["computation-cost"], tmp_path, {}).is_empty
+    assert "Run benchmarks/method_cost.py" in table_text(table, "markdown")
+    assert not table_of(EXPERIMENTS["computation-cost"], tmp_path, {}).numbers
