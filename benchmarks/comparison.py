@@ -43,7 +43,7 @@ from fewratio import (
     mmd2,
 )
 from fewratio.applications.defaults import default_estimator
-from fewratio.data.splits import PROTOCOLS
+from fewratio_bench.splits import PROTOCOLS
 from fewratio_bench.records import circumstances
 
 try:

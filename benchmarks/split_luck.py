@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 from fewratio import load_collection
 from fewratio.data.collection import Collection
-from fewratio.data.splits import PROTOCOLS, Split
+from fewratio_bench.splits import PROTOCOLS, Split
 from fewratio_bench.experiments import D3RE, IF, LOF
 from fewratio_bench.methods import Bench
 from fewratio_bench.methods.detectors import Detector

@@ -23,7 +23,7 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Pair
 from fewratio.core.tensorfile import write_tensors
 from fewratio.data.episodes import EpisodeSampler, SupportSize
-from fewratio.data.sources.prior import PriorPairs, draw_pairs
+from fewratio_bench.prior import PriorPairs, draw_pairs
 from fewratio.estimators.universal import shipped_parts
 from fewratio.estimators.universal_training import (
     BANK,

@@ -17,7 +17,6 @@ import torch
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.tensorfile import write_atomically
-from fewratio.data.splits import Split
 from fewratio.demos.picture import DrawnPair, draw_pairs, ratio_grid, spread
 from fewratio.errors import DataFileError
 from fewratio_bench.evaluate import PairEvaluation, TrueRatios
@@ -25,6 +24,7 @@ from fewratio_bench.experiments import OURS, RULSIF, RULSIF_FT
 from fewratio_bench.methods import Bench, Method
 from fewratio_bench.problems import SYNTHETIC, Cell, SyntheticProblem
 from fewratio_bench.records import circumstances
+from fewratio_bench.splits import Split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,9 +10,9 @@ from fewratio import load_collection
 from fewratio.data.collection import Collection
 from fewratio.data.seeds import seed_for
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
-from fewratio.data.splits import PROTOCOLS, Split
 from fewratio_bench.class_tables import class_collection
 from fewratio_bench.evaluate import Evaluation, OutlierEvaluation, PairEvaluation, TrueRatios
+from fewratio_bench.splits import PROTOCOLS, Split
 
 ROLES = ("validation", "target")
 

@@ -12,7 +12,6 @@ from fewratio.core.objectives import NonNegativeLSIF, RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.ridge import ridge_weights
 from fewratio.data.collection import Collection
-from fewratio.data.splits import Split
 from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
@@ -20,6 +19,7 @@ from fewratio_bench.methods import Bench, Kernel, Learned, MeanDiscrepancy, OneC
 from fewratio_bench.methods.detectors import Detector, lof_scores
 from fewratio_bench.methods.processes import dealt_out, put_together
 from fewratio_bench.problems import LANDMINE, Cell
+from fewratio_bench.splits import Split
 from tests.bench.conftest import OURS, SMALL, TRAINING, small_cells
 
 BENCH = Bench("cpu", progress=False)
