@@ -11,9 +11,9 @@ import torch
 from fewratio.data.columns import listed
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 from fewratio.estimators.devices import resolve_device
-from fewratio_bench.experiments import EXPERIMENTS
+from fewratio_bench.experiments import EXPERIMENTS, Experiment
 from fewratio_bench.methods import Bench, Method, Verdict
-from fewratio_bench.problems import ROLES, Cell, Problem
+from fewratio_bench.problems import ROLES, Problem, Trial
 from fewratio_bench.records import Record, RecordFile, circumstances
 from fewratio_bench.tables import needed_metrics, present
 
@@ -32,7 +32,7 @@ def record_file(folder: Path, problem: Problem) -> RecordFile:
 
 
 def run(
-    experiment: str,
+    experiment: str | Experiment,
     folder: Path,
     *,
     n_splits: int | None = None,
@@ -47,8 +47,8 @@ def run(
 
     Parameters
     ----------
-    experiment : str
-        Which one.
+    experiment : str or Experiment
+        One of the paper's by its name, or one of your own.
     folder : Path
         Where records are kept.
     n_splits : int, optional
@@ -64,7 +64,8 @@ def run(
     data, methods : sequence of str
         Names of the only data and methods to measure; by default all.
     """
-    plan = EXPERIMENTS[experiment].quick() if quick else EXPERIMENTS[experiment]
+    plan = EXPERIMENTS[experiment] if isinstance(experiment, str) else experiment
+    plan = plan.quick() if quick else plan
     place = resolve_device(device)
     problems = _named(plan.problems, "data", data)
     rows = _named(plan.methods, "name", methods)
@@ -83,7 +84,7 @@ def run(
         _make_folder(file.path.parent)
         bench = Bench(str(place), file.path.parent, progress, n_jobs)
         sizes = sorted({min(problem.sizes), max(problem.sizes)}) if quick else problem.sizes
-        cells = [Cell(problem, split, size, place) for split in splits for size in sizes]
+        cells = [Trial(problem, split, size, place) for split in splits for size in sizes]
         for method in rows:
             done = _measured(method, problem, file, needed_metrics(plan, method, problem))
             missing = [cell for cell in cells if (cell.split.number, cell.n_support) not in done]
@@ -101,7 +102,7 @@ def run(
     return files
 
 
-def _measure_into(file: RecordFile, method: Method, cells: Sequence[Cell], bench: Bench) -> None:
+def _measure_into(file: RecordFile, method: Method, cells: Sequence[Trial], bench: Bench) -> None:
     """Measure, and write what is complete now and then, so that a run that is cut off keeps it."""
     n_verdicts = len(method.settings(cells[0].problem)) * len(ROLES)
     begun: dict[tuple[int, int], list[list[Record]]] = {}
@@ -121,7 +122,7 @@ def _measure_into(file: RecordFile, method: Method, cells: Sequence[Cell], bench
             file.append(complete)
 
 
-def _what_was_done(missing: Sequence[Cell], seconds: float) -> str:
+def _what_was_done(missing: Sequence[Trial], seconds: float) -> str:
     if not missing:
         return "measured before"
     return f"{len(missing)} cells (a split at a size) measured in {seconds:.1f} s"
@@ -157,7 +158,7 @@ def _named(things: Sequence[Named], attribute: str, names: Sequence[str]) -> lis
     return [thing for thing in things if getattr(thing, attribute).lower() in wanted]
 
 
-def measure(method: Method, cells: Sequence[Cell], bench: Bench) -> Iterator[tuple[Cell, list[Record]]]:
+def measure(method: Method, cells: Sequence[Trial], bench: Bench) -> Iterator[tuple[Trial, list[Record]]]:
     """Measure a method on some cells of one problem; give the records of one verdict after the other."""
     facts = circumstances(torch.device(bench.device))
     for verdict in method.judge(cells, bench):

@@ -11,7 +11,7 @@ import torch
 from fewratio_bench import run
 from fewratio_bench.experiments import Experiment, Panel
 from fewratio_bench.methods import Kernel, Learned
-from fewratio_bench.problems import Cell, SyntheticProblem
+from fewratio_bench.problems import SyntheticProblem, Trial
 from fewratio_bench.records import Record
 
 SMALL = SyntheticProblem(n_source=8, n_validation=3, n_target=4, n_instances=40, sizes=(2, 10))
@@ -27,7 +27,7 @@ def small(*methods, problem=SMALL):
 
 def small_cells(problem=SMALL, n_splits=1):
     place = torch.device("cpu")
-    return [Cell(problem, problem.split(number), size, place) for number in range(n_splits) for size in problem.sizes]
+    return [Trial(problem, problem.split(number), size, place) for number in range(n_splits) for size in problem.sizes]
 
 
 def a_record(**changes):
