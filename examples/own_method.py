@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True, help="folder of records, made if need be")
     parser.add_argument("--splits", type=int, default=2)
     args = parser.parse_args()
-    # Telling pairs of two datasets from those of a dataset with itself, on the synthetic data: chance has an AUC of 50 %.
+    # Telling pairs of two datasets from those of a dataset with itself, on the synthetic data; chance has an AUC of 50.
     problem = EXPERIMENTS["synthetic"].problems[0]
     kernel = next(method for method in EXPERIMENTS["synthetic"].methods if method.name == "RuLSIF")
     panel = Panel(problem.data, (problem,), "auc")
