@@ -43,8 +43,8 @@ from fewratio import (
     mmd2,
 )
 from fewratio.applications.inputs import default_estimator
-from fewratio.data.splits import PROTOCOLS
 from fewratio_bench.records import circumstances
+from fewratio_bench.splits import PROTOCOLS
 
 try:
     from hyppo.ksample import Energy

@@ -27,7 +27,7 @@ from fewratio_bench.experiments import (
     RULSIF_FT_BY_ADAM,
 )
 from fewratio_bench.methods import Bench, Learned
-from fewratio_bench.problems import ISOLET, MNIST_R, Cell, PairProblem
+from fewratio_bench.problems import ISOLET, MNIST_R, PairProblem, Trial
 from fewratio_bench.records import circumstances
 from fewratio_bench.run import measure
 
@@ -95,7 +95,7 @@ def judged(method: Learned, problem: PairProblem, args: argparse.Namespace) -> d
         method = trained(method, max_steps=min(args.steps, method.training["max_steps"]))
     device = torch.device(args.device)
     cells = [
-        Cell(problem, problem.split(number), size, device) for number in range(args.splits) for size in problem.sizes
+        Trial(problem, problem.split(number), size, device) for number in range(args.splits) for size in problem.sizes
     ]
     # By metric, size and setting: the value of each split.
     found: dict[str, Any] = {role: defaultdict(lambda: defaultdict(dict)) for role in ("validation", "target")}

@@ -19,7 +19,7 @@ import torch
 from fewratio_bench.aggregation import published_numbers
 from fewratio_bench.experiments import D3RE_FT, NO_LATENT, NO_SADAPT, OURS, RULSIF_FT_BY_ADAM
 from fewratio_bench.methods import Bench, Learned
-from fewratio_bench.problems import LANDMINE, SCHOOL, Cell, OutlierProblem
+from fewratio_bench.problems import LANDMINE, SCHOOL, OutlierProblem, Trial
 from fewratio_bench.records import circumstances
 from fewratio_bench.run import measure
 
@@ -36,7 +36,7 @@ PROBLEMS = {problem.data: problem for problem in (LANDMINE, SCHOOL)}
 
 def auc(method: Learned, problem: OutlierProblem, n_splits: int, device: str) -> dict[str, float]:
     cells = [
-        Cell(problem, problem.split(number), size, torch.device(device))
+        Trial(problem, problem.split(number), size, torch.device(device))
         for number in range(n_splits)
         for size in problem.sizes
     ]

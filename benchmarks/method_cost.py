@@ -18,7 +18,7 @@ import torch
 from fewratio_bench import experiments
 from fewratio_bench.aggregation import published_numbers
 from fewratio_bench.methods import Bench, Kernel, Learned, Method, TargetTrained
-from fewratio_bench.problems import MNIST_R, Cell
+from fewratio_bench.problems import MNIST_R, Trial
 from fewratio_bench.records import circumstances
 
 NAMES = (
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=NAMES, default=NAMES, help="only these")
     args = parser.parse_args()
     device = torch.device("cpu")
-    cell = Cell(MNIST_R, MNIST_R.split(0), 5, device)
+    cell = Trial(MNIST_R, MNIST_R.split(0), 5, device)
     for name in args.methods:
         method: Method = getattr(experiments, name)
         single, bench = one_setting(method, args.max_steps), Bench("cpu")

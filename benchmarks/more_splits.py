@@ -18,7 +18,7 @@ from scipy.stats import ttest_rel
 from fewratio_bench.aggregation import AVERAGE, aggregate
 from fewratio_bench.experiments import EXPERIMENTS, OURS, RULSIF_FT
 from fewratio_bench.methods import Bench
-from fewratio_bench.problems import LANDMINE, SCHOOL, Cell, OutlierProblem
+from fewratio_bench.problems import LANDMINE, SCHOOL, OutlierProblem, Trial
 from fewratio_bench.records import Record, circumstances
 from fewratio_bench.run import PAPER_SPLITS, measure
 
@@ -31,7 +31,7 @@ def aucs_by_split(problem: OutlierProblem, args: argparse.Namespace) -> list[np.
     methods = [replace(method, training=method.training | {"max_steps": args.steps}) for method in METHODS]
     device = torch.device(args.device)
     splits = [problem.split(number) for number in range(args.first, args.first + args.splits)]
-    cells = [Cell(problem, split, size, device) for split in splits for size in problem.sizes]
+    cells = [Trial(problem, split, size, device) for split in splits for size in problem.sizes]
     records: list[Record] = []
     for method in methods:
         for _, found in measure(method, cells, Bench(args.device, progress=False)):

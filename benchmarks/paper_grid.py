@@ -17,7 +17,7 @@ import torch
 
 from fewratio_bench.experiments import OURS
 from fewratio_bench.methods import Bench
-from fewratio_bench.problems import ISOLET, MNIST_R, Cell
+from fewratio_bench.problems import ISOLET, MNIST_R, Trial
 from fewratio_bench.records import circumstances
 
 PROBLEMS = {problem.data: problem for problem in (MNIST_R, ISOLET)}
@@ -26,7 +26,7 @@ PROBLEMS = {problem.data: problem for problem in (MNIST_R, ISOLET)}
 def train(data: str, device: str, splits: int) -> dict[str, float]:
     problem, bench = PROBLEMS[data], Bench(device, progress=False)
     cells = [
-        Cell(problem, problem.split(number), size, torch.device(device))
+        Trial(problem, problem.split(number), size, torch.device(device))
         for number in range(splits)
         for size in problem.sizes
     ]

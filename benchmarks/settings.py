@@ -15,7 +15,7 @@ from dataclasses import replace
 from fewratio.estimators.learning import resolve_device
 from fewratio_bench.methods import Bench, Learned
 from fewratio_bench.methods.learned import PAPER_TRAINING
-from fewratio_bench.problems import SYNTHETIC, Cell
+from fewratio_bench.problems import SYNTHETIC, Trial
 from fewratio_bench.run import measure
 
 PAPER = Learned("paper's recipe, a look every 500 steps", None, latent_dims=(32,))
@@ -40,7 +40,7 @@ def main() -> None:
     args = parser.parse_args()
     device = resolve_device(args.device)
     (size,) = SYNTHETIC.sizes
-    cells = [Cell(SYNTHETIC, SYNTHETIC.split(number), size, device) for number in range(100, 100 + args.draws)]
+    cells = [Trial(SYNTHETIC, SYNTHETIC.split(number), size, device) for number in range(100, 100 + args.draws)]
     for method in SETTINGS:
         short = replace(method, training=method.training | {"max_steps": args.steps})
         verdicts = measure(short, cells, Bench(str(device), progress=False))

@@ -19,9 +19,9 @@ import torch
 from fewratio import KLIEP, ClassifierRatio, RuLSIF, UniversalRatioEstimator
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import equal_shares
-from fewratio.data.sources.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 from fewratio.estimators import RatioEstimator
 from fewratio.estimators.universal_training import HELD_OUT_RELATION, HELD_OUT_SHAPE
+from fewratio_bench.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 from fewratio_bench.records import circumstances
 
 _SEED = 2 * 10**9

@@ -23,7 +23,6 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Pair
 from fewratio.core.tensorfile import write_tensors
 from fewratio.data.episodes import EpisodeSampler, SupportSize
-from fewratio.data.sources.prior import PriorPairs, draw_pairs
 from fewratio.estimators.universal import shipped_parts
 from fewratio.estimators.universal_training import (
     BANK,
@@ -37,6 +36,7 @@ from fewratio.estimators.universal_training import (
 )
 from fewratio.nn.intervals import LEVELS, largest_divergence
 from fewratio.pretrained import UNIVERSAL
+from fewratio_bench.prior import PriorPairs, draw_pairs
 from fewratio_bench.records import circumstances
 
 # Not the seeds of practice and validation.

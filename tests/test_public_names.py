@@ -32,6 +32,7 @@ PUBLIC = [
     "Pair",
     "ParameterError",
     "RuLSIF",
+    "Source",
     "TrainingError",
     "UnconstrainedKL",
     "UniversalRatioEstimator",
@@ -43,6 +44,7 @@ PUBLIC = [
     "importance_weights",
     "load_collection",
     "mmd2",
+    "register_source",
     "relative_pearson_divergence",
     "relative_squared_error",
 ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fewratio.core.pair import Episode, Pair
     from fewratio.data.collection import Collection
     from fewratio.data.dataset import Dataset
-    from fewratio.data.registry import load_collection
+    from fewratio.data.registry import Source, load_collection, register_source
     from fewratio.errors import (
         CollectionError,
         DataFileError,
@@ -76,6 +76,7 @@ _HOME = {
     "Pair": "fewratio.core.pair",
     "ParameterError": "fewratio.errors",
     "RuLSIF": "fewratio.estimators.least_squares",
+    "Source": "fewratio.data.registry",
     "TrainingError": "fewratio.errors",
     "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
     "AutoRatioEstimator": "fewratio.estimators.auto",
@@ -88,6 +89,7 @@ _HOME = {
     "importance_weights": "fewratio.applications.weights",
     "load_collection": "fewratio.data.registry",
     "mmd2": "fewratio.estimators.quantities",
+    "register_source": "fewratio.data.registry",
     "relative_pearson_divergence": "fewratio.estimators.quantities",
     "relative_squared_error": "fewratio.estimators.quantities",
 }
@@ -118,6 +120,7 @@ __all__ = [
     "Pair",
     "ParameterError",
     "RuLSIF",
+    "Source",
     "TrainingError",
     "UnconstrainedKL",
     "UniversalRatioEstimator",
@@ -129,6 +132,7 @@ __all__ = [
     "importance_weights",
     "load_collection",
     "mmd2",
+    "register_source",
     "relative_pearson_divergence",
     "relative_squared_error",
 ]

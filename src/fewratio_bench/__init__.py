@@ -1,1 +1,53 @@
-"""The reproduction of the paper: experiments, their records, and tables made from the records."""
+"""The reproduction of the paper: experiments, their records, and tables made from the records.
+
+Importing it makes the paper's data known to `fewratio.load_collection`. What is needed to add a method, data or an
+experiment of one's own is here (see ``examples/``); it is imported when first used.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fewratio_bench import sources as sources
+
+if TYPE_CHECKING:
+    from fewratio_bench.experiments import Experiment
+
+_HOME = {
+    **dict.fromkeys(("EXPERIMENTS", "Experiment", "Panel"), "experiments"),
+    **dict.fromkeys(("Bench", "Kernel", "Learned", "Method", "Verdict"), "methods"),
+    **dict.fromkeys(("OutlierProblem", "PairProblem", "Problem", "Trial"), "problems"),
+    **dict.fromkeys(("Evaluation", "Judgement", "judged_values"), "evaluate"),
+    **dict.fromkeys(("Protocol", "Split"), "splits"),
+}
+
+__all__ = [*_HOME, "make_table", "run_experiment"]
+
+
+def run_experiment(experiment: "str | Experiment", folder: Path, **options: Any) -> None:
+    """Measure what is not in the records of a folder yet; options are those of `fewratio_bench.run.run`."""
+    import_module("fewratio_bench.run").run(experiment, folder, **options)
+
+
+def make_table(experiment: "Experiment", folder: Path, format: str = "markdown") -> str:
+    """Write the table of an experiment, made from the records of a folder.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to show.
+    folder : Path
+        Where the records are.
+    format : {"markdown", "latex", "html", "csv"}
+        How to write it.
+    """
+    from fewratio_bench.layout import table_of
+    from fewratio_bench.render import FORMATS
+
+    return FORMATS[format](table_of(experiment, folder))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'fewratio_bench' has no attribute {name!r}")
+    return getattr(import_module(f"fewratio_bench.{_HOME[name]}"), name)

@@ -20,6 +20,12 @@ from fewratio_bench.tables import table_of
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit code: 0 done, 1 failed, 2 called wrongly."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["data"]:
+        # What ``fewratio data`` does, where the paper's data are known.
+        from fewratio.cli.data import app
+
+        app(arguments[1:], prog_name="fewratio-bench data")
     args = _parser().parse_args(arguments)
     try:
         args.action(args)
@@ -67,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     report = verbs.add_parser("report", help="write one page of all tables and figures")
     report.add_argument("--output", type=Path, default=Path("reproduction.html"), help="(default: reproduction.html)")
     report.set_defaults(action=_report)
+
+    verbs.add_parser("data", help="list, describe, fetch and draw the paper's data")
 
     for verb in (pack, figure, report):
         verb.add_argument("--results", type=Path, default=Path("results"), help="folder of records (default: results)")

@@ -18,14 +18,14 @@ from fewratio.charts.curves import DrawnPair, draw_pairs, ratio_grid, spread
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.tensorfile import write_atomically
-from fewratio.data.splits import Split
 from fewratio.errors import DataFileError
 from fewratio_bench.evaluate import PairEvaluation, TrueRatios
 from fewratio_bench.experiments import OURS, RULSIF, RULSIF_FT
 from fewratio_bench.methods import Bench, Method
-from fewratio_bench.problems import SYNTHETIC, Cell, SyntheticProblem
+from fewratio_bench.problems import SYNTHETIC, SyntheticProblem, Trial
 from fewratio_bench.records import circumstances
 from fewratio_bench.rendering import display_name
+from fewratio_bench.splits import Split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,9 +103,9 @@ def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> Examp
     started = time.perf_counter()
     place = torch.device("cpu")
     size, split = max(problem.sizes), problem.split(0)
-    judged = Cell(problem, split, size, place)
+    judged = Trial(problem, split, size, place)
     gridded = _GriddedProblem(**asdict(problem))
-    drawn = Cell(gridded, split, size, place)
+    drawn = Trial(gridded, split, size, place)
     settings, errors, curves = {}, {}, {}
     for method in methods:
         # The second pass finds what the first one has trained.
@@ -154,7 +154,7 @@ class _GriddedProblem(SyntheticProblem):
     def examples(self, split: Split, n_support: int) -> tuple[list[int], list[tuple[float, float, float, float]]]:
         """Choose four pairs by the truth and not by anyone's result; give their numbers and their moments."""
         evaluation = super().evaluation(split, "target", n_support, torch.device("cpu"))
-        family = self._family(split.number, "target")
+        family = self.family(split.number, "target")
         truth = TrueRatios(family)(evaluation.tasks, evaluation.episode, _ALPHA)
         errors = RelativeSquaredError(_ALPHA)(truth, evaluation.episode.query.shares.double())
         numbers = spread(errors.tolist())

@@ -1,6 +1,7 @@
 """The paper's experiments: which methods on which problems, and what their tables show."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.base import REGS
@@ -254,114 +255,85 @@ _ALL_THREE = (
     Panel("outlier detection", _HERE, "auc", complete=False),
 )
 
+_COMPARISONS = (*_each("auc", *_PAIRS), Panel("all", _PAIRS, "auc"))
 _OTHER_SUPPORTS = "What is called validation here is other instances of the same classes. "
+
+
+def _experiment(name: str, title: str, panels: tuple[Panel, ...], *methods: Method, **options: Any) -> Experiment:
+    return Experiment(name, title, panels, methods, **({"shown": _rows(*methods)} | options))
+
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        Experiment(
+        _experiment(
             "synthetic",
             "Relative density ratios of one-dimensional Gaussians",
-            (Panel("Gaussian-1d", (SYNTHETIC,), "squared_error"), Panel("Gaussian-1d", (SYNTHETIC,), "regret")),
-            _OF_GAUSSIANS,
-            shown=_rows(*_OF_GAUSSIANS),
+            (*_each("squared_error", SYNTHETIC), *_each("regret", SYNTHETIC)),
+            *_OF_GAUSSIANS,
         ),
-        Experiment(
-            "relative-dre",
-            "Relative density-ratio estimation",
-            _each("squared_error", *_PAIRS),
-            _ESTIMATED,
-            shown=_rows(*_ESTIMATED),
-        ),
-        Experiment(
-            "dataset-comparison",
-            "Dataset comparison",
-            _each("auc", *_PAIRS),
-            _COMPARED,
-            shown=_rows(*_COMPARED),
-        ),
-        Experiment(
-            "outlier-detection",
-            "Inlier-based outlier detection",
-            _each("auc", *_OUTLIERS),
-            _DETECTORS,
-            shown=_rows(*_DETECTORS),
-        ),
-        Experiment(
+        _experiment("relative-dre", "Relative density-ratio estimation", _each("squared_error", *_PAIRS), *_ESTIMATED),
+        _experiment("dataset-comparison", "Dataset comparison", _each("auc", *_PAIRS), *_COMPARED),
+        _experiment("outlier-detection", "Inlier-based outlier detection", _each("auc", *_OUTLIERS), *_DETECTORS),
+        _experiment(
             "ablation-relative-dre",
             "Ablations: relative density-ratio estimation",
             (*_each("squared_error", *_PAIRS), Panel("all", _PAIRS, "squared_error")),
-            _ABLATIONS,
-            shown=_rows(*_ABLATIONS),
+            *_ABLATIONS,
         ),
-        Experiment(
-            "ablation-dataset-comparison",
-            "Ablations: dataset comparison",
-            (*_each("auc", *_PAIRS), Panel("all", _PAIRS, "auc")),
-            _ABLATIONS,
-            shown=_rows(*_ABLATIONS),
-        ),
-        Experiment(
+        _experiment("ablation-dataset-comparison", "Ablations: dataset comparison", _COMPARISONS, *_ABLATIONS),
+        _experiment(
             "ablation-outlier-detection",
             "Ablations: outlier detection",
             (*_each("auc", *_OUTLIERS), Panel("all", _HERE, "auc", complete=False)),
-            _ABLATIONS,
-            shown=_rows(*_ABLATIONS),
+            *_ABLATIONS,
         ),
-        Experiment(
+        _experiment(
             "relative-vs-plain",
             "Relative against plain density ratios: dataset comparison",
-            (*_each("auc", *_PAIRS), Panel("all", _PAIRS, "auc")),
-            (_VARIANT, PLAIN_OURS),
+            _COMPARISONS,
+            *(_VARIANT, PLAIN_OURS),
         ),
-        Experiment(
+        _experiment(
             "alpha-dependency",
             "Dependence on alpha",
             _ALL_THREE,
-            (
-                *(OURS_01, replace(_VARIANT, published="Ours (alpha=0.5)"), OURS_09),
-                *(RULSIF_01, replace(RULSIF, published="RuLSIF (alpha=0.5)"), RULSIF_09),
-            ),
+            *(OURS_01, replace(_VARIANT, published="Ours (alpha=0.5)"), OURS_09),
+            *(RULSIF_01, replace(RULSIF, published="RuLSIF (alpha=0.5)"), RULSIF_09),
             is_ranked=False,
         ),
-        Experiment("trainable-alpha", "A learned alpha", _ALL_THREE, (_VARIANT, LEARNED_ALPHA)),
-        Experiment(
+        _experiment("trainable-alpha", "A learned alpha", _ALL_THREE, _VARIANT, LEARNED_ALPHA),
+        _experiment(
             "latent-dimension",
             "Dependence on the length K of the dataset vectors",
             (*_each("squared_error", *_PAIRS), *_each("auc", *_PAIRS, *_OUTLIERS)),
-            (_EVERY_LENGTH, RULSIF),
+            *(_EVERY_LENGTH, RULSIF),
             layout="panels",
             shown=(*((f"Ours, K = {dim}", _of_length(dim)) for dim in LATENT_DIMS), (RULSIF.name, RULSIF)),
             note="Every length K is shown as it is; the paper has this as figures, without numbers. ",
         ),
-        Experiment(
+        _experiment(
             "computation-cost",
             "Computation cost",
             _each("seconds", MNIST_R),
-            (OURS, RULSIF, ULSIF, MMD, RULSIF_FT),
+            *(OURS, RULSIF, ULSIF, MMD, RULSIF_FT),
             layout="seconds",
         ),
-        Experiment("deeper-network", "A deeper network", _ALL_THREE, (_VARIANT, DEEP_OURS, RULSIF)),
-        Experiment(
+        _experiment("deeper-network", "A deeper network", _ALL_THREE, _VARIANT, DEEP_OURS, RULSIF),
+        _experiment(
             "no-sources",
             "Without sources: classes of tables, standardised as a whole",
             _each("squared_error", WINE, DIGITS),
-            (NO_SOURCES, RULSIF_RATIO),
+            *(NO_SOURCES, RULSIF_RATIO),
             note=_OTHER_SUPPORTS,
         ),
-        Experiment(
+        _experiment(
             "unseen-tables",
             "Without sources: tables that were looked at once, with the final weights",
             _each("squared_error", *UNSEEN_TABLES),
-            (NO_SOURCES, RULSIF_RATIO),
+            *(NO_SOURCES, RULSIF_RATIO),
             note=_OTHER_SUPPORTS,
         ),
-        Experiment(
-            "additional-outlier",
-            "More outlier detection",
-            _each("auc", *_OUTLIERS),
-            (OURS, KL, NNPU),
-            shown=_rows(OURS, KL, NNPU),
-        ),
+        _experiment("additional-outlier", "More outlier detection", _each("auc", *_OUTLIERS), OURS, KL, NNPU),
     )
 }

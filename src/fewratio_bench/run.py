@@ -12,9 +12,9 @@ from fewratio.data.columns import listed
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 from fewratio.estimators.devices import resolve_device
 from fewratio_bench.aggregation import measurements, needed_metrics
-from fewratio_bench.experiments import EXPERIMENTS
+from fewratio_bench.experiments import EXPERIMENTS, Experiment
 from fewratio_bench.methods import Bench, Method, Verdict
-from fewratio_bench.problems import ROLES, Cell, Problem
+from fewratio_bench.problems import ROLES, Problem, Trial
 from fewratio_bench.records import Record, RecordFile, circumstances
 
 Named = TypeVar("Named")
@@ -32,7 +32,7 @@ def record_file(folder: Path, problem: Problem) -> RecordFile:
 
 
 def run(
-    experiment: str,
+    experiment: str | Experiment,
     folder: Path,
     *,
     n_splits: int | None = None,
@@ -47,8 +47,8 @@ def run(
 
     Parameters
     ----------
-    experiment : str
-        Which one.
+    experiment : str or Experiment
+        One of the paper's by its name, or one of your own.
     folder : Path
         Where records are kept.
     n_splits : int, optional
@@ -64,12 +64,13 @@ def run(
     data, methods : sequence of str
         Names of the only data and methods to measure; by default all.
     """
-    plan = EXPERIMENTS[experiment].quick() if quick else EXPERIMENTS[experiment]
+    plan = EXPERIMENTS[experiment] if isinstance(experiment, str) else experiment
+    plan = plan.quick() if quick else plan
     place = resolve_device(device)
     problems = _named(plan.problems, "data", data)
     rows = _named(plan.methods, "name", methods)
     # A log has no bar that moves: there every method that is done gets a line.
-    tell = _write_line if progress is None and not sys.stderr.isatty() else _say_nothing
+    is_log = progress is None and not sys.stderr.isatty()
     files = []
     for problem in problems:
         numbers = range(n_splits or (QUICK_SPLITS if quick else PAPER_SPLITS))
@@ -83,14 +84,17 @@ def run(
         _make_folder(file.path.parent)
         bench = Bench(str(place), file.path.parent, progress, n_jobs)
         sizes = sorted({min(problem.sizes), max(problem.sizes)}) if quick else problem.sizes
-        cells = [Cell(problem, split, size, place) for split in splits for size in sizes]
+        trials = [Trial(problem, split, size, place) for split in splits for size in sizes]
         for method in rows:
             done = _measured(method, problem, file, needed_metrics(plan, method, problem))
-            missing = [cell for cell in cells if (cell.split.number, cell.n_support) not in done]
+            missing = [trial for trial in trials if (trial.split.number, trial.n_support) not in done]
             started = time.monotonic()
             if missing:
                 _measure_into(file, method, missing, bench)
-            tell(f"{problem.data}, {method.name}: {_what_was_done(missing, time.monotonic() - started)}")
+            if is_log:
+                took = f"{len(missing)} trials (a split at a size) measured in {time.monotonic() - started:.1f} s"
+                sys.stderr.write(f"{problem.data}, {method.name}: {took if missing else 'measured before'}\n")
+                sys.stderr.flush()
         files.append(file)
     if not files:
         names = listed([problem.data for problem in problems])
@@ -101,15 +105,15 @@ def run(
     return files
 
 
-def _measure_into(file: RecordFile, method: Method, cells: Sequence[Cell], bench: Bench) -> None:
+def _measure_into(file: RecordFile, method: Method, trials: Sequence[Trial], bench: Bench) -> None:
     """Measure, and write what is complete now and then, so that a run that is cut off keeps it."""
-    n_verdicts = len(method.settings(cells[0].problem)) * len(ROLES)
+    n_verdicts = len(method.settings(trials[0].problem)) * len(ROLES)
     begun: dict[tuple[int, int], list[list[Record]]] = {}
     complete: list[Record] = []
     written = time.monotonic()
     try:
-        for cell, records in measure(method, cells, bench):
-            key = cell.split.number, cell.n_support
+        for trial, records in measure(method, trials, bench):
+            key = trial.split.number, trial.n_support
             begun.setdefault(key, []).append(records)
             if len(begun[key]) == n_verdicts:
                 complete += [record for each in begun.pop(key) for record in each]
@@ -119,21 +123,6 @@ def _measure_into(file: RecordFile, method: Method, cells: Sequence[Cell], bench
     finally:
         if complete:
             file.append(complete)
-
-
-def _what_was_done(missing: Sequence[Cell], seconds: float) -> str:
-    if not missing:
-        return "measured before"
-    return f"{len(missing)} cells (a split at a size) measured in {seconds:.1f} s"
-
-
-def _write_line(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
-
-
-def _say_nothing(text: str) -> None:
-    pass
 
 
 def _make_folder(folder: Path) -> None:
@@ -157,21 +146,21 @@ def _named(things: Sequence[Named], attribute: str, names: Sequence[str]) -> lis
     return [thing for thing in things if getattr(thing, attribute).lower() in wanted]
 
 
-def measure(method: Method, cells: Sequence[Cell], bench: Bench) -> Iterator[tuple[Cell, list[Record]]]:
-    """Measure a method on some cells of one problem; give the records of one verdict after the other."""
+def measure(method: Method, trials: Sequence[Trial], bench: Bench) -> Iterator[tuple[Trial, list[Record]]]:
+    """Measure a method on some trials of one problem; give the records of one verdict after the other."""
     facts = circumstances(torch.device(bench.device))
-    for verdict in method.judge(cells, bench):
+    for verdict in method.judge(trials, bench):
         numbers = verdict.cell.evaluations[verdict.role].metrics(verdict.judgement)
         yield verdict.cell, [_record(method, verdict, metric, value, facts) for metric, value in numbers.items()]
 
 
 def _record(method: Method, verdict: Verdict, metric: str, value: float, facts: dict[str, str]) -> Record:
-    cell = verdict.cell
+    trial = verdict.cell
     return Record(
-        experiment=cell.problem.name,
-        data=cell.problem.data,
-        split=cell.split.number,
-        n_support=cell.n_support,
+        experiment=trial.problem.name,
+        data=trial.problem.data,
+        split=trial.split.number,
+        n_support=trial.n_support,
         method=method.name,
         parameters=verdict.parameters,
         role=verdict.role,
@@ -190,4 +179,4 @@ def _measured(method: Method, problem: Problem, file: RecordFile, needed: set[tu
         if (role, metric) in needed:
             found.setdefault((split, size), set()).add((setting, role, metric))
     complete = len(method.settings(problem)) * len(needed)
-    return {cell for cell, measured in found.items() if len(measured) == complete}
+    return {trial for trial, measured in found.items() if len(measured) == complete}

@@ -1,6 +1,9 @@
-"""A small experiment: the synthetic problem with few datasets, and methods that learn for three steps."""
+"""A small experiment, folders of a test's own, and a server on this machine that a download can come from."""
 
+import threading
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import torch
@@ -8,7 +11,7 @@ import torch
 from fewratio_bench import run
 from fewratio_bench.experiments import Experiment, Panel
 from fewratio_bench.methods import Kernel, Learned
-from fewratio_bench.problems import Cell, SyntheticProblem
+from fewratio_bench.problems import SyntheticProblem, Trial
 from fewratio_bench.records import Record
 
 SMALL = SyntheticProblem(n_source=8, n_validation=3, n_target=4, n_instances=40, sizes=(2, 10))
@@ -24,7 +27,7 @@ def small(*methods, problem=SMALL):
 
 def small_cells(problem=SMALL, n_splits=1):
     place = torch.device("cpu")
-    return [Cell(problem, problem.split(number), size, place) for number in range(n_splits) for size in problem.sizes]
+    return [Trial(problem, problem.split(number), size, place) for number in range(n_splits) for size in problem.sizes]
 
 
 def a_record(**changes):
@@ -64,6 +67,42 @@ def measure(experiment):
         return file
 
     return measure
+
+
+@pytest.fixture
+def data_folder(tmp_path, monkeypatch):
+    """The only data folder, empty; the cache is another."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("FEWRATIO_DATA", str(folder))
+    monkeypatch.setenv("FEWRATIO_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+@pytest.fixture
+def cache(data_folder, tmp_path):
+    """The cache that belongs to `data_folder`; not made yet."""
+    return tmp_path / "cache"
+
+
+class _Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A folder and the address under which its files are served."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(folder)))
+    thread = threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield folder, f"http://127.0.0.1:{httpd.server_port}"
+    httpd.shutdown()
+    thread.join()
+    httpd.server_close()
 
 
 __all__ = ["KERNEL", "OURS", "SMALL", "TRAINING", "a_record", "replace", "small", "small_cells"]

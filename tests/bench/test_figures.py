@@ -109,7 +109,7 @@ def test_a_curve_is_what_the_method_says_of_the_pair(small_examples):
 
 
 def test_the_setting_that_is_drawn_is_the_best_on_the_targets(small_examples):
-    judged = examples.Cell(SMALL, SMALL.split(0), 10, examples.torch.device("cpu"))
+    judged = examples.Trial(SMALL, SMALL.split(0), 10, examples.torch.device("cpu"))
     errors = {
         verdict.parameters["reg"]: judged.evaluations["target"].metrics(verdict.judgement)["squared_error"]
         for verdict in KERNEL.judge([judged], examples.Bench("cpu"))

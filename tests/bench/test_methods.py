@@ -12,14 +12,14 @@ from fewratio.core.objectives import NonNegativeLSIF, RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.ridge import ridge_weights
 from fewratio.data.collection import Collection
-from fewratio.data.splits import Split
 from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Kernel, Learned, MeanDiscrepancy, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.detectors import Detector, lof_scores
 from fewratio_bench.methods.processes import dealt_out, put_together
-from fewratio_bench.problems import LANDMINE, Cell
+from fewratio_bench.problems import LANDMINE, Trial
+from fewratio_bench.splits import Split
 from tests.bench.conftest import OURS, SMALL, TRAINING, small_cells
 
 BENCH = Bench("cpu", progress=False)
@@ -302,7 +302,7 @@ class Outliers:
 @pytest.fixture
 def outlier_cells():
     problem = Outliers()
-    return [Cell(problem, problem.split(0), size, torch.device("cpu")) for size in problem.sizes]
+    return [Trial(problem, problem.split(0), size, torch.device("cpu")) for size in problem.sizes]
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_pairs_that_a_kernel_cannot_tell_apart_tie():
 def test_a_row_of_the_users_estimator_is_that_estimator(tmp_path):
     parameters = {"features": "both", "n_networks": 2, "n_support": (1, 3), "max_steps": 3, "width": 8, "n_query": 10}
     method = Pretrained("ours", parameters)
-    cells = [Cell(SMALL, SMALL.split(0), size, torch.device("cpu")) for size in (2, 3)]
+    cells = [Trial(SMALL, SMALL.split(0), size, torch.device("cpu")) for size in (2, 3)]
     verdicts = list(method.judge(cells, Bench("cpu", tmp_path, progress=False)))
     assert [(verdict.cell.n_support, verdict.role) for verdict in verdicts] == [
         (size, role) for size in (2, 3) for role in ("validation", "target")

@@ -13,12 +13,12 @@ from fewratio import (
     RuLSIF,
     compare_datasets,
 )
-from fewratio.data.splits import Split
 from fewratio.estimators.networks import Network
 from fewratio_bench.evaluate import OutlierEvaluation
 from fewratio_bench.methods import Kernel, Learned
 from fewratio_bench.methods.base import Bench
-from fewratio_bench.problems import LANDMINE, MNIST_R, Cell
+from fewratio_bench.problems import LANDMINE, MNIST_R, Trial
+from fewratio_bench.splits import Split
 from tests.bench.conftest import SMALL, TRAINING
 
 KERNELS = {clip: Kernel("RuLSIF", "RuLSIF", clip, regs=(0.1,)) for clip in ("ratio", "weights")}
@@ -41,7 +41,7 @@ def judged(method, cell):
 
 def cell_of(problem, n_support=5):
     try:
-        return Cell(problem, problem.split(0), n_support, torch.device("cpu"))
+        return Trial(problem, problem.split(0), n_support, torch.device("cpu"))
     except DataNotFoundError:
         pytest.skip(f"the data of {problem.data} are not here: set FEWRATIO_DATA")
 

@@ -237,7 +237,7 @@ def test_a_log_gets_a_line_for_every_method_that_is_done(experiment, tmp_path, c
     assert cli.main(arguments) == 0
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["Gaussian-1d, Ours", "Gaussian-1d, RuLSIF"]
-    assert all(re.search(r": 2 cells .* in \d+\.\d s$", line) for line in lines)
+    assert all(re.search(r": 2 trials .* in \d+\.\d s$", line) for line in lines)
     assert cli.main(arguments) == 0
     assert capsys.readouterr().err.splitlines() == [
         f"Gaussian-1d, {name}: measured before" for name in ("Ours", "RuLSIF")

@@ -37,7 +37,8 @@ def list_sources(as_json: AsJson = False) -> None:
     typer.echo(f"{'name':<10} {'datasets':>8} {'rows each':>10} {'features':>8}  here")
     for info in infos:
         typer.echo(
-            f"{info.name:<10} {info.n_datasets:>8} {_sizes(info):>10} {info.n_features:>8}  {_availability(info)}"
+            f"{info.name:<10} {info.n_datasets or '?':>8} {_sizes(info):>10} {info.n_features or '?':>8}  "
+            f"{_availability(info)}"
         )
 
 
@@ -46,7 +47,7 @@ def list_sources(as_json: AsJson = False) -> None:
 def info(name: Name, as_json: AsJson = False) -> None:
     """Say what a collection is: datasets, sizes, features, origin, licence, files and checksums.
 
-    Example: fewratio data info mnist_r
+    Example: fewratio data info digits_r
     """
     from fewratio.data.registry import source_info
 
@@ -63,7 +64,7 @@ def info(name: Name, as_json: AsJson = False) -> None:
 def fetch(name: Name) -> None:
     """Make sure that the files of a collection are here, by a download if need be.
 
-    Example: fewratio data fetch isolet
+    Example: fewratio-bench data fetch isolet
     """
     from fewratio.data.registry import fetch_source, find_source
 
@@ -77,7 +78,7 @@ def fetch(name: Name) -> None:
         return
     for path in paths:
         typer.echo(str(path))
-    note = find_source(name).look().note
+    note = find_source(name).status().note
     if note:
         typer.echo(f"fewratio: {note}", err=True)
 
@@ -104,13 +105,13 @@ def preview(
 
 
 def _sizes(info: "SourceInfo") -> str:
-    return str(info.smallest) if info.smallest == info.largest else f"{info.smallest} to {info.largest}"
+    return str(info.smallest or "?") if info.smallest == info.largest else f"{info.smallest} to {info.largest}"
 
 
 def _availability(info: "SourceInfo") -> str:
     if not info.available:
         can = any(file.url for file in info.files)
-        return "no; `fewratio data fetch` downloads it" if can else "no; to be fetched by hand"
+        return "no; `data fetch` downloads it" if can else "no; to be fetched by hand"
     # The first sentence of a note says it all; the rest is for `info`.
     return f"in part: {info.note.split('. ')[0]}" if info.note and info.found else "yes"
 
@@ -118,8 +119,8 @@ def _availability(info: "SourceInfo") -> str:
 def _described(info: "SourceInfo") -> Iterator[tuple[str, str]]:
     yield "name", info.name
     yield "what", info.description
-    yield "datasets", f"{info.n_datasets} of {_sizes(info)} rows"
-    yield "features", str(info.n_features)
+    yield "datasets", f"{info.n_datasets or '?'} of {_sizes(info)} rows"
+    yield "features", str(info.n_features or "?")
     yield "from", info.origin
     yield "licence", info.licence
     for option in info.options:

@@ -111,7 +111,7 @@ def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
 class UniversalRatioEstimator(RatioEstimator):
     """Relative density ratio from a handful of instances of anything, without related datasets.
 
-    A network that was trained once, on random distributions of many kinds (`fewratio.data.sources.prior`), reads the
+    A network that was trained once, on random distributions of many kinds (`fewratio_bench.prior`), reads the
     distances within and between the two samples. Fitting is one pass through it and one small linear system.
 
     It is made for samples of 2 to about 100 instances; from there on `RuLSIF` with cross-validation is as good, and

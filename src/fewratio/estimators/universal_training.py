@@ -10,11 +10,11 @@ from fewratio.core.objectives import InformedSquaredError, QueryMean
 from fewratio.core.pair import Episode
 from fewratio.data.episodes import EpisodeSampler, SupportSize
 from fewratio.data.seeds import seed_for
-from fewratio.data.sources.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 from fewratio.estimators.universal import ALPHAS, universal_model, untrained_intervals
 from fewratio.nn import RatioModel
 from fewratio.nn.intervals import IntervalLoss, Intervals
 from fewratio.optim import Ensemble, History, TrainingPlan, train
+from fewratio_bench.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 
 # Kinds of pairs that the network never practises on, to see how it does on kinds that are new to it.
 HELD_OUT_SHAPE = "warped"

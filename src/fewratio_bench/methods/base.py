@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fewratio.data.seeds import seed_for
 from fewratio_bench.evaluate import Judgement
-from fewratio_bench.problems import Cell, Problem
+from fewratio_bench.problems import Problem, Trial
 
 Parameters = dict[str, Any]
 
@@ -58,7 +58,7 @@ class Verdict(NamedTuple):
 
     Attributes
     ----------
-    cell : Cell
+    cell : Trial
         Which split and size.
     role : {"validation", "target"}
         Which of its evaluations.
@@ -72,7 +72,7 @@ class Verdict(NamedTuple):
         Of the method's own randomness; 0 if it has none.
     """
 
-    cell: Cell
+    cell: Trial
     role: str
     parameters: Parameters
     judgement: Judgement
@@ -85,7 +85,7 @@ def quick_steps(steps: Sequence[int]) -> tuple[int, ...]:
     return _QUICK_STEPS[-len(steps) :]
 
 
-def by_split(cells: Sequence[Cell]) -> list[list[Cell]]:
+def by_split(cells: Sequence[Trial]) -> list[list[Trial]]:
     """Group cells by the split that they are of."""
     numbers = dict.fromkeys(cell.split.number for cell in cells)
     return [[cell for cell in cells if cell.split.number == number] for number in numbers]
@@ -123,5 +123,5 @@ class Method(Protocol):
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give every setting of the method's grid, as records hold them."""
 
-    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Judge some cells of one problem, in all roles, at every setting."""

@@ -16,7 +16,7 @@ from fewratio.core.pair import Episode
 from fewratio.estimators import UnconstrainedKL
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.methods.base import Bench, Parameters, SelectedOnTest, Verdict
-from fewratio_bench.problems import ROLES, Cell, Problem
+from fewratio_bench.problems import ROLES, Problem, Trial
 
 # ``scores(normals, unlabelled, seed, value)``: higher for what is more normal.
 Scores = Callable[[np.ndarray, np.ndarray, int, Any], np.ndarray]
@@ -50,7 +50,7 @@ class Detector(SelectedOnTest):
         """Give one setting for each value."""
         return [{self.parameter: value} for value in self.values]
 
-    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Score every dataset of every cell."""
         jobs = [(cell, role, value) for cell in cells for role in ROLES for value in self.values]
         found = joblib.Parallel(bench.n_jobs, return_as="generator")(

@@ -11,7 +11,7 @@ from fewratio.core.kernels import median_distance
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
 from fewratio_bench.evaluate import Judgement, judged_values
 from fewratio_bench.methods.base import REGS, Bench, Parameters, SelectedOnTest, Verdict
-from fewratio_bench.problems import Cell, Problem
+from fewratio_bench.problems import Problem, Trial
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Kernel(SelectedOnTest):
         return [{"alpha": self.alpha, "clip": self.clip, "reg": reg} for reg in self.regs]
 
     @torch.no_grad()
-    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Solve every task of every cell."""
         for cell in cells:
             for role, evaluation in cell.evaluations.items():
@@ -63,7 +63,7 @@ class MeanDiscrepancy(SelectedOnTest):
         return [{"sigma": "median", "biased": True}]
 
     @torch.no_grad()
-    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Compare the two samples of every task."""
         for cell in cells:
             for role, evaluation in cell.evaluations.items():

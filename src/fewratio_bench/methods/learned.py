@@ -38,7 +38,7 @@ from fewratio.optim import Ensemble, History, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Parameters, Verdict, by_split, quick_steps
 from fewratio_bench.methods.processes import dealt_out, put_together, use_one_thread_of
-from fewratio_bench.problems import Cell, Problem
+from fewratio_bench.problems import Problem, Trial
 
 # The paper's grid of the length K of dataset vectors.
 LATENT_DIMS = (4, 8, 16, 32, 64, 128, 256)
@@ -169,7 +169,7 @@ class Learned:
             return [{"target_head": "ridge", "reg": reg} for reg in self.regs]
         return [{"target_head": "adam", "n_steps": n_steps} for n_steps in self.steps]
 
-    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Train a model for every cell (or split) and setting, and judge with it."""
         problem = cells[0].problem
         groups = by_split(cells) if self.sizes is not None else [[cell] for cell in cells]
@@ -184,7 +184,7 @@ class Learned:
                     yield from self._judge_cell(cell, source, model.to(cell.device), seconds, seed)
 
     def _judge_cell(
-        self, cell: Cell, source: Parameters, model: RatioModel, seconds: float, seed: int
+        self, cell: Trial, source: Parameters, model: RatioModel, seconds: float, seed: int
     ) -> Iterator[Verdict]:
         for role, evaluation in cell.evaluations.items():
             episode = evaluation.episode
@@ -217,7 +217,7 @@ class Learned:
     # ------------------------------------------------------------ training
 
     def _trained(
-        self, jobs: Sequence[tuple[list[Cell], Parameters]], bound: float | None, problem: Problem, bench: Bench
+        self, jobs: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
     ) -> list[tuple[RatioModel, History, int]]:
         cells = tuple((group[0].split.number, group[0].n_support) for group, _ in jobs)
         key = (self.trained_as or self.name, problem.data, bound, self.latent_dims, cells)
@@ -227,7 +227,7 @@ class Learned:
         return learned
 
     def _train(
-        self, jobs: Sequence[tuple[list[Cell], Parameters]], bound: float | None, problem: Problem, bench: Bench
+        self, jobs: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
     ) -> list[tuple[RatioModel, History, int]]:
         curriculum = self._curriculum(problem, bench, n_inliers=jobs[0][0][0].split.n_normals)
         seeds = [group[0].seed(self.trained_as or self.name, source.get("latent_dim", 0)) for group, source in jobs]
@@ -271,7 +271,7 @@ class Learned:
             self.alpha, episodes=problem.episodes, **settings, **circumstances, **made_of, **(looks | self.training)
         )
 
-    def _support_sizes(self, cell: Cell) -> tuple[SupportSize, SupportSize]:
+    def _support_sizes(self, cell: Trial) -> tuple[SupportSize, SupportSize]:
         nu = SupportSize(*(self.sizes or (cell.n_support, cell.n_support)))
         if cell.problem.episodes == "pairs":
             return nu, nu

@@ -15,7 +15,7 @@ from fewratio.nn import OneClassNetwork
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.methods.base import STEPS, Bench, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.learned import LATENT_DIMS
-from fewratio_bench.problems import ROLES, Cell, Problem
+from fewratio_bench.problems import ROLES, Problem, Trial
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ class OneClass:
             setting |= {name: getattr(self, name) for name in ("max_steps", "validate_every", "patience")}
         return setting
 
-    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Train on the sources of every split, where that is wanted, and on every dataset of every cell."""
         for latent_dim in self.latent_dims:
             sources, seconds = self._learn(cells, latent_dim, bench)
             for role in ROLES:
                 yield from self._judge_cells(cells, role, latent_dim, sources, seconds)
 
-    def _learn(self, cells: Sequence[Cell], latent_dim: int, bench: Bench) -> tuple[dict[int, OneClassNetwork], float]:
+    def _learn(self, cells: Sequence[Trial], latent_dim: int, bench: Bench) -> tuple[dict[int, OneClassNetwork], float]:
         """Give the network of each split, and the time that one took for each cell."""
         if self.train_on == "target":
             return {}, 0.0
@@ -108,7 +108,7 @@ class OneClass:
 
     def _judge_cells(
         self,
-        cells: Sequence[Cell],
+        cells: Sequence[Trial],
         role: str,
         latent_dim: int,
         sources: dict[int, OneClassNetwork],
@@ -144,7 +144,7 @@ class OneClass:
                 yield Verdict(cell, role, setting, Judgement(-mine), took, self._seed(cell, latent_dim))
             started = time.perf_counter()
 
-    def _seed(self, cell: Cell, latent_dim: int) -> int:
+    def _seed(self, cell: Trial, latent_dim: int) -> int:
         problem, number = cell.problem, cell.split.number
         if self.train_on == "target":
             return cell.seed(self.name, latent_dim)

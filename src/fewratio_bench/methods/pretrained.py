@@ -14,7 +14,7 @@ from fewratio.estimators.networks import KINDS
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, Bench, Parameters, Verdict, by_split
 from fewratio_bench.methods.processes import dealt_out, put_together, use_one_thread_of
-from fewratio_bench.problems import Cell, Problem
+from fewratio_bench.problems import Problem, Trial
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Pretrained:
         kept = {name: value for name, value in parameters.items() if name not in ignored}
         return [kept | ({"keep_aside": True} if self.keep_aside else {})]
 
-    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Train on every split, and judge with what was learned."""
         groups = by_split(cells)
         (setting,) = self.settings(cells[0].problem)
@@ -69,7 +69,7 @@ class Pretrained:
 
     @torch.no_grad()
     def _judge_cell(
-        self, cell: Cell, estimator: MetaRatioEstimator, setting: Parameters, seconds: float, seed: int
+        self, cell: Trial, estimator: MetaRatioEstimator, setting: Parameters, seconds: float, seed: int
     ) -> Iterator[Verdict]:
         model = estimator.model_.to(cell.device)
         for role, evaluation in cell.evaluations.items():
@@ -78,7 +78,7 @@ class Pretrained:
             took = seconds + time.perf_counter() - started
             yield Verdict(cell, role, setting, judgement, took, seed)
 
-    def _pretrained(self, groups: Sequence[Sequence[Cell]], bench: Bench, n_jobs: int) -> list[MetaRatioEstimator]:
+    def _pretrained(self, groups: Sequence[Sequence[Trial]], bench: Bench, n_jobs: int) -> list[MetaRatioEstimator]:
         use_one_thread_of(n_jobs)
         problem, splits = groups[0][0].problem, [group[0].split for group in groups]
         seeds = [group[0].seed(self.name) for group in groups]

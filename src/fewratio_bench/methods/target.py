@@ -16,7 +16,7 @@ from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import Judgement, judged_values
 from fewratio_bench.methods.base import STEPS, Bench, Parameters, SelectedOnTest, Verdict, quick_steps
-from fewratio_bench.problems import Cell, Problem
+from fewratio_bench.problems import Problem, Trial
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class TargetTrained(SelectedOnTest):
     def _setting(self, bound: float, n_steps: int) -> Parameters:
         return {"loss": self.loss, "bound": bound, "n_steps": n_steps}
 
-    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Train on every task of every cell."""
         for cell in cells:
             for role, evaluation in cell.evaluations.items():
                 yield from self._judge_tasks(cell, role, evaluation.episode)
 
-    def _judge_tasks(self, cell: Cell, role: str, episode: Episode) -> Iterator[Verdict]:
+    def _judge_tasks(self, cell: Trial, role: str, episode: Episode) -> Iterator[Verdict]:
         n_tasks, n_values = episode.rows.shape[0], len(self.bounds)
         seed = cell.seed(self.name, role)
         started = time.perf_counter()
@@ -105,7 +105,7 @@ class TargetTrained(SelectedOnTest):
             models.append(RatioModel(NoEncoder(), features, SharedHead(features.n_outputs), clip))
         return models
 
-    def _objective(self, cell: Cell, n_tasks: int) -> Objective:
+    def _objective(self, cell: Trial, n_tasks: int) -> Objective:
         if self.loss == "pu":
             rates = [np.mean(as_flags(dataset.is_outlier, dataset.name)) for dataset in cell.split.source]
             return NonNegativePU(1 - float(np.mean(rates)))

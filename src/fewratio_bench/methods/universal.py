@@ -11,7 +11,7 @@ from fewratio.data.seeds import seed_for
 from fewratio.estimators.universal import shipped_parts
 from fewratio_bench.evaluate import judged_values
 from fewratio_bench.methods.base import Bench, Parameters, Verdict
-from fewratio_bench.problems import Cell, Problem
+from fewratio_bench.problems import Problem, Trial
 
 _TASKS_AT_ONCE = 25
 
@@ -37,7 +37,7 @@ class Universal:
         return [{"alpha": self.alpha, "weights": f"{seed_for(values.hex()):016x}"}]
 
     @torch.no_grad()
-    def judge(self, cells: Sequence[Cell], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Adapt to every task of every cell."""
         (parameters,) = self.settings(cells[0].problem)
         for cell in cells:

@@ -1,10 +1,15 @@
 """Digits rotated like Mnist-r, made from the 8 x 8 digits that come with scikit-learn: nothing to download."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.data.collection import Collection
-from fewratio.data.source import Source
-from fewratio.data.sources.rotations import ANGLES, rotated_digits
+from fewratio.data.dataset import Dataset
+
+ANGLES = (0, 15, 30, 45, 60, 75)
+"""The paper's rotations in degrees, counter-clockwise."""
 
 
 def load() -> Collection:
@@ -19,15 +24,23 @@ def load() -> Collection:
     return rotated_digits("digits_r", np.stack(tasks).reshape(len(ANGLES), len(images), -1), digits.target)
 
 
-SOURCE = Source(
-    name="digits_r",
-    description="Handwritten digits, 8 x 8 pixels from 0 to 1, rotated counter-clockwise by 0, 15, ... 75 degrees. "
-    "A dataset is a digit in a rotation; the group is the rotation. A small stand-in for Mnist-r.",
-    licence="CC BY 4.0 (UCI, Alpaydin and Kaynak; the copy in scikit-learn)",
-    origin="https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits",
-    n_datasets=60,
-    n_features=64,
-    sizes=(174, 183),
-    load=load,
-    image_shape=(8, 8),
-)
+def rotated_digits(name: str, tasks: NDArray[Any], digits: NDArray[np.integer[Any]]) -> Collection:
+    """Cut rotated images into a dataset for each rotation and digit.
+
+    Parameters
+    ----------
+    name : str
+        Of the collection.
+    tasks : array of shape (6, n, d)
+        The same n images in each rotation.
+    digits : int array of shape (n,)
+        What each image shows.
+    """
+    return Collection(
+        name,
+        [
+            Dataset(f"{angle}deg-{digit}", f"{angle}deg", images[digits == digit])
+            for angle, images in zip(ANGLES, tasks, strict=True)
+            for digit in range(10)
+        ],
+    )

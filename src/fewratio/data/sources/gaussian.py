@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewratio.data.collection import Collection
-from fewratio.data.source import Source
 
 
 @dataclass(frozen=True)
@@ -63,16 +62,3 @@ def gaussian_family(
 def load(n_datasets: int = 600, n_instances: int = 300, seed: int = 0) -> Collection:
     """Draw the datasets alone; `gaussian_family` also gives the truth behind them."""
     return gaussian_family(n_datasets, n_instances, seed).collection
-
-
-SOURCE = Source(
-    name="gaussian",
-    description="The synthetic family: numbers from one-dimensional Gaussians. A dataset is a Gaussian with mean and "
-    "standard deviation of its own, drawn by a seed.",
-    licence="made on the spot",
-    origin="https://arxiv.org/abs/2107.00801",
-    n_datasets=600,
-    n_features=1,
-    sizes=(300, 300),
-    load=load,
-)

@@ -3,52 +3,38 @@
 import gzip
 import zipfile
 import zlib
-from io import BufferedReader
 from pathlib import Path
-from typing import Protocol
 
 from fewratio.errors import DataFileError
 
-_BLOCK = 2**20
 _CLEAR = 256
 
 
-def read_bounded(path: Path, limit: int) -> bytes:
-    """Read a file whole: plain, ``.gz`` or ``.Z`` by its ending.
+def read_bounded(path: Path, limit: int, member: str = "") -> bytes:
+    """Read a file, or a member of a zip archive, whole; what ends in ``.gz`` or ``.Z`` is unpacked.
 
     Parameters
     ----------
     path : Path
     limit : int
         The most bytes that may come out of it.
+    member : str
+        Name in the archive, if the file is one.
     """
-    if path.suffix == ".Z":
-        return unpack_lzw(path.read_bytes(), limit, str(path))
+    place = f"{member} in {path}" if member else str(path)
     try:
-        with open_plain(path) as file:
-            return _read_stream(file, limit, str(path))
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise _damaged(str(path), error) from error
-
-
-def open_plain(path: Path) -> gzip.GzipFile | BufferedReader:
-    """Open a file for reading; what ends in ``.gz`` is unpacked on the way."""
-    # One that is damaged raises only when it is read.
-    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
-
-
-def read_zip_member(path: Path, member: str, limit: int) -> bytes:
-    """Read one member of a zip archive whole; ``.Z`` inside it is unpacked, too."""
-    place = f"{member} in {path}"
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            content = _read_stream(file, limit, place)
-    except KeyError as error:
-        raise DataFileError(f"{path} holds no {member}, which is needed. Fetch the archive again.") from error
-    # RuntimeError: a member that needs a password; NotImplementedError: an unusual compression.
-    except (zipfile.BadZipFile, EOFError, zlib.error, RuntimeError) as error:
-        raise _damaged(place, error) from error
-    return unpack_lzw(content, limit, place) if member.endswith(".Z") else content
+        if member:
+            with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+                content = file.read(limit + 1)
+        else:
+            with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as plain:
+                content = plain.read(limit + 1)
+    # KeyError: no such member; RuntimeError: one that needs a password, or of an unusual compression.
+    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError) as error:
+        raise DataFileError(f"{place} is damaged ({error}). Put a whole copy there.") from error
+    if len(content) > limit:
+        raise _too_large(place, limit)
+    return unpack_lzw(content, limit, place) if (member or path.name).endswith(".Z") else content
 
 
 def unpack_lzw(content: bytes, limit: int, place: str) -> bytes:
@@ -101,26 +87,7 @@ def unpack_lzw(content: bytes, limit: int, place: str) -> bytes:
     return b"".join(out)
 
 
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
-def _read_stream(file: _Readable, limit: int, place: str) -> bytes:
-    parts: list[bytes] = []
-    room = limit
-    while block := file.read(min(_BLOCK, room + 1)):
-        room -= len(block)
-        if room < 0:
-            raise _too_large(place, limit)
-        parts.append(block)
-    return b"".join(parts)
-
-
 def _too_large(place: str, limit: int) -> DataFileError:
     return DataFileError(
         f"{place} holds more than {limit:,} bytes, more than the data set it should be. Put the published file there."
     )
-
-
-def _damaged(place: str, error: BaseException) -> DataFileError:
-    return DataFileError(f"{place} is damaged ({error}). Put a whole copy there.")

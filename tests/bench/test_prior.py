@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio.data.sources.prior import RELATIONS, SHAPES, draw_pairs
 from fewratio.errors import ParameterError
+from fewratio_bench.prior import RELATIONS, SHAPES, draw_pairs
 
 
 def test_shapes_and_names():

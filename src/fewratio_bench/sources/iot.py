@@ -1,8 +1,9 @@
 """IoT (N-BaIoT): network traffic of nine devices, benign and under attack."""
 
+import gzip
 import warnings
-from collections.abc import Mapping
-from functools import partial
+import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,11 @@ from numpy.typing import NDArray
 
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import Dataset
-from fewratio.data.parsed import Arrays, parsed
+from fewratio.data.registry import Source, Status
 from fewratio.data.seeds import seed_for
-from fewratio.data.source import Source, Status, unit_rows
-from fewratio.data.sources.csvrows import count_first_rows, count_rows, read_rows
-from fewratio.data.storage import DATA_VARIABLE, first_folder, locate
 from fewratio.errors import DataFileError, DataNotFoundError
+from fewratio_bench.sources.landmine import unit_rows
+from fewratio_bench.sources.storage import DATA_VARIABLE, first_folder, locate
 
 ORIGIN = "https://archive.ics.uci.edu/dataset/442/detection+of+iot+botnet+attacks+n+baiot"
 N_NORMAL, N_MALICIOUS = 475, 25
@@ -41,6 +41,8 @@ FEATURES = tuple(
     for decay in ("5", "3", "1", "0.1", "0.01")
     for statistic in statistics
 )
+# A line of 115 numbers has about 3,000 characters. Without a bound, a packed file of zeros would be one endless line.
+LONGEST_LINE = 2**16
 
 
 def load(seed: int = 0) -> Collection:
@@ -55,20 +57,18 @@ def load(seed: int = 0) -> Collection:
         Which rows are drawn. The draw of a device depends on nothing else, neither on the layout of the files nor on
         the other devices.
     """
-    devices = {device: device_files(device) for device in DEVICES}
     reasons: dict[str, str] = {}
     datasets = []
     is_outlier = np.arange(N_NORMAL + N_MALICIOUS) >= N_NORMAL
-    for device, files in devices.items():
+    for device in DEVICES:
+        files = device_files(device)
         reason = missing_kinds(files)
-        if not reason:
-            key, paths = f"iot-{device}-{seed}", list(files.values())
-            arrays = parsed(key, 1, paths, partial(draw_rows, device, files, seed))
-            reason = "" if "X" in arrays else str(arrays["reason"])
+        counts = {} if reason else {kind: sum(1 for _ in _lines(path)) for kind, path in files.items()}
+        reason = reason or _too_few(counts)
         if reason:
             reasons[device] = reason
         else:
-            datasets.append(Dataset(device, None, unit_rows(arrays["X"]), is_outlier))
+            datasets.append(Dataset(device, None, unit_rows(_draw_rows(device, files, counts, seed)), is_outlier))
     if not datasets:
         raise DataNotFoundError(_nothing_complete(reasons))
     if reasons:
@@ -77,11 +77,11 @@ def load(seed: int = 0) -> Collection:
 
 
 def status() -> Status:
-    """Look which devices have rows enough of both kinds; no more of a file is read than that takes."""
+    """Look which devices have files of both kinds; they are not read."""
     devices = {device: device_files(device) for device in DEVICES}
-    reasons = {device: reason for device, files in devices.items() if (reason := shortage(files))}
+    reasons = {device: reason for device, files in devices.items() if (reason := missing_kinds(files))}
     found = tuple(path for device, files in devices.items() if device not in reasons for path in files.values())
-    if len(reasons) == len(DEVICES):
+    if not found:
         return Status(False, note=_nothing_complete(reasons))
     return Status(True, found, _incomplete(reasons) if reasons else "")
 
@@ -110,50 +110,65 @@ def missing_kinds(files: Mapping[str, Path]) -> str:
     return "" if len(files) > 1 else "no attack"
 
 
-def shortage(files: Mapping[str, Path]) -> str:
-    """Say what a device lacks to be drawn from, going by the first rows of its files; nothing if that is enough."""
-    reason = missing_kinds(files)
-    if reason:
-        return reason
-    try:
-        n_benign = count_first_rows(files["benign"], FEATURES, N_NORMAL)
-        n_malicious = 0
-        for kind, path in files.items():
-            if kind != "benign":
-                n_malicious += count_first_rows(path, FEATURES, N_MALICIOUS - n_malicious)
-    except DataFileError as error:
-        return str(error).rpartition(". ")[0]
-    return _too_few(n_benign, n_malicious)
-
-
-def _too_few(n_benign: int, n_malicious: int) -> str:
+def _too_few(counts: Mapping[str, int]) -> str:
+    n_benign, n_malicious = counts["benign"], sum(counts.values()) - counts["benign"]
     if n_benign >= N_NORMAL and n_malicious >= N_MALICIOUS:
         return ""
     return f"{n_benign} benign and {n_malicious} malicious rows, {N_NORMAL} and {N_MALICIOUS} are needed"
 
 
-def draw_rows(device: str, files: Mapping[str, Path], seed: int) -> Arrays:
-    """Draw the rows of a device, normal ones first, as they are in the files; or say why that is not possible."""
-    counts = {kind: count_rows(path, FEATURES) for kind, path in files.items()}
+def _draw_rows(device: str, files: Mapping[str, Path], counts: Mapping[str, int], seed: int) -> NDArray[np.float64]:
+    """Draw the rows of a device, normal ones first, as they are in the files."""
     attacks = [kind for kind in files if kind != "benign"]
     n_malicious = sum(counts[kind] for kind in attacks)
-    reason = _too_few(counts["benign"], n_malicious)
-    if reason:
-        return {"reason": np.array(reason)}
-    normal = _drawn(counts["benign"], N_NORMAL, seed, device, "normal")
+    rows = _read_rows(files["benign"], _drawn(counts["benign"], N_NORMAL, seed, device, "normal"))
     malicious = _drawn(n_malicious, N_MALICIOUS, seed, device, "malicious")
-    parts = [read_rows(files["benign"], FEATURES, normal)]
     first = 0
     for kind in attacks:
-        here = malicious[(malicious >= first) & (malicious < first + counts[kind])] - first
-        parts.append(read_rows(files[kind], FEATURES, here))
+        rows += _read_rows(files[kind], malicious - first)
         first += counts[kind]
-    return {"X": np.concatenate(parts)}
+    return np.array(rows)
 
 
 def _drawn(n_rows: int, count: int, *role: str | int) -> NDArray[np.int64]:
     rng = np.random.default_rng(seed_for("iot", *role))
     return np.sort(rng.choice(n_rows, count, replace=False))
+
+
+def _read_rows(path: Path, wanted: NDArray[np.int64]) -> list[list[float]]:
+    """Read the rows of the given numbers (from 0), so far as the file has them."""
+    numbers = set(wanted.tolist())
+    return [_parsed(line, f"{path}, line {n}") for row, (n, line) in enumerate(_lines(path)) if row in numbers]
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Give number and text of each line below the header that is not blank."""
+    number = 1
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            names = [name.strip() for name in file.readline(LONGEST_LINE).decode(errors="replace").split(",")]
+            if names != list(FEATURES):
+                odd = next((i for i, pair in enumerate(zip(names, FEATURES, strict=False), 1) if len(set(pair)) > 1), 1)
+                raise DataFileError(
+                    f"{path}, line 1 has {len(names)} names, of which number {odd} is {names[odd - 1][:60]!r}; "
+                    f"{len(FEATURES)} are needed, that one {FEATURES[odd - 1]!r}. Put the published file there."
+                )
+            while line := file.readline(LONGEST_LINE):
+                number += 1
+                if not line.isspace():
+                    yield number, line
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataFileError(f"{path} is damaged after line {number} ({error}). Put a whole copy there.") from error
+
+
+def _parsed(line: bytes, place: str) -> list[float]:
+    try:
+        row = [float(field) for field in line.split(b",")]
+    except ValueError:
+        row = []
+    if len(row) != len(FEATURES) or not np.isfinite(row).all():
+        raise DataFileError(f"{place} does not hold {len(FEATURES)} finite numbers. Put the published file there.")
+    return row
 
 
 def _incomplete(reasons: Mapping[str, str]) -> str:
@@ -179,6 +194,7 @@ def _nothing_complete(reasons: Mapping[str, str]) -> str:
 
 SOURCE = Source(
     name="iot",
+    load=load,
     description="Statistics of network traffic (N-BaIoT), each row divided by its l2 norm. A dataset is a device: 475 "
     "benign rows, and 25 of botnet attacks, which are the outliers, drawn by a seed.",
     licence="CC BY 4.0",
@@ -186,6 +202,5 @@ SOURCE = Source(
     n_datasets=len(DEVICES),
     n_features=len(FEATURES),
     sizes=(N_NORMAL + N_MALICIOUS, N_NORMAL + N_MALICIOUS),
-    load=load,
     status=status,
 )

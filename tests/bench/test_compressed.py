@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewratio.data.compressed import read_bounded, read_zip_member, unpack_lzw
 from fewratio.errors import DataFileError
+from fewratio_bench.sources.compressed import read_bounded, unpack_lzw
 
 
 def pack_lzw(content, max_width=16, clear_every=None):
@@ -130,11 +130,11 @@ def test_members_of_a_zip_archive(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.Z", pack_lzw(TEXT))
         archive.writestr("b", bytes(100_000))
-    assert read_zip_member(path, "a.Z", len(TEXT)) == TEXT
+    assert read_bounded(path, len(TEXT), "a.Z") == TEXT
     with pytest.raises(DataFileError, match=r"b in .*x\.zip holds more"):
-        read_zip_member(path, "b", 99_999)
-    with pytest.raises(DataFileError, match="holds no c"):
-        read_zip_member(path, "c", 10)
+        read_bounded(path, 99_999, "b")
+    with pytest.raises(DataFileError, match="no item named 'c'"):
+        read_bounded(path, 10, "c")
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataFileError, match="is damaged"):
-        read_zip_member(path, "b", 100_000)
+        read_bounded(path, 100_000, "b")

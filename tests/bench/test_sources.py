@@ -1,6 +1,7 @@
 """Sources: the counts of the published files, and what is said of files that are not those."""
 
 import gzip
+import io
 import os
 import pickle
 import re
@@ -11,21 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.io import savemat
 
-import fewratio
-from fewratio.data.registry import SOURCES, fetch_source, load_collection, source_info
-from fewratio.data.source import read_mat
-from fewratio.data.sources import csvrows, iot, isolet, landmine, mnist_r, school
-from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.data.storage import as_published, locate
+from fewratio.data.registry import fetch_source, load_collection, source_info
 from fewratio.errors import DataFileError, DataNotFoundError, ParameterError
-from tests.data.test_compressed import pack_lzw
+from fewratio_bench.sources import iot, isolet, landmine, mnist_r, school
+from fewratio_bench.sources.storage import locate
+from tests.bench.test_compressed import pack_lzw
 
 # Before any test sets folders of its own.
 PUBLISHED = [folder for folder in os.environ.get("FEWRATIO_DATA", "").split(os.pathsep) if folder]
-DECLARED = [file for source in SOURCES.values() for choice in source.choices for file in choice if file.sha256]
-ROTATIONS = ("0deg", "15deg", "30deg", "45deg", "60deg", "75deg")
+DECLARED = [file for module in (landmine, mnist_r, school) for choice in module.CHOICES for file in choice]
+NAMES = ["iot", "isolet", "landmine", "mnist_r", "school"]
 
 
 @pytest.fixture(scope="module")
@@ -63,25 +60,13 @@ def outlier_rates(collection):
 # ---------------------------------------------------------------- counts
 
 
-@pytest.mark.parametrize("name", sorted(set(SOURCES) - {"iot"}))
+@pytest.mark.parametrize("name", NAMES[1:])
 def test_a_source_holds_what_it_declares(published, name):
     collection, info = published(name), source_info(name)
     assert collection.name == name
     assert (len(collection), collection.n_features) == (info.n_datasets, info.n_features)
     assert (collection.sizes.min(), collection.sizes.max()) == (info.smallest, info.largest)
     assert all(dataset.X.dtype == np.float64 for dataset in collection)
-
-
-@pytest.mark.parametrize("name", ["mnist_r", "digits_r"])
-def test_rotated_digits(published, name):
-    collection = published(name)
-    assert collection.names == tuple(f"{angle}-{digit}" for angle in ROTATIONS for digit in range(10))
-    assert collection["30deg-7"].group == "30deg"
-    X = np.concatenate([dataset.X for dataset in collection])
-    assert X.min() >= 0
-    assert X.max() <= 1
-    for digit in range(10):  # the same base images in every rotation
-        assert len({len(collection[f"{angle}-{digit}"]) for angle in ROTATIONS}) == 1
 
 
 def test_mnist_r_counts(published):
@@ -148,10 +133,10 @@ def test_the_readings_of_school_differ_in_the_last_column_only(published):
 
 
 @pytest.mark.parametrize("form", ["school.mat", "school_b.mat"])
-def test_school_is_the_same_from_every_file(published, form):
+def test_school_is_the_same_from_every_file(form):
     expected = school.read(raw_file("school/ILEA567.DAT"))
-    for name, array in school.read(raw_file(f"school/{form}")).items():
-        np.testing.assert_array_equal(array, expected[name])
+    for array, same in zip(school.read(raw_file(f"school/{form}")), expected, strict=True):
+        np.testing.assert_array_equal(array, same)
 
 
 def test_iot_loads_the_complete_device_and_names_the_missing_ones(tmp_path, monkeypatch):
@@ -173,30 +158,6 @@ def test_iot_loads_the_complete_device_and_names_the_missing_ones(tmp_path, monk
     np.testing.assert_allclose(np.linalg.norm(dataset.X, axis=1), 1)
 
 
-# ---------------------------------------------------------------- nothing needed
-
-
-def test_digits_and_gaussians_need_no_file(data_folder, monkeypatch):
-    monkeypatch.setenv("FEWRATIO_CACHE", str(data_folder / "absent"))
-    for name in ("digits_r", "gaussian"):
-        assert source_info(name).available
-        assert fetch_source(name) == ()
-        load_collection(name)
-    assert not (data_folder / "absent").exists()
-
-
-def test_gaussian_is_the_family(published):
-    expected = gaussian_family(4, 20, random_state=3).collection
-    drawn = load_collection("gaussian", n_datasets=4, n_instances=20, seed=3)
-    for first, second in zip(drawn, expected, strict=True):
-        np.testing.assert_array_equal(first.X, second.X)
-
-
-def test_the_digits_are_the_same_every_time(published):
-    for first, second in zip(load_collection("digits_r"), published("digits_r"), strict=True):
-        np.testing.assert_array_equal(first.X, second.X)
-
-
 # ---------------------------------------------------------------- names and options
 
 
@@ -216,36 +177,6 @@ def test_an_unknown_encoding_is_refused_before_any_work(data_folder):
         load_collection("school", encoding="one-hot")
 
 
-def test_load_collection_is_public():
-    assert fewratio.load_collection is load_collection
-    assert "load_collection" in fewratio.__all__
-
-
-@pytest.mark.parametrize("name", ["gaussian", "iot"])
-@pytest.mark.parametrize("seed", [1.5, -1, "a/../../../esc", "1", None, True, [1]])
-def test_a_seed_is_an_integer_that_is_not_negative(data_folder, tmp_path, name, seed):
-    with pytest.raises(ParameterError, match=r"seed is .*; an integer that is not negative is needed"):
-        load_collection(name, seed=seed)
-    assert list(tmp_path.iterdir()) == [data_folder]
-
-
-def test_a_seed_may_be_an_integer_of_numpy():
-    collections = [load_collection("gaussian", n_datasets=1, n_instances=2, seed=seed) for seed in (3, np.int64(3))]
-    assert collections[0][0].X.tolist() == collections[1][0].X.tolist()
-
-
-@pytest.mark.parametrize(("name", "problem"), [("absent", "does not exist"), ("file", "is a file")])
-def test_a_data_folder_that_is_none_is_named(tmp_path, monkeypatch, name, problem):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("FEWRATIO_DATA", str(tmp_path / name))
-    monkeypatch.setenv("FEWRATIO_CACHE", str(tmp_path / "cache"))
-    said = f"FEWRATIO_DATA names .*{name}', which {problem}; it must name folders"
-    for call in (source_info, fetch_source, load_collection):
-        with pytest.warns(UserWarning, match=said) as caught:
-            call("digits_r")
-        assert [warning.filename for warning in caught] == [__file__]
-
-
 def test_info_finds_every_file_that_is_here(data_folder, cache):
     (data_folder / "school").mkdir()
     (cache / "school").mkdir(parents=True)
@@ -259,7 +190,7 @@ def test_info_finds_every_file_that_is_here(data_folder, cache):
     assert info.found == (str(paths[0]),)
 
 
-@pytest.mark.parametrize("name", sorted(SOURCES))
+@pytest.mark.parametrize("name", NAMES)
 def test_every_source_says_where_it_is_from(name):
     info = source_info(name)
     assert info.origin.startswith(("https://", "http://"))
@@ -285,46 +216,22 @@ class MakeFolder:
         return os.mkdir, (str(self.folder),)
 
 
-def test_a_malicious_pickle_in_place_of_mnist_is_refused_and_nothing_runs(data_folder, cache, tmp_path):
+def test_a_malicious_pickle_is_refused_and_nothing_runs(data_folder, tmp_path):
+    malicious = pickle.dumps([MakeFolder(tmp_path / "made")])
+    with pytest.raises(DataFileError, match="mkdir"):
+        mnist_r.unpickle_arrays(malicious)
     path = data_folder / "mnist_r" / "MNIST_6rot.pkl.gz"
     path.parent.mkdir()
-    path.write_bytes(gzip.compress(pickle.dumps([MakeFolder(tmp_path / "made")])))
-    with pytest.raises(DataFileError, match="mkdir") as caught:
-        mnist_r.read(path)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    path.write_bytes(gzip.compress(malicious))
+    with pytest.raises(DataFileError, match="has sha256"):
+        load_collection("mnist_r")
     assert not (tmp_path / "made").exists()
-    assert not cache.exists()
 
 
-def test_a_bomb_in_place_of_mnist_is_refused(data_folder, monkeypatch):
-    path = data_folder / "mnist_r" / "MNIST_6rot.pkl.gz"
-    path.parent.mkdir()
-    path.write_bytes(gzip.compress(bytes(10**6)))
-    monkeypatch.setattr(mnist_r, "UNPACKED_LIMIT", 10**5)
-    with pytest.raises(DataFileError, match="holds more than 100,000 bytes"):
-        mnist_r.read(path)
-
-
-@pytest.mark.parametrize(
-    "tasks",
-    [
-        [],
-        [np.zeros((1000, 256))] * 6,
-        [(np.zeros((1000, 256)), np.zeros(999, int))] * 6,
-        [(np.zeros((1000, 256)), np.zeros(1000, int))] * 6,
-        [(np.zeros((1000, 256)), np.arange(1000) % 10 / 2)] * 6,
-        [(np.zeros((1000, 256)), np.arange(1000) % 10 - 1)] * 6,
-        [(np.zeros((1000, 256)), np.full(1000, 2**62))] * 6,
-    ],
-    ids=["no tasks", "no labels", "too few labels", "one digit only", "fractions", "negative labels", "huge labels"],
-)
-def test_other_arrays_in_place_of_mnist_are_refused(data_folder, tasks):
-    path = data_folder / "mnist_r" / "MNIST_6rot.pkl.gz"
-    path.parent.mkdir()
-    path.write_bytes(gzip.compress(pickle.dumps(tasks, 4), 1))
-    with pytest.raises(DataFileError, match=r"MNIST_6rot\.pkl\.gz"):
-        mnist_r.read(path)
+def test_pickled_arrays_are_read():
+    (pair,) = mnist_r.unpickle_arrays(pickle.dumps([(np.eye(3), np.arange(3))], protocol=4))
+    np.testing.assert_array_equal(pair[0], np.eye(3))
+    np.testing.assert_array_equal(pair[1], np.arange(3))
 
 
 @pytest.mark.parametrize(
@@ -346,17 +253,9 @@ def test_other_arrays_in_place_of_mnist_are_refused(data_folder, tasks):
 def test_a_file_that_is_something_else_is_refused_by_name(data_folder, name, path, content):
     (data_folder / path).parent.mkdir(parents=True)
     (data_folder / path).write_bytes(content)
-    for read in (load_collection, read_directly):
-        with pytest.raises(DataFileError, match=re.escape(str(data_folder / path))) as caught:
-            read(name)
-        assert "\n" not in str(caught.value)
-
-
-def read_directly(name):
-    """Parse the file of a source, whatever its checksum."""
-    (path,) = map(Path, source_info(name).found)
-    module = {"isolet": isolet, "landmine": landmine, "mnist_r": mnist_r, "school": school}[name]
-    return module.read((path,) if name == "isolet" else path)
+    with pytest.raises(DataFileError, match=re.escape(str(data_folder / path))) as caught:
+        load_collection(name)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -380,66 +279,20 @@ def raw_file_elsewhere(path):
     return found[0].read_bytes() if found else b"no such thing"
 
 
-def test_a_file_of_no_known_checksum_is_not_refused_for_it(data_folder, small_isolet):
-    (data_folder / "isolet").mkdir()
-    write_isolet(data_folder / "isolet", small_isolet, ".gz")
-    assert as_published(data_folder / "isolet" / "isolet5.data.gz", isolet.SOURCE.choices).is_file()
-    assert as_published(data_folder / "elsewhere.txt", isolet.SOURCE.choices) == data_folder / "elsewhere.txt"
-
-
-def write_fields(path, features, labels, **options):
-    cells = [np.empty((1, len(arrays)), dtype=object) for arrays in (features, labels)]
-    for cell, arrays in zip(cells, (features, labels), strict=True):
-        cell[0, :] = arrays
-    savemat(path, {"feature": cells[0], "label": cells[1]}, **options)
-
-
-def test_a_damaged_packed_matlab_file_is_refused(tmp_path):
-    path = tmp_path / "LandmineData.mat"
-    fields = [np.random.default_rng(0).normal(size=(5, 9))] * 29
-    write_fields(path, fields, [np.zeros(5)] * 29, do_compression=True)
-    assert landmine.read(path)["X"].shape == (29 * 5, 9)
-    content = bytearray(path.read_bytes())
-    content[300:310] = bytes(10)
-    path.write_bytes(content)
-    with pytest.raises(DataFileError, match="cannot be read as a MATLAB 5 file"):
-        landmine.read(path)
-
-
-def test_whatever_scipy_raises_at_a_damaged_file_is_said_by_name(tmp_path, monkeypatch):
-    def fail(*arguments, **options):
-        raise ZeroDivisionError("division by zero")
-
-    monkeypatch.setattr("scipy.io.loadmat", fail)
-    with pytest.raises(DataFileError, match=r"a\.mat cannot be read as a MATLAB 5 file \(division by zero\)"):
-        read_mat(tmp_path / "a.mat", ("x",))
-
-
-def test_the_first_odd_field_of_landmine_is_named_and_no_other(tmp_path):
-    path = tmp_path / "LandmineData.mat"
-    savemat(path, {"feature": np.zeros((50, 9)), "label": np.zeros(29)})
-    with pytest.raises(DataFileError, match="feature has 450 elements and label 29, but 29 fields are needed"):
-        landmine.read(path)
-    fields = [np.zeros((5, 9)), np.zeros((5, 9)), *[np.zeros((5, 8))] * 27]
-    write_fields(path, fields, [np.zeros(5)] * 29)
-    with pytest.raises(DataFileError, match=r"field 3 has features of shape \(5, 8\) and 5 labels") as caught:
-        landmine.read(path)
-    assert len(str(caught.value)) < 300 + len(str(path))
-
-
 # ---------------------------------------------------------------- isolet in all its packings
 
 
 @pytest.fixture
 def small_isolet(monkeypatch):
-    """The texts of the two parts, with all rows but four features."""
-    monkeypatch.setattr(isolet, "N_FEATURES", 4)
+    """The texts of the two parts, with all rows but four features, as if those were Isolet's values."""
     rng = np.random.default_rng(0)
     texts = []
-    for n_rows in isolet.PART_ROWS:
+    for n_rows in (6238, 1559):
         X = rng.integers(-10_000, 10_001, (n_rows, 4)) / 1e4
         lines = [", ".join(f"{x:.4f}" for x in row) + f", {i % 26 + 1}.\n" for i, row in enumerate(X)]
         texts.append("".join(lines).encode())
+    rows = np.concatenate([np.loadtxt(io.BytesIO(text), delimiter=",") for text in texts])
+    monkeypatch.setattr(isolet, "VALUES_SHA256", isolet.values_sha256(rows))
     return texts
 
 
@@ -459,30 +312,20 @@ def test_isolet_is_the_same_in_every_packing(data_folder, small_isolet, form):
     (data_folder / "isolet").mkdir()
     write_isolet(data_folder / "isolet", small_isolet, form)
     expected = np.concatenate([np.loadtxt(text.decode().splitlines(), delimiter=",") for text in small_isolet])
-    for _ in range(2):  # parsed, and from the cache
-        collection = load_collection("isolet")
-        assert len(collection) == 130
-        rows = expected[1560:3120]
-        np.testing.assert_array_equal(collection["isolet2-C"].X, rows[rows[:, -1] == 3][:, :-1])
+    collection = load_collection("isolet")
+    assert len(collection) == 130
+    rows = expected[1560:3120]
+    np.testing.assert_array_equal(collection["isolet2-C"].X, rows[rows[:, -1] == 3][:, :-1])
 
 
-def test_numbers_with_more_decimals_are_kept(data_folder, small_isolet):
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [(b"1, 2\n", "not a table of numbers"), (b"0, 0, 0, 0, 26.\n", "not those of Isolet"), (b"x\n", "not a table")],
+)
+def test_other_values_of_isolet_are_refused_by_name(data_folder, small_isolet, added, said):
     (data_folder / "isolet").mkdir()
-    write_isolet(data_folder / "isolet", [b"0.123456" + text[text.index(b",") :] for text in small_isolet], "")
-    assert load_collection("isolet")["isolet1-A"].X[0, 0] == 0.123456
-
-
-def test_ragged_rows_of_isolet_are_refused_by_line(data_folder, small_isolet):
-    (data_folder / "isolet").mkdir()
-    write_isolet(data_folder / "isolet", [small_isolet[0], small_isolet[1] + b"1, 2\n"], "")
-    with pytest.raises(DataFileError, match=r"isolet5\.data is not a table of numbers .*1560"):
-        load_collection("isolet")
-
-
-def test_a_row_too_many_is_refused(data_folder, small_isolet):
-    (data_folder / "isolet").mkdir()
-    write_isolet(data_folder / "isolet", [small_isolet[0], small_isolet[1] + b"0, 0, 0, 0, 26.\n"], "")
-    with pytest.raises(DataFileError, match=r"isolet5\.data: 1560 x 5 values, but 1559 x 5"):
+    write_isolet(data_folder / "isolet", [small_isolet[0], small_isolet[1] + added], "")
+    with pytest.raises(DataFileError, match=rf"isolet5\.data: .*{said}"):
         load_collection("isolet")
 
 
@@ -490,22 +333,15 @@ def test_the_archive_of_isolet_is_downloaded_only_with_its_own_values(
     data_folder, cache, server, small_isolet, monkeypatch
 ):
     folder, address = server
-    write_isolet(folder, small_isolet, ".zip")
-    local = replace(isolet.SOURCE.choices[-1][0], url=f"{address}/isolet.zip")
-    source = replace(isolet.SOURCE, choices=((local,),))
-    monkeypatch.setattr(isolet, "SOURCE", source)
-    with pytest.raises(DataFileError, match="some values are others"):
+    write_isolet(folder, [small_isolet[0], small_isolet[1][::-1]], ".zip")
+    local = replace(isolet.CHOICES[-1][0], url=f"{address}/isolet.zip")
+    monkeypatch.setattr(isolet, "CHOICES", ((local,),))
+    with pytest.raises(DataFileError, match="was not kept"):
         load_collection("isolet")
     assert not list((cache / "isolet").iterdir())
-    monkeypatch.setattr(isolet, "VALUES_SHA256", isolet.values_sha256(isolet.read((folder / "isolet.zip",))))
+    write_isolet(folder, small_isolet, ".zip")
     assert len(load_collection("isolet")) == 130
     assert (cache / "isolet" / "isolet.zip").is_file()
-
-
-def test_the_checksum_of_isolets_values_is_the_declared_one(published):
-    published("isolet")
-    paths = source_info("isolet").found
-    assert isolet.values_sha256(isolet.read(tuple(map(Path, paths)))) == isolet.VALUES_SHA256
 
 
 # ---------------------------------------------------------------- iot in its layouts
@@ -577,74 +413,36 @@ def test_without_a_complete_device_the_message_says_what_to_put_where(data_folde
     assert "No device of iot is complete" in info.note
 
 
-def test_a_device_is_complete_only_with_rows_enough_of_the_right_columns(data_folder):
-    folder = data_folder / "iot"
-    folder.mkdir()
-    for name in ("1.benign.csv", "1.gafgyt.scan.csv"):
-        (folder / name).write_text("p,q\n1,2\n")
-    info = source_info("iot")
-    assert not info.available
-    assert "1.benign.csv, line 1 has 2 columns; the header needs 115)" in info.note
-    write_csv(folder / "1.benign.csv", iot.N_NORMAL, 0)
-    for name, n_rows in (("1.gafgyt.scan.csv", 20), ("1.mirai.ack.csv", 4)):
-        write_csv(folder / name, n_rows, 1)
-    assert "(475 benign and 24 malicious rows, 475 and 25 are needed)" in source_info("iot").note
-    write_csv(folder / "1.mirai.ack.csv", 5, 1)
-    info = source_info("iot")
-    assert info.available
-    assert "iot has 1 of 9 devices complete" in info.note
-    assert len(info.found) == 3
-
-
 def test_a_mislabelled_header_is_refused_by_column(data_folder):
     header = ["HH_L5_mean" if name == "H_L5_mean" else name for name in iot.FEATURES]
     write_device(data_folder, "Kaggle")
     write_csv(data_folder / "iot" / "2.benign.csv", 480, 1, header)
-    with pytest.raises(DataFileError, match=r"2\.benign\.csv, line 1 names column 17 'HH_L5_mean'; .*'H_L5_mean'"):
+    with pytest.raises(DataFileError, match=r"2\.benign\.csv, line 1 .* 17 is 'HH_L5_mean'; .*'H_L5_mean'"):
         load_collection("iot")
 
 
-# ---------------------------------------------------------------- rows of a CSV file
-
-
-def csv(folder, text, packing=""):
-    path = folder / f"x.csv{packing}"
-    path.write_bytes(gzip.compress(text) if packing else text)
-    return path
-
-
-def test_rows_are_counted_and_picked(tmp_path):
-    path = csv(tmp_path, b"a,b\r\n1,2\r\n\r\n3,4e1\r\n5,6")
-    assert csvrows.count_rows(path, "ab") == 3
-    np.testing.assert_array_equal(csvrows.read_rows(path, "ab", np.array([1, 2])), [[3, 40], [5, 6]])
-    assert csvrows.read_rows(path, "ab", np.array([], int)).shape == (0, 2)
-
-
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("line", "said"),
     [
-        (b"", "line 1 has 1 columns"),
-        (b"a\n1\n", "line 1 has 1 columns; the header needs 2"),
-        (b"a,b\n1,2\n1,2,3\n", "line 3 has 3 values; 2 are needed"),
-        (b"a,b\n1,x\n", "line 2 holds something that is not a number"),
-        (b"a,b\n1,nan\n", "line 2 holds a value that is not finite"),
-        (b"a,b\n" + b"1" * 70_000 + b",2\n", "line 2 is longer than 65,536 characters"),
+        (b"1,2\n", "line 482 does not hold 115 finite numbers"),
+        (b",".join([b"1"] * 114 + [b"x"]) + b"\n", "line 482 does not hold"),
+        (b",".join([b"1"] * 114 + [b"nan"]) + b"\n", "line 482 does not hold"),
+        (b"1" * 70_000 + b"\n", "line 482 does not hold"),
     ],
+    ids=["too few", "text", "nan", "endless"],
 )
-def test_bad_rows_are_refused_by_line(tmp_path, text, message):
-    path = csv(tmp_path, text)
-    with pytest.raises(DataFileError, match=re.escape(f"{path}, {message}")):
-        csvrows.read_rows(path, "ab", np.arange(csvrows.count_rows(path, "ab")))
+def test_a_bad_row_is_refused_by_line(data_folder, line, said):
+    write_device(data_folder, "Kaggle", n_benign=0)
+    path = data_folder / "iot" / "2.benign.csv"
+    good = path.read_bytes() + (b",".join([b"1"] * 115) + b"\n") * 474
+    path.write_bytes(good + b"\n" * 6 + line)  # blank lines do not count as rows
+    with pytest.raises(DataFileError, match=rf"2\.benign\.csv, {said}"):
+        load_collection("iot")
 
 
-def test_a_packed_line_without_end_is_refused(tmp_path):
-    path = csv(tmp_path, bytes(10**7), ".gz")
-    with pytest.raises(DataFileError, match="line 1 is longer"):
-        csvrows.count_rows(path, "ab")
-
-
-def test_a_packed_file_cut_short_is_refused(tmp_path):
-    path = csv(tmp_path, b"a,b\n" + b"1,2\n" * 10_000, ".gz")
+def test_a_packed_file_cut_short_is_refused(data_folder):
+    write_device(data_folder, "Kaggle", ".gz")
+    path = data_folder / "iot" / "2.benign.csv.gz"
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DataFileError, match="is damaged after line"):
-        csvrows.count_rows(path, "ab")
+        load_collection("iot")
