@@ -41,10 +41,10 @@ def make_table(experiment: "Experiment", folder: Path, format: str = "markdown")
     format : {"markdown", "latex", "html", "csv"}
         How to write it.
     """
-    from fewratio_bench.layout import table_of
-    from fewratio_bench.render import FORMATS
+    from fewratio_bench.rendering import table_text
+    from fewratio_bench.tables import table_of
 
-    return FORMATS[format](table_of(experiment, folder))
+    return table_text(table_of(experiment, folder), format)
 
 
 def __getattr__(name: str) -> Any:
