@@ -26,6 +26,7 @@ PUBLIC = [
     "InputError",
     "MetaRatioEstimator",
     "MissingColumnError",
+    "MissingPackageError",
     "ModelFileError",
     "ModelVersionError",
     "NotFittedError",
