@@ -70,9 +70,7 @@ class _Subject:
     """The estimator to be checked, and the samples to check it on."""
 
     def __init__(self, estimator: Any, random_state: int, invariant_under: Collection[str]) -> None:
-        self.estimator = estimator
-        self.random_state = random_state
-        self.invariant_under = invariant_under
+        self.estimator, self.random_state, self.invariant_under = estimator, random_state, invariant_under
 
     def fresh(self, twin: bool = False) -> Any:
         """Give an estimator that is ready for its first fit; its twin came about independently."""
@@ -390,8 +388,7 @@ def _changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
 
 
 def _random_states() -> dict[str, str]:
-    # Looked at, not drawn from.
-    states: dict[str, Any] = {"NumPy": np.random.get_state(), "Python": random.getstate()}  # noqa: NPY002
+    states: dict[str, Any] = {"NumPy": np.random.get_state(), "Python": random.getstate()}  # noqa: NPY002 - read
     # What is not imported draws nothing.
     if (torch := sys.modules.get("torch")) is not None:
         on_gpu = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
