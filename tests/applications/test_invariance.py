@@ -71,3 +71,14 @@ def test_only_the_data_matter(application, sizes):
     for name, change in CHANGES.items():
         for found, known in zip(application(change(A), change(B)), expected, strict=True):
             np.testing.assert_allclose(found, known, rtol=1e-6, atol=1e-7, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore:The smallest p-value")
+def test_rows_may_come_in_any_order():
+    A, B = samples(190, 170)
+    first, second = np.random.default_rng(1).permutation(len(A)), np.random.default_rng(2).permutation(len(B))
+    for found, known in zip(all_pairs(A, B), all_pairs(A[first], B[second]), strict=True):
+        # The third dataset is some of the first's rows; which, the order says.
+        np.testing.assert_allclose(found[:2, :2], known[:2, :2], rtol=1e-6, atol=1e-7)
+    p_values = outliers(A, B)[1]
+    np.testing.assert_allclose(outliers(A[first], B[second])[1], p_values[second], rtol=1e-6)

@@ -22,6 +22,7 @@ from fewratio.data.columns import counted, listed
 from fewratio.data.tables import as_table
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.randomness import row_order
 from fewratio.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def _samples(
     for dataset in collection:
         X = dataset.X
         if n_rows is not None and len(X) > n_rows:
-            X = X[rng.choice(len(X), n_rows, replace=False)]
+            X = X[row_order(X)[rng.choice(len(X), n_rows, replace=False)]]
         argument = f"dataset {dataset.name!r}"
         table = open_table(model, replace(as_table(X, argument), feature_names=names), argument)
         samples.append(table.to_numpy())

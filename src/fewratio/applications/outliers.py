@@ -21,6 +21,7 @@ from fewratio.applications.rows import RowExplanation, conformal_p_values, disco
 from fewratio.data.tables import check_same_features
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
+from fewratio.estimators.randomness import row_order
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,7 +129,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         table = open_table(estimator, X_inlier, "X_inlier")
         self.estimator_, self._normals = estimator, table.to_numpy()
         self._set_features(table.n_features, table.feature_names)
-        self.calibration_ = np.sort(for_calibration.permutation(table.n_rows)[: table.n_rows // 2])
+        drawn = for_calibration.permutation(table.n_rows)[: table.n_rows // 2]
+        self.calibration_ = np.sort(row_order(self._normals)[drawn])
         enough = 1 / (len(self.calibration_) + 1) <= self.false_discovery_rate**2
         self.threshold_rule_ = _DISCOVERIES if enough else _PART_OF_MEDIAN
         if self.contamination is not None:
