@@ -107,7 +107,7 @@ def _judged(pairs: PriorPairs, size: int) -> dict[str, float]:
         loss = RelativeSquaredError(_ALPHA)
         # The mean of a finite sample can be a little below zero, where no divergence is, and rounding beyond the most.
         divergence = relative_pearson_divergence(truth, query.shares, _ALPHA).clamp(0, MOST)
-        own = relative_pearson_divergence(ratio.of_support(), support.shares, _ALPHA)
+        own = relative_pearson_divergence(ratio.at_support(), support.shares, _ALPHA)
         share = query.shares.mean(-2)
         numbers = {"J": loss(estimate, query.shares), "J of the truth": loss(truth, query.shares)}
         bounds, of_pair = intervals.of_ratio(ratio, query.rows[..., :-1]), intervals.of_divergence(ratio, own)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         relative_pearson_divergence,
         relative_squared_error,
     )
+    from fewratio.estimators.settings import Architecture, Inliers, Pairs, Training
     from fewratio.estimators.universal import UniversalRatioEstimator
 
 __version__ = "0.1.0"
@@ -64,6 +65,7 @@ _HOME = {
     "Episode": "fewratio.core.pair",
     "FewRatioError": "fewratio.errors",
     "InlierOutlierDetector": "fewratio.applications.outliers",
+    "Inliers": "fewratio.estimators.settings",
     "InputError": "fewratio.errors",
     "MetaRatioEstimator": "fewratio.estimators.meta",
     "MissingColumnError": "fewratio.errors",
@@ -71,10 +73,13 @@ _HOME = {
     "ModelVersionError": "fewratio.errors",
     "NotFittedError": "fewratio.estimators.base",
     "Pair": "fewratio.core.pair",
+    "Pairs": "fewratio.estimators.settings",
     "ParameterError": "fewratio.errors",
     "RuLSIF": "fewratio.estimators.least_squares",
+    "Training": "fewratio.estimators.settings",
     "TrainingError": "fewratio.errors",
     "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
+    "Architecture": "fewratio.estimators.settings",
     "AutoRatioEstimator": "fewratio.estimators.auto",
     "UniversalRatioEstimator": "fewratio.estimators.universal",
     "check_ratio_estimator": "fewratio.checks",
@@ -94,6 +99,7 @@ __all__ = [
     "KLIEP",
     "KMM",
     "ULSIF",
+    "Architecture",
     "AutoRatioEstimator",
     "ClassifierRatio",
     "Collection",
@@ -105,6 +111,7 @@ __all__ = [
     "Episode",
     "FewRatioError",
     "InlierOutlierDetector",
+    "Inliers",
     "InputError",
     "MetaRatioEstimator",
     "MissingColumnError",
@@ -112,8 +119,10 @@ __all__ = [
     "ModelVersionError",
     "NotFittedError",
     "Pair",
+    "Pairs",
     "ParameterError",
     "RuLSIF",
+    "Training",
     "TrainingError",
     "UnconstrainedKL",
     "UniversalRatioEstimator",

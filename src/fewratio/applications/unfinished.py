@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from fewratio.core.tensorfile import read_tensors, write_tensors
@@ -65,16 +64,16 @@ class Unfinished:
                 f"{self._path} was written for another comparison (other data, estimator or settings); needed is one "
                 "of this comparison. Delete it to start afresh, or give another name."
             )
-        self.divergences = tensors["divergences"].numpy()
-        self.p_values = tensors["p_values"].numpy() if self.p_values is not None else None
+        self.divergences = tensors["divergences"]
+        self.p_values = tensors["p_values"] if self.p_values is not None else None
         self.n_done = self._n_saved = int(header["n_done"])
 
     def save(self) -> None:
         """Write the file, unless there is nothing new."""
         if self._path is None or self._n_saved == self.n_done:
             return
-        tensors = {"divergences": torch.from_numpy(self.divergences)}
+        tensors = {"divergences": self.divergences}
         if self.p_values is not None:
-            tensors["p_values"] = torch.from_numpy(self.p_values)
+            tensors["p_values"] = self.p_values
         write_tensors(self._path, _KIND, tensors, {**self._header, "n_done": self.n_done})
         self._n_saved = self.n_done

@@ -109,10 +109,10 @@ class EpisodeSampler:
         self._held_out = torch.tensor(held_out, device=device)[:, None]
         self._holds_out = any(held_out)
         self._alphas, self._skew = alphas, skew
-        self._own = torch.full((2, self._n_query), -1)
-        self._own[0, : highs[0]] = torch.arange(highs[0])
-        self._own[1, : highs[1]] = torch.arange(highs[1]) + highs[0]
-        self._own = self._own.flatten().to(device)
+        self._support_index = torch.full((2, self._n_query), -1)
+        self._support_index[0, : highs[0]] = torch.arange(highs[0])
+        self._support_index[1, : highs[1]] = torch.arange(highs[1]) + highs[0]
+        self._support_index = self._support_index.flatten().to(device)
         self._padded = bool(real.min() < self._n_query)
         self._ranged = bool((low < high.amax(0)).any())
 
@@ -146,7 +146,8 @@ class EpisodeSampler:
         alpha = None
         if self._alphas is not None:
             alpha = self._alphas[0] + (self._alphas[1] - self._alphas[0]) * share
-        return Episode.joined(rows, support_shares, query_shares, self._n_support_nu, self._n_query, alpha, self._own)
+        sizes = self._n_support_nu, self._n_query
+        return Episode.joined(rows, support_shares, query_shares, *sizes, alpha, self._support_index)
 
     def _drawn(self, step: Tensor) -> tuple[Tensor, ...]:
         """Row numbers, pool lengths, support sizes and a number in [0, 1) of a step; axes (member, task, side, ...)."""
@@ -256,18 +257,19 @@ class EvaluationEpisodes:
         self._n_nu = support_nu.shape[-1], query_nu.shape[-1]
         # In paired pools a denominator's query begins with its support; elsewhere the two have no row in common.
         n_support_de, n_query_de = support_de.shape[-1], query_de.shape[-1]
-        self._own = torch.full((query_nu.shape[-1] + n_query_de,), -1)
+        self._support_index = torch.full((query_nu.shape[-1] + n_query_de,), -1)
         if pools[0].paired:
             common = min(n_support_de, n_query_de)
-            self._own[query_nu.shape[-1] :][:common] = torch.arange(common) + support_nu.shape[-1]
-        self._own = self._own.to(rows.device)
+            self._support_index[query_nu.shape[-1] :][:common] = torch.arange(common) + support_nu.shape[-1]
+        self._support_index = self._support_index.to(rows.device)
 
     def batches(self) -> Iterator[Episode]:
         """Give the episodes, a batch of tasks at a time; leading axes (member, task)."""
         for first in range(0, self.tasks.shape[1], self._tasks_per_batch):
             part = slice(first, first + self._tasks_per_batch)
             support, query = (shares if shares.dim() == 2 else shares[:, part] for shares in self._shares)
-            yield Episode.joined(self._rows[self._numbers[:, part]], support, query, *self._n_nu, None, self._own)
+            rows = self._rows[self._numbers[:, part]]
+            yield Episode.joined(rows, support, query, *self._n_nu, None, self._support_index)
 
 
 class _Cut(NamedTuple):

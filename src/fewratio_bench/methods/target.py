@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fewratio.core.objectives import NonNegativeLSIF, NonNegativePU, Objective
+from fewratio.core.objectives import NonNegativeLSIF, Objective
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.dataset import as_flags
 from fewratio.data.seeds import seed_for
@@ -16,6 +16,7 @@ from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import Judgement, judged_values
 from fewratio_bench.methods.base import STEPS, Bench, Parameters, SelectedOnTest, Verdict, quick_steps
+from fewratio_bench.methods.parts import NonNegativePU
 from fewratio_bench.problems import Cell, Problem
 
 
