@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,10 @@ def write_tensors(
 def write_atomically(path: Path, payload: bytes) -> None:
     """Write a file whole or not at all; an existing one is replaced once the new one is complete."""
     for leftover in path.parent.glob(f".{escape(path.name)}.*.tmp"):
-        if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
-            leftover.unlink(missing_ok=True)
+        # Another writer's may be gone by now.
+        with suppress(FileNotFoundError):
+            if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
+                leftover.unlink()
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:

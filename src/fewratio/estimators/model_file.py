@@ -124,7 +124,7 @@ def _settings(parameters: dict[str, Any]) -> dict[str, Any]:
     for name, value in parameters.items():
         if isinstance(value, dict):
             words = {key: tuple(given) if isinstance(given, list) else given for key, given in value.items()}
-            found[name] = _GROUPS[words.pop("class")](**words)
+            found[name] = _GROUPS[str(words.pop("class"))](**words)
     return found
 
 

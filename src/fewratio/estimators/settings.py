@@ -26,7 +26,7 @@ class Settings(Parameters):
 
     def __eq__(self, other: object) -> bool:
         """Compare class and values."""
-        return type(self) is type(other) and self.get_params() == other.get_params()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.get_params() == other.get_params()
 
 
 class Episodes(Settings):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -22,15 +21,11 @@ from fewratio.optim.stopping import EarlyStopping, History, standard_error
 
 
 class ValidationEpisodes(Protocol):
-    """Fixed episodes, in batches that fit in memory; leading axes (member, task).
+    """Fixed episodes, in batches that fit in memory; leading axes (member, task)."""
 
-    Attributes
-    ----------
-    tasks : int array of shape (member, task, 2) or None
-        Which two datasets each task is of, for the standard error of the mean loss; None for tasks that share nothing.
-    """
-
-    tasks: NDArray[np.int64] | None
+    @property
+    def tasks(self) -> NDArray[Any] | None:
+        """Which two datasets each task is of, shape (member, task, 2); None for tasks that share nothing."""
 
     def batches(self) -> Iterable[Episode]:
         """Give the episodes, the same every time."""

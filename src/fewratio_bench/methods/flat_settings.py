@@ -32,7 +32,7 @@ def grouped(episodes: str, flat: Mapping[str, Any]) -> Grouped:
     left = {name: value for name, value in flat.items() if name != "n_inliers" or episodes == "inliers"}
     scale = "columns" if left.pop("standardise", False) else "none"
     kinds = (EPISODES[episodes], Architecture, Training)
-    groups = [kind(**{name: left.pop(name) for name in kind._get_param_names() if name in left}) for kind in kinds]
+    chosen = [{name: left.pop(name) for name in kind._get_param_names() if name in left} for kind in kinds]
     if left:
         raise TypeError(f"{sorted(left)} are no settings of training")
-    return Grouped(*groups, scale)
+    return Grouped(kinds[0](**chosen[0]), Architecture(**chosen[1]), Training(**chosen[2]), scale)
