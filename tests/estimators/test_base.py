@@ -77,8 +77,8 @@ def test_the_log_ratio_is_the_logarithm_of_the_ratio_and_minus_infinity_at_zero(
         RuLSIF(clip="weights", sigma=0.7, reg=0.01),
         ULSIF(reg=1e-9),
         RuLSIF(reg="cv", random_state=0),
-        RuLSIF(centres=5, scale="columns", random_state=0),
-        RuLSIF(scale="columns"),
+        RuLSIF(centres=5, standardise=True, random_state=0),
+        RuLSIF(standardise=True),
         D3RE(n_steps=3, random_state=0),
     ],
     ids=repr,
@@ -104,7 +104,7 @@ def test_every_pair_is_standardised_by_its_own_rows(first_rows):
     X = rng.normal(size=(12, 3)) * [1, 100, 1]
     X[:9, 2] = 0.1
     orders = np.array([first + rng.permutation(9) for first in first_rows for _ in range(4)])
-    nu, de, estimator = orders[:, :4], orders[:, 4:], RuLSIF(scale="columns")
+    nu, de, estimator = orders[:, :4], orders[:, 4:], RuLSIF(standardise=True)
     expected = [estimator.fit(X[i], X[j]).divergence() for i, j in zip(nu, de, strict=True)]
     np.testing.assert_allclose(estimator.divergences(X, nu, de), expected, rtol=1e-6)
 
