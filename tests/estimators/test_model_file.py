@@ -95,13 +95,20 @@ def test_a_loaded_model_can_be_saved_again(path, tmp_path):
     np.testing.assert_array_equal(answers(MetaRatioEstimator.load(tmp_path / "copy")), answers(loaded))
 
 
+def test_a_loaded_model_answers_only_for_the_settings_it_was_trained_with(path):
+    loaded = MetaRatioEstimator.load(path).set_params(network__latent_dim=5)
+    with pytest.raises(ParameterError, match="latent_dim is 5, but the model was trained with 4"):
+        loaded.fit(X[:3], X[5:])
+    loaded.set_params(network__latent_dim=4, training__max_steps=1).fit(X[:3], X[5:])
+
+
 def test_the_header_is_json_that_anyone_can_read(path):
     with safe_open(path, framework="pt") as file:
         header = json.loads(file.metadata()["fewratio"])
     assert header["estimator"] == "MetaRatioEstimator"
     assert header["parameters"]["network"]["width"] == 16
     assert header["networks"][0]["history"]["step"] == [10, 20]
-    assert {"format", "version", "n_features", "feature_names"} <= header.keys()
+    assert {"format", "kind", "n_features", "feature_names"} <= header.keys()
 
 
 # ---------------------------------------------------------------- bad files

@@ -229,7 +229,8 @@ class MetaRatioEstimator(NetworkEstimator):
         place = resolve_device(device)
         trained = model_file.load(path, cls.__name__, lambda parameters: cls(**parameters)._check_parameters())
         estimator = cls(**(trained.parameters | {"device": device}))
-        estimator._set_trained(trained)
+        # A copy, so that changed settings are seen to be others than those of the training.
+        estimator._set_trained(trained._replace(parameters=clone(estimator).get_params(deep=False)))
         estimator.model_.to(place)
         return estimator
 

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from fewratio import __version__
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError
@@ -29,7 +28,6 @@ def save(path: str | os.PathLike[str], estimator: str, trained: Trained) -> None
         # A generator has moved on since, and means nothing elsewhere.
         parameters = parameters | {"random_state": None}
     header = {
-        "version": __version__,
         "estimator": estimator,
         "parameters": json.loads(json.dumps(parameters, default=_plain)),
         "n_features": trained.n_features,
