@@ -360,7 +360,7 @@ def test_stages_are_the_same_steps_as_one_training(members):
     episode = next(iter(staged.validation.batches()))
     seen = {}
     for stage in train_in_stages(ensemble, staged.draw, objective, (0, 2, 5), PLAN):
-        seen[stage] = ensemble.judge(episode).detach().clone()
+        seen[stage] = ensemble.evaluate(episode).detach().clone()
     assert list(seen) == [0, 2, 5]
     for stage in (2, 5):
         plain = training_parts(members)

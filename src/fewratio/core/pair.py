@@ -92,7 +92,7 @@ class Pair:
 
 @dataclass(frozen=True, init=False, eq=False)
 class Episode:
-    """A support pair to adapt to and a query pair to be judged on.
+    """A support pair to adapt to and a query pair to evaluate the ratio on.
 
     Parameters
     ----------

@@ -68,16 +68,16 @@ class Ensemble:
         if self.size == 1:
             ratio: Tensor = self.models[0](episode)
             return ratio
-        return self._evaluate(self._named, episode)
+        return self._stacked(self._named, episode)
 
-    def judge(self, episode: Episode) -> Float[Tensor, "member task n"]:
+    def evaluate(self, episode: Episode) -> Float[Tensor, "member task n"]:
         """Give the query ratios by the weights that would be kept."""
         if self.size == 1:
             ratio: Tensor = functional_call(self.models[0], self._candidate, (episode,))
             return ratio
-        return self._evaluate(self._candidate, episode)
+        return self._stacked(self._candidate, episode)
 
-    def _evaluate(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
+    def _stacked(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
 
         def one(
             parameters: dict[str, Tensor],

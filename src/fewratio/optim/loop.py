@@ -122,7 +122,7 @@ def train_in_stages(
     """Train with nothing to validate on, pausing after each of these numbers of steps.
 
     For models that know nothing but a target: how long to train them is then a parameter, chosen elsewhere. At each
-    pause `Ensemble.judge` evaluates the weights of that moment (and a lone model simply has them).
+    pause `Ensemble.evaluate` evaluates the weights of that moment (and a lone model simply has them).
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class Training:
         """Evaluate the validation episodes and keep the weights of members that have improved."""
         losses = torch.cat(
             [
-                self.objective(self.ensemble.judge(episode), episode.query.shares)
+                self.objective(self.ensemble.evaluate(episode), episode.query.shares)
                 for episode in self.validation.batches()
             ],
             dim=-1,

@@ -151,7 +151,7 @@ def errors_by_stage(
     for stage in train_in_stages(ensemble, lambda step: training, NumeratorMean(), stages, TrainingPlan()):
         # Not around the yield: what the caller does meanwhile is none of our business.
         with torch.no_grad():
-            errors = ensemble.judge(judged).squeeze(1)
+            errors = ensemble.evaluate(judged).squeeze(1)
         if not errors.isfinite().all():
             raise TrainingError(f"After {stage} steps some errors are not finite. Use a smaller learning rate.")
         yield stage, errors

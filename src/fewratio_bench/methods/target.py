@@ -90,7 +90,7 @@ class TargetTrained(SelectedOnTest):
             if n_steps is None:
                 return
             with torch.no_grad():
-                value = ensemble.judge(judged)[:, 0].unflatten(0, (n_values, n_tasks))
+                value = ensemble.evaluate(judged)[:, 0].unflatten(0, (n_values, n_tasks))
             seconds += time.perf_counter() - started
             for number, bound in enumerate(self.bounds):
                 at_support, at_query = value[number].split([n_support, value.shape[-1] - n_support], dim=-1)
