@@ -36,6 +36,7 @@ from sklearn.model_selection import StratifiedKFold
 from fewratio import (
     MetaRatioEstimator,
     RuLSIF,
+    Training,
     UniversalRatioEstimator,
     compare_all,
     compare_datasets,
@@ -257,7 +258,7 @@ PEERS: dict[str, Test] = {
 
 def train(args: argparse.Namespace) -> None:
     split = PROTOCOLS[args.data].split(load_collection(args.data), args.split)
-    estimator = MetaRatioEstimator(n_support=(1, 10), max_steps=args.steps, random_state=SEED)
+    estimator = MetaRatioEstimator(training=Training(max_steps=args.steps), random_state=SEED)
     estimator.pretrain(split.source, split.validation).save(args.model)
     history = estimator.history_
     report(

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import torch
 
-from fewratio import Collection, MetaRatioEstimator, RuLSIF
+from fewratio import Collection, MetaRatioEstimator, Pairs, RuLSIF, Training
 from fewratio_bench.records import circumstances
 
 
@@ -27,7 +27,9 @@ def measure(name: str, n_rows: int, n_features: int) -> None:
     sources = Collection.from_arrays(list(rng.normal(size=(10, 50, n_features))))
     samples = sources[0].X[:5], sources[1].X[:7]
     if name == "MetaRatioEstimator":
-        estimator = MetaRatioEstimator(n_support=5, max_steps=5, progress=False, random_state=0).pretrain(sources)
+        estimator = MetaRatioEstimator(
+            episodes=Pairs(n_support=5), training=Training(max_steps=5), progress=False, random_state=0
+        ).pretrain(sources)
     else:
         estimator = RuLSIF()
     estimator.fit(*samples).predict(sources[2].X)  # what the first call loads is not the rows' doing

@@ -20,9 +20,9 @@ from fewratio import KLIEP, ClassifierRatio, RuLSIF, UniversalRatioEstimator
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import equal_shares
 from fewratio.estimators import RatioEstimator
-from fewratio.estimators.universal_training import HELD_OUT_RELATION, HELD_OUT_SHAPE
 from fewratio_bench.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 from fewratio_bench.records import circumstances
+from fewratio_bench.universal_training import HELD_OUT_RELATION, HELD_OUT_SHAPE
 
 _SEED = 2 * 10**9
 _N_QUERY = 400

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from fewratio import MetaRatioEstimator
+from fewratio import MetaRatioEstimator, Pairs, Training
 from fewratio.data.seeds import seed_for
 from fewratio.estimators import networks, pretrain_together
+from fewratio.estimators.universal import universal_start
 from fewratio.nn import RatioCommittee, RatioModel
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.problems import ISOLET, MNIST_R, PairProblem
@@ -46,7 +47,11 @@ def trained(
         seed = seed_for("sources", problem.data, number, n_sources)
         estimators.append(
             MetaRatioEstimator(
-                n_support=(1, 5), max_steps=args.steps, device=args.device, random_state=seed, **parameters
+                episodes=Pairs(n_support=(1, 5)),
+                training=Training(max_steps=args.steps),
+                device=args.device,
+                random_state=seed,
+                **parameters,
             )
         )
     pretrain_together(estimators, sources, [None] * len(sources))
@@ -72,7 +77,7 @@ def measure(args: argparse.Namespace) -> None:
     for n_sources in args.sources:
         if n_sources:
             further = trained(problem, n_sources, args, init="universal")
-            anew = trained(problem, n_sources, args, features="both")
+            anew = trained(problem, n_sources, args, network="both")
         for number in range(args.splits):
             if n_sources:
                 ways: dict[str, RatioModel | RatioCommittee] = {
@@ -81,7 +86,7 @@ def measure(args: argparse.Namespace) -> None:
                     ALL: RatioCommittee([further[number][0], *anew[number]]),
                 }
             else:
-                ways = {AS_IT_IS: MetaRatioEstimator(init="universal").build_model(1, None, None)}
+                ways = {AS_IT_IS: universal_start(_ALPHA, None)}
             for way, model in ways.items():
                 for size, metrics in judged(problem, number, model, args.device).items():
                     record = {

@@ -75,7 +75,9 @@ def plain_stepper(x: Tensor) -> Callable[[int], None]:
 
 
 class NoValidation:
-    """Nothing to look at: only steps are timed."""
+    """Nothing to validate on: only steps are timed."""
+
+    tasks = None
 
     def batches(self) -> Iterable[Episode]:
         return ()

@@ -1,4 +1,4 @@
-"""The universal network: how its weights are made, and how it does on kinds of pairs that it never practised on.
+"""The universal network: how its weights are made, and how it does on kinds of pairs that it was never trained on.
 
     python benchmarks/universal.py train weights.npz --device cuda     # some minutes on a GPU
     python benchmarks/universal.py ship weights.npz                    # puts them into the package
@@ -24,29 +24,29 @@ from fewratio.core.pair import Pair
 from fewratio.core.tensorfile import write_tensors
 from fewratio.data.episodes import EpisodeSampler, SupportSize
 from fewratio.estimators.universal import shipped_parts
-from fewratio.estimators.universal_training import (
-    BANK,
-    HELD_OUT_RELATION,
-    HELD_OUT_SHAPE,
-    INTERVALS,
-    PRACTISED_RELATIONS,
-    PRACTISED_SHAPES,
-    STAGES,
-    train_universal,
-)
 from fewratio.nn.intervals import LEVELS, largest_divergence
 from fewratio.pretrained import UNIVERSAL
 from fewratio_bench.prior import PriorPairs, draw_pairs
 from fewratio_bench.records import circumstances
+from fewratio_bench.universal_training import (
+    BANK,
+    HELD_OUT_RELATION,
+    HELD_OUT_SHAPE,
+    INTERVALS,
+    STAGES,
+    TRAINED_RELATIONS,
+    TRAINED_SHAPES,
+    train_universal,
+)
 
-# Not the seeds of practice and validation.
+# Not the seeds of training and validation.
 _SEED = 10**9
 _ALPHA = 0.5
 MOST = float(largest_divergence(torch.tensor(_ALPHA)))
 KINDS = {
-    "practised": (PRACTISED_RELATIONS, PRACTISED_SHAPES),
-    "held-out relation": ((HELD_OUT_RELATION,), PRACTISED_SHAPES),
-    "held-out shape": (PRACTISED_RELATIONS, (HELD_OUT_SHAPE,)),
+    "practised": (TRAINED_RELATIONS, TRAINED_SHAPES),
+    "held-out relation": ((HELD_OUT_RELATION,), TRAINED_SHAPES),
+    "held-out shape": (TRAINED_RELATIONS, (HELD_OUT_SHAPE,)),
 }
 
 
@@ -69,7 +69,7 @@ def train(args: argparse.Namespace) -> None:
 def ship(args: argparse.Namespace) -> None:
     with np.load(args.file, allow_pickle=False) as file:
         header = json.loads(str(file["header"]))
-        tensors = {name: torch.from_numpy(file[name]) for name in file.files if name != "header"}
+        tensors = {name: file[name] for name in file.files if name != "header"}
     write_tensors(UNIVERSAL, "model", tensors, header)
 
 
@@ -107,7 +107,7 @@ def _judged(pairs: PriorPairs, size: int) -> dict[str, float]:
         loss = RelativeSquaredError(_ALPHA)
         # The mean of a finite sample can be a little below zero, where no divergence is, and rounding beyond the most.
         divergence = relative_pearson_divergence(truth, query.shares, _ALPHA).clamp(0, MOST)
-        own = relative_pearson_divergence(ratio.of_support(), support.shares, _ALPHA)
+        own = relative_pearson_divergence(ratio.at_support(), support.shares, _ALPHA)
         share = query.shares.mean(-2)
         numbers = {"J": loss(estimate, query.shares), "J of the truth": loss(truth, query.shares)}
         bounds, of_pair = intervals.of_ratio(ratio, query.rows[..., :-1]), intervals.of_divergence(ratio, own)

@@ -7,6 +7,7 @@ import torch
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from fewratio import Architecture, Inliers, MetaRatioEstimator, Pairs, Training
 from fewratio.core.pair import Pair
 from fewratio.data.collection import Collection
 from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
@@ -200,3 +201,12 @@ def training_parts(members=(0,), name="mean", dtype=torch.float64, data=None, ta
 def weights_of(models):
     """A copy of all weights, one dictionary a model."""
     return [{name: value.detach().clone() for name, value in model.state_dict().items()} for model in models]
+
+
+def meta_estimator(**named):
+    """Make a `MetaRatioEstimator` from settings by name, whichever group they are in."""
+    kinds = {"pairs": Pairs, "inliers": Inliers}
+    chosen = {"episodes": kinds.get(named.pop("episodes", "pairs")), "network": Architecture, "training": Training}
+    for name, kind in chosen.items():
+        named[name] = kind(**{key: named.pop(key) for key in kind._get_param_names() if key in named})
+    return MetaRatioEstimator(**named)

@@ -54,10 +54,12 @@ def test_estimators_with_networks_pass(program):
 
 PROGRAMS = {
     "learned": """
-from fewratio import MetaRatioEstimator, check_ratio_estimator
-settings = dict(width=16, latent_dim=4, n_outputs=16, n_query=20, max_steps=200, learning_rate=0.01)
-check_ratio_estimator(MetaRatioEstimator(**settings))
-check_ratio_estimator(MetaRatioEstimator(**settings, episodes="inliers", scale="columns"), random_state=1)
+from fewratio import Architecture, Inliers, MetaRatioEstimator, Pairs, Training, check_ratio_estimator
+settings = dict(
+    network=Architecture(width=16, latent_dim=4, n_outputs=16), training=Training(max_steps=200, learning_rate=0.01)
+)
+check_ratio_estimator(MetaRatioEstimator(**settings, episodes=Pairs(n_query=20)))
+check_ratio_estimator(MetaRatioEstimator(**settings, episodes=Inliers(n_query=20), scale="columns"), random_state=1)
 """,
     # Once: with samples of thousands, which it is not made for, it takes its time.
     "universal": """

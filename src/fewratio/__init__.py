@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         relative_pearson_divergence,
         relative_squared_error,
     )
+    from fewratio.estimators.settings import Architecture, Inliers, Pairs, Training
     from fewratio.estimators.universal import UniversalRatioEstimator
 
 __version__ = "0.1.0"
@@ -66,6 +67,7 @@ _HOME = {
     "Episode": "fewratio.core.pair",
     "FewRatioError": "fewratio.errors",
     "InlierOutlierDetector": "fewratio.applications.outliers",
+    "Inliers": "fewratio.estimators.settings",
     "InputError": "fewratio.errors",
     "MetaRatioEstimator": "fewratio.estimators.meta",
     "MissingColumnError": "fewratio.errors",
@@ -74,11 +76,14 @@ _HOME = {
     "ModelVersionError": "fewratio.errors",
     "NotFittedError": "fewratio.estimators.base",
     "Pair": "fewratio.core.pair",
+    "Pairs": "fewratio.estimators.settings",
     "ParameterError": "fewratio.errors",
     "RuLSIF": "fewratio.estimators.least_squares",
     "Source": "fewratio.data.registry",
+    "Training": "fewratio.estimators.settings",
     "TrainingError": "fewratio.errors",
     "UnconstrainedKL": "fewratio.estimators.kullback_leibler",
+    "Architecture": "fewratio.estimators.settings",
     "AutoRatioEstimator": "fewratio.estimators.auto",
     "UniversalRatioEstimator": "fewratio.estimators.universal",
     "check_ratio_estimator": "fewratio.checks",
@@ -99,6 +104,7 @@ __all__ = [
     "KLIEP",
     "KMM",
     "ULSIF",
+    "Architecture",
     "AutoRatioEstimator",
     "ClassifierRatio",
     "Collection",
@@ -110,6 +116,7 @@ __all__ = [
     "Episode",
     "FewRatioError",
     "InlierOutlierDetector",
+    "Inliers",
     "InputError",
     "MetaRatioEstimator",
     "MissingColumnError",
@@ -118,9 +125,11 @@ __all__ = [
     "ModelVersionError",
     "NotFittedError",
     "Pair",
+    "Pairs",
     "ParameterError",
     "RuLSIF",
     "Source",
+    "Training",
     "TrainingError",
     "UnconstrainedKL",
     "UniversalRatioEstimator",

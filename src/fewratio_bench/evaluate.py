@@ -55,7 +55,7 @@ class Evaluation(Protocol):
 
 def judged_ratio(ratio: AdaptedRatio | MeanRatio, episode: Episode, alpha: float) -> Judgement:
     """Judge with a ratio that is adapted to the episode's support."""
-    return judged_values(ratio.of_support(), ratio(episode.query.rows, episode.own), episode, alpha)
+    return judged_values(ratio.at_support(), ratio(episode.query.rows, episode.support_index), episode, alpha)
 
 
 def judged_values(support_ratio: Tensor, query_ratio: Tensor, episode: Episode, alpha: float) -> Judgement:
@@ -182,7 +182,7 @@ class OutlierEvaluation:
         # The query is the support again, but for the known normals that are not in it.
         own = torch.arange(support.rows.shape[-2], device=device)[n_support:]
         first = torch.arange(n_support, device=device) if not self._has_query else own.new_full((query.n_nu,), -1)
-        self.episode = Episode(support, query, own=torch.cat([first, own]))
+        self.episode = Episode(support, query, support_index=torch.cat([first, own]))
 
     def metrics(self, judgement: Judgement) -> dict[str, float]:
         """Give the numbers that this judgement allows."""

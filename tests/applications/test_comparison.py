@@ -23,7 +23,7 @@ from fewratio import (
     compare_datasets,
 )
 from fewratio.data.sources.gaussian import gaussian_family
-from tests.strategies import quick, seeds
+from tests.strategies import meta_estimator, quick, seeds
 
 
 def samples(seed, n_a, n_b, d=2, shift=0.0):
@@ -209,7 +209,7 @@ def test_datasets_keep_their_names():
 
 def test_a_learned_estimator_compares():
     sources = gaussian_family(8, n_instances=20, random_state=0).collection
-    learned = MetaRatioEstimator(n_support=3, max_steps=2, n_query=5, random_state=0, device="cpu").pretrain(sources)
+    learned = meta_estimator(n_support=3, max_steps=2, n_query=5, random_state=0, device="cpu").pretrain(sources)
     A, B = samples(0, 2, 3, d=1)
     result = compare_datasets(A, B, learned)
     assert result.p_value == pytest.approx(brute_force(learned, A, B)[0])

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewratio import KLIEP, Collection, InlierOutlierDetector, MetaRatioEstimator, RuLSIF
+from fewratio import KLIEP, Collection, InlierOutlierDetector, RuLSIF
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import NotFittedError
-from tests.strategies import quick, seeds
+from tests.strategies import meta_estimator, quick, seeds
 
 OWN_WORDS = "the message says the same in this package's words, with the argument's name"
 FAILING = {
@@ -97,7 +97,7 @@ def test_a_pretrained_estimator_keeps_what_it_has_learned():
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(40, 2)) + (np.arange(40) < 4)[:, None] * 6 for _ in range(8)]
     sources = Collection.from_arrays(arrays, outliers=[np.arange(40) < 4] * 8)
-    learned = MetaRatioEstimator(
+    learned = meta_estimator(
         episodes="inliers", n_support=5, n_support_de=20, width=16, max_steps=30, device="cpu", random_state=0
     )
     with pytest.raises(NotFittedError, match="pretrain"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio import MetaRatioEstimator, RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
+from fewratio import RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
 from fewratio.core.objectives import NonNegativeLSIF, RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.ridge import ridge_weights
@@ -21,6 +21,7 @@ from fewratio_bench.methods.processes import dealt_out, put_together
 from fewratio_bench.problems import LANDMINE, Trial
 from fewratio_bench.splits import Split
 from tests.bench.conftest import OURS, SMALL, TRAINING, small_cells
+from tests.strategies import meta_estimator
 
 BENCH = Bench("cpu", progress=False)
 
@@ -384,7 +385,7 @@ def test_a_row_of_the_users_estimator_is_that_estimator(tmp_path):
         (size, role) for size in (2, 3) for role in ("validation", "target")
     ]
     split = SMALL.split(0)
-    alone = MetaRatioEstimator(**parameters, progress=False, device="cpu", random_state=verdicts[0].seed)
+    alone = meta_estimator(**parameters, progress=False, device="cpu", random_state=verdicts[0].seed)
     alone.pretrain(split.source, split.validation)
     support = cells[1].evaluations["target"].episode.support
     expected = alone.fit(support.nu[0].numpy(), support.de[0].numpy()).divergence()

@@ -6,6 +6,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from fewratio import (
+    Architecture,
     Collection,
     DataNotFoundError,
     InlierOutlierDetector,
@@ -13,7 +14,7 @@ from fewratio import (
     RuLSIF,
     compare_datasets,
 )
-from fewratio.estimators.networks import Network
+from fewratio.estimators.networks import Network, Trained
 from fewratio_bench.evaluate import OutlierEvaluation
 from fewratio_bench.methods import Kernel, Learned
 from fewratio_bench.methods.base import Bench
@@ -33,9 +34,10 @@ def judged(method, cell):
         # Of more than 300 instances RuLSIF draws 300 centres unless it is told otherwise; the benchmark takes all.
         return verdict, RuLSIF(reg=0.1, clip=method.clip, centres=10_000)
     (((model, history, _),),) = bench.trained.values()
-    estimator = MetaRatioEstimator(latent_dim=4, clip="weights", device="cpu")
+    estimator = MetaRatioEstimator(network=Architecture(latent_dim=4, clip="weights"), device="cpu")
     n_features = cell.evaluations["target"].episode.support.nu.shape[-1]
-    estimator._set_networks([Network("mlp", model, history)], n_features, None)
+    network = Network("mlp", model, history)
+    estimator._set_trained(Trained(estimator.get_params(deep=False), [network], n_features, None, None))
     return verdict, estimator
 
 

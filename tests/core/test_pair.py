@@ -79,14 +79,3 @@ def test_episodes_keep_their_rows_joined():
 def test_a_sample_without_rows_is_refused():
     with pytest.raises(InputError, match=r"^de has 0 rows of"):
         Pair(torch.zeros(3, 1), torch.zeros(0, 1))
-
-
-def test_an_episode_of_a_numerator_alone_has_shares_over_its_real_rows():
-    rows = normal(0, 2, 3, 4)
-    support, query = Episode.numerator_only(rows)
-    assert support.rows.shape == (2, 0, 4)
-    torch.testing.assert_close(query.rows, rows)
-    torch.testing.assert_close(query.shares, torch.tensor([[1 / 3] * 3, [0.0] * 3], dtype=rows.dtype))
-    real = torch.tensor([[True, False, True], [True, False, False]])
-    shares = Episode.numerator_only(rows, real).query.shares
-    assert shares.tolist() == [[[0.5, 0.0, 0.5], [0.0] * 3], [[1.0, 0.0, 0.0], [0.0] * 3]]

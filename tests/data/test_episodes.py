@@ -176,7 +176,7 @@ def test_rows_of_a_support_that_is_kept_out_have_no_share_in_the_query(pools, he
                 assert len(query) >= 1, "something is left to judge by"
                 assert kept_out == (not set(support) & set(query))
             # A query row is either no row of the support, or the one that it says it is.
-            own, rows = episode.own, episode.query.rows[0, task, :, 0]
+            own, rows = episode.support_index, episode.query.rows[0, task, :, 0]
             known = own >= 0
             assert torch.equal(rows[known], episode.support.rows[0, task, own[known], 0])
             assert sorted(own[known].tolist()) == list(range(episode.support.rows.shape[-2]))
@@ -330,12 +330,12 @@ def test_query_rows_say_which_of_the_support_they_are(n_query):
             for task in range(episode.query.rows.shape[1]):
                 numbers = [pair.rows[0, task, :, 0] for pair in episode]
                 real = [pair.shares.expand(*pair.rows.shape[:2], 2, -1)[0, task].sum(0) > 0 for pair in episode]
-                for row, own in enumerate(episode.own.tolist()):
+                for row, own in enumerate(episode.support_index.tolist()):
                     if own >= 0 and real[0][own]:
                         assert numbers[1][row] == numbers[0][own]
                     elif real[1][row] and pools.paired:
                         assert numbers[1][row] not in numbers[0][real[0]]
-                assert pools.paired == bool((episode.own >= 0).any())
+                assert pools.paired == bool((episode.support_index >= 0).any())
 
 
 def test_draws_run_through_the_range_of_sizes():

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewratio import Collection, MetaRatioEstimator
+from fewratio import Collection
 from fewratio.data.sources.gaussian import gaussian_family
+from tests.strategies import meta_estimator
 
 SMALL = dict(
     n_support=5,
@@ -26,7 +27,7 @@ SMALL = dict(
 @pytest.fixture(scope="session")
 def make():
     """Make an estimator that learns in a fraction of a second."""
-    return lambda **changes: MetaRatioEstimator(**(SMALL | changes))
+    return lambda **changes: meta_estimator(**(SMALL | changes))
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +58,7 @@ def _pretrained(make, sources):
 
 @pytest.fixture(scope="session")
 def _pretrained_on_names(make, named_sources):
-    return make(standardise=True).pretrain(named_sources)
+    return make(scale="columns").pretrain(named_sources)
 
 
 @pytest.fixture

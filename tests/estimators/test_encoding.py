@@ -10,6 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from fewratio import Collection, MetaRatioEstimator
+from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import CollectionError, InputError, ModelFileError
 
 COLOURS = np.array(["blue", "green", "red"])
@@ -97,11 +98,9 @@ def test_the_model_file_keeps_the_encoding(learned, tmp_path):
 def test_a_model_file_with_a_bad_encoding_is_refused(learned, tmp_path, edit):
     path = tmp_path / "model"
     learned.save(path)
-    with safe_open(path, framework="pt") as file:
-        header = json.loads(file.metadata()["fewratio"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    tensors, header = read_tensors(path, "model")
     edit(header)
-    save_file(tensors, path, {"fewratio": json.dumps(header)})
+    write_tensors(path, "model", tensors, header)
     with pytest.raises(ModelFileError, match="does not fit together"):
         MetaRatioEstimator.load(path)
 

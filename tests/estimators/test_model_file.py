@@ -13,9 +13,10 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from fewratio import MetaRatioEstimator
+from fewratio import Inliers, MetaRatioEstimator, Pairs, Training
 from fewratio.core import tensorfile
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError, ParameterError
+from fewratio.estimators.settings import Settings
 
 X = np.linspace(-2, 2, 9)[:, None]
 
@@ -25,13 +26,11 @@ def answers(estimator):
     return np.append(estimator.predict(X), estimator.divergence())
 
 
-def rewrite(path, edit):
+def rewrite(path, edit, kind="model"):
     """Write a model file again after a change of its header and tensors."""
-    with safe_open(path, framework="pt") as file:
-        header = json.loads(file.metadata()["fewratio"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    tensors, header = tensorfile.read_tensors(path, kind)
     edit(header, tensors)
-    save_file(tensors, path, {"fewratio": json.dumps(header)})
+    tensorfile.write_tensors(path, kind, tensors, header)
 
 
 @pytest.fixture
@@ -52,11 +51,11 @@ def path(pretrained, tmp_path):
         {"alpha": np.float32(0.25), "n_support": np.int64(4), "random_state": np.int64(7)},
         {"alpha": 0, "clip": "weights", "pooling": "attention"},
         {"features": "relational", "clip": "range", "calibration": 1.0, "weight_decay": 0.1},
-        {"features": "relational", "space": "raw", "standardise": True},
-        {"features": "both", "n_networks": 2, "standardise": True, "max_steps": 3},
+        {"features": "relational", "space": "raw", "scale": "columns"},
+        {"features": "both", "n_networks": 2, "scale": "columns", "max_steps": 3},
         {"init": "universal", "features": "mlp", "max_steps": 2},
-        {"init": "universal", "standardise": True, "max_steps": 2},
-        {"learn_alpha": True, "standardise": True, "random_state": np.random.default_rng(0)},
+        {"init": "universal", "scale": "columns", "max_steps": 2},
+        {"learn_alpha": True, "scale": "columns", "random_state": np.random.default_rng(0)},
     ],
 )
 def test_a_loaded_model_gives_the_same_answers(make, sources, tmp_path, changes):
@@ -68,8 +67,8 @@ def test_a_loaded_model_gives_the_same_answers(make, sources, tmp_path, changes)
     np.testing.assert_array_equal(answers(loaded), answers(saved))
     assert loaded.history_ == saved.history_
     for name, value in saved.get_params().items():
-        if name != "random_state":
-            assert getattr(loaded, name) == (tuple(value) if isinstance(value, list) else value), name
+        if name != "random_state" and not isinstance(value, Settings):
+            assert loaded.get_params()[name] == (tuple(value) if isinstance(value, list) else value), name
 
 
 def test_names_and_statistics_of_the_features_are_kept(pretrained_on_names, tmp_path):
@@ -92,13 +91,20 @@ def test_a_loaded_model_can_be_saved_again(path, tmp_path):
     np.testing.assert_array_equal(answers(MetaRatioEstimator.load(tmp_path / "copy")), answers(loaded))
 
 
+def test_a_loaded_model_answers_only_for_the_settings_it_was_trained_with(path):
+    loaded = MetaRatioEstimator.load(path).set_params(network__latent_dim=5)
+    with pytest.raises(ParameterError, match="latent_dim is 5, but the model was trained with 4"):
+        loaded.fit(X[:3], X[5:])
+    loaded.set_params(network__latent_dim=4, training__max_steps=1).fit(X[:3], X[5:])
+
+
 def test_the_header_is_json_that_anyone_can_read(path):
     with safe_open(path, framework="pt") as file:
         header = json.loads(file.metadata()["fewratio"])
     assert header["estimator"] == "MetaRatioEstimator"
-    assert header["parameters"]["width"] == 16
+    assert header["parameters"]["network"]["width"] == 16
     assert header["networks"][0]["history"]["step"] == [10, 20]
-    assert {"format", "version", "n_features", "feature_names"} <= header.keys()
+    assert {"format", "kind", "n_features", "feature_names"} <= header.keys()
 
 
 # ---------------------------------------------------------------- bad files
@@ -128,7 +134,27 @@ def without_a_tensor(header, tensors):
 
 
 def with_a_wider_network(header, tensors):
-    header["parameters"]["width"] = 17
+    header["parameters"]["network"]["width"] = 17
+
+
+def with_far_too_many_layers(header, tensors):
+    header["parameters"]["network"]["depth"] = 10**6
+
+
+def with_a_name_too_many(header, tensors):
+    header["feature_names"] = ["x", "y"]
+
+
+def with_names_that_are_none(header, tensors):
+    header["feature_names"] = [["x"]]
+
+
+def with_weights_of_another_type(header, tensors):
+    tensors["head.log_reg"] = tensors["head.log_reg"].astype(np.float64)
+
+
+def with_a_weight_that_is_not_finite(header, tensors):
+    tensors["head.log_reg"] = np.full_like(tensors["head.log_reg"], np.inf)
 
 
 def with_an_unknown_parameter(header, tensors):
@@ -147,10 +173,6 @@ def of_another_estimator(header, tensors):
     header["estimator"] = "SomethingElse"
 
 
-def without_a_format(header, tensors):
-    del header["format"]
-
-
 @pytest.mark.parametrize(
     ("spoil", "found"),
     [
@@ -163,10 +185,15 @@ def without_a_format(header, tensors):
         (lambda path: save_file({"weights": torch.ones(3)}, path), "not one of fewratio's"),
         (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": "{"}), "header .*damaged"),
         (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": "[]"}), "format version"),
-        (edited(without_a_format), "format version"),
+        (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": '{"kind": "model"}'}), "format version"),
         (edited(without_history), "history"),
-        (edited(without_a_tensor), "Missing key"),
-        (edited(with_a_wider_network), "size mismatch"),
+        (edited(without_a_tensor), "its tensors are not those of its settings"),
+        (edited(with_a_wider_network), "its tensors are not those of its settings"),
+        (edited(with_far_too_many_layers), "1000000 layers are not in it"),
+        (edited(with_a_name_too_many), "names of features"),
+        (edited(with_names_that_are_none), "names of features"),
+        (edited(with_weights_of_another_type), "its tensors are not those of its settings"),
+        (edited(with_a_weight_that_is_not_finite), "not finite"),
         (edited(with_an_unknown_parameter), "magic"),
         (edited(with_alpha_out_of_range), "alpha"),
         (edited(without_a_number_of_features), "many"),
@@ -184,7 +211,7 @@ def test_a_bad_file_is_refused(path, spoil, found):
 
 def test_a_file_of_a_newer_version_is_refused(path):
     rewrite(path, lambda header, tensors: header.update(format=tensorfile.FORMAT_VERSION + 1, parameters="unheard of"))
-    with pytest.raises(ModelVersionError, match=r"format version 3.*Upgrade fewratio"):
+    with pytest.raises(ModelVersionError, match=r"format version 4.*Upgrade fewratio"):
         MetaRatioEstimator.load(path)
 
 
@@ -214,6 +241,65 @@ def test_loading_never_unpickles(path, monkeypatch):
     loaded = MetaRatioEstimator.load(path)
     monkeypatch.undo()
     np.testing.assert_array_equal(answers(loaded), expected)
+
+
+def flips(content, n_flips):
+    """Give the content with one bit flipped, for some bits."""
+    for bit in np.random.default_rng(0).choice(8 * len(content), n_flips, replace=False):
+        spoiled = bytearray(content)
+        spoiled[bit // 8] ^= 1 << (bit % 8)
+        yield bytes(spoiled)
+
+
+def test_every_flipped_bit_of_a_model_and_every_cut_is_refused(path):
+    content = path.read_bytes()
+    cuts = (content[:length] for length in range(0, len(content), 97))
+    for spoiled in (*flips(content, 300), *cuts):
+        path.write_bytes(spoiled)
+        with pytest.raises(ModelFileError):
+            MetaRatioEstimator.load(path)
+
+
+def test_every_flipped_bit_of_a_checkpoint_and_every_cut_is_refused(make, sources, tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    make(max_steps=1, width=4, n_outputs=4).pretrain(sources, checkpoint=checkpoint)
+    content = checkpoint.read_bytes()
+    cuts = (content[:length] for length in range(0, len(content), len(content) // 15))
+    for spoiled in (*flips(content, 60), *cuts):
+        checkpoint.write_bytes(spoiled)
+        with pytest.raises(ModelFileError):
+            make(max_steps=1, width=4, n_outputs=4).pretrain(sources, checkpoint=checkpoint)
+
+
+def test_a_checkpoint_that_lacks_something_is_refused(make, sources, tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    make(max_steps=1).pretrain(sources, checkpoint=checkpoint)
+    rewrite(checkpoint, lambda header, tensors: header.pop("histories"), "checkpoint")
+    with pytest.raises(ModelFileError, match="does not fit this training"):
+        make(max_steps=1).pretrain(sources, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("flat", "settings"),
+    [
+        ({"episodes": "pairs", "n_support": [1, 5], "n_inliers": None}, {"episodes": Pairs(n_support=(1, 5))}),
+        ({"episodes": "inliers", "n_support": 3, "n_support_de": None}, {"episodes": Inliers(n_support=3)}),
+        ({"max_steps": 7}, {"training": Training(max_steps=7)}),
+    ],
+)
+def test_a_file_of_the_first_versions_has_no_groups_of_settings(path, flat, settings):
+    def older(header, tensors):
+        new = header["parameters"]
+        named = {key: value for key, value in new["network"].items() if key != "class"} | flat
+        header["parameters"] = {"alpha": 0.5, "standardise": False, "random_state": 0} | named
+        header["format"] = 2
+
+    expected = answers(MetaRatioEstimator.load(path))
+    rewrite(path, older)
+    loaded = MetaRatioEstimator.load(path)
+    np.testing.assert_array_equal(answers(loaded), expected)
+    for name, value in settings.items():
+        assert getattr(loaded, name) == value
 
 
 # ---------------------------------------------------------------- writing

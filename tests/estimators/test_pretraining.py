@@ -9,7 +9,7 @@ import torch
 from fewratio import Collection, MetaRatioEstimator
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, DataNotFoundError, InputError, ModelFileError, ParameterError
-from fewratio.estimators import learning, pretrain_together
+from fewratio.estimators import pretrain_together, training
 
 
 def weights(estimator):
@@ -40,13 +40,13 @@ def assert_identical(found, expected):
 def test_supports_have_the_sizes_asked_for(make, sources, monkeypatch, changes, nu, de):
     drawn = []
 
-    class Watched(learning.EpisodeSampler):
+    class Watched(training.EpisodeSampler):
         def __call__(self, step):
             episode = super().__call__(step)
             drawn.append((episode.support.shares > 0).sum(-1).reshape(-1, 2))  # rows a side that are no padding
             return episode
 
-    monkeypatch.setattr(learning, "EpisodeSampler", Watched)
+    monkeypatch.setattr(training, "EpisodeSampler", Watched)
     outliers = [np.arange(50) < 5] * len(sources)
     labelled = Collection.from_arrays([dataset.X for dataset in sources], outliers=outliers)
     make(**changes).pretrain(labelled)
@@ -74,7 +74,7 @@ def test_validation_datasets_are_not_trained_on(make, sources, monkeypatch):
         return build
 
     for name in ("EpisodeSampler", "EvaluationEpisodes"):
-        monkeypatch.setattr(learning, name, watched(name, getattr(learning, name)))
+        monkeypatch.setattr(training, name, watched(name, getattr(training, name)))
     make().pretrain(sources)
     assert len(pools["EvaluationEpisodes"]) == 2 * 50  # a tenth of twenty datasets
     assert len(pools["EpisodeSampler"]) == 18 * 50
@@ -162,12 +162,12 @@ def test_refused_sources_leave_the_earlier_model(pretrained, sources):
 
 def test_training_together_is_training_alone(make):
     families = [gaussian_family(12, n_instances=40, random_state=seed).collection for seed in range(3)]
-    estimators = [make(random_state=seed, standardise=True) for seed in range(3)]
+    estimators = [make(random_state=seed, scale="columns") for seed in range(3)]
     pretrain_together(estimators, families, [None] * 3)
     X = np.linspace(-2, 2, 9)[:, None]
     answers = []
     for seed, (together, sources) in enumerate(zip(estimators, families, strict=True)):
-        alone = make(random_state=seed, standardise=True).pretrain(sources)
+        alone = make(random_state=seed, scale="columns").pretrain(sources)
         answers.append(together.fit(X[:3], X[4:]).predict(X))
         # Batched products add in another order (1e-7), which twenty steps of Adam may amplify by a few orders.
         np.testing.assert_allclose(answers[-1], alone.fit(X[:3], X[4:]).predict(X), atol=1e-4)
@@ -175,9 +175,9 @@ def test_training_together_is_training_alone(make):
     assert np.ptp(answers, axis=0).max() > 0.1
 
 
-def test_sizes_and_lengths_of_vectors_may_differ_together(make, sources):
-    """Supports and dataset vectors are padded, which changes nothing."""
-    different = [{"n_support": 2, "latent_dim": 3}, {"n_support": (1, 4), "latent_dim": 9}, {"n_support": 5}]
+def test_sizes_may_differ_together(make, sources):
+    """Supports are padded, which changes nothing."""
+    different = [{"n_support": 2}, {"n_support": (1, 4), "n_support_de": 3}, {"n_support": 5}]
     # Seeds at which no unit stands so near its kink that another order of additions puts it on the other side.
     seeds = range(10, 13)
     estimators = [make(random_state=seed, **changes) for seed, changes in zip(seeds, different, strict=True)]
@@ -185,16 +185,15 @@ def test_sizes_and_lengths_of_vectors_may_differ_together(make, sources):
     X = np.linspace(-2, 2, 7)[:, None]
     for seed, together, changes in zip(seeds, estimators, different, strict=True):
         alone = make(random_state=seed, **changes).pretrain(sources)
-        assert together.model_.encoder.latent_dim == alone.model_.encoder.latent_dim
         assert [p.shape for p in together.model_.parameters()] == [p.shape for p in alone.model_.parameters()]
         answer = together.fit(X[:3], X[4:]).predict(X)
         # As above: another order of additions, amplified by Adam.
         np.testing.assert_allclose(answer, alone.fit(X[:3], X[4:]).predict(X), atol=1e-4)
 
 
-@pytest.mark.parametrize("changes", [{"width": 8}, {"alpha": 0.1}, {"max_steps": 30}, {"clip": "weights"}])
+@pytest.mark.parametrize("changes", [{"width": 8}, {"alpha": 0.1}, {"max_steps": 30}, {"latent_dim": 9}])
 def test_nothing_else_may_differ_together(make, sources, changes):
-    with pytest.raises(ParameterError, match=r"only .*'latent_dim' may differ"):
+    with pytest.raises(ParameterError, match=r"only random_state, n_support and n_support_de may differ"):
         pretrain_together([make(), make(**changes)], [sources] * 2, [None] * 2)
 
 
@@ -210,7 +209,7 @@ def test_sources_trained_on_together_have_as_many_features(make, sources, named_
 def interrupt_at(monkeypatch):
     """Press Ctrl-C while the episodes of a step are drawn."""
 
-    class Interrupted(learning.EpisodeSampler):
+    class Interrupted(training.EpisodeSampler):
         step = None
 
         def __call__(self, step):
@@ -220,17 +219,17 @@ def interrupt_at(monkeypatch):
 
     def arm(step):
         Interrupted.step = step
-        monkeypatch.setattr(learning, "EpisodeSampler", Interrupted)
+        monkeypatch.setattr(training, "EpisodeSampler", Interrupted)
 
     return arm
 
 
-# On a look at the validation episodes (every ten steps), just after one, and between two.
+# On a validation (every ten steps), just after one, and between two.
 @pytest.mark.filterwarnings("ignore:Training was interrupted")
 @pytest.mark.parametrize("step", [9, 10, 13])
 def test_an_interrupted_training_resumes_bit_for_bit(make, sources, tmp_path, interrupt_at, step):
     checkpoint = tmp_path / "checkpoint"
-    settings = dict(max_steps=35, n_support=(1, 5), standardise=True)
+    settings = dict(max_steps=35, n_support=(1, 5), scale="columns")
     whole = make(**settings).pretrain(sources)
     assert whole.history_.best_step > step + 1  # so that what comes after the interruption matters
 
@@ -287,9 +286,27 @@ def test_a_training_of_both_kinds_resumes_bit_for_bit(make, sources, tmp_path, i
     assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.mlp", "checkpoint.relational", "model"}
 
 
+def test_a_network_that_is_missing_is_named_whichever_estimator_lacks_it(make, sources):
+    """One network of the second estimator diverges; those of the first are all there."""
+
+    class Started(training.Ensemble):
+        def __init__(self, models, *arguments):
+            # Both networks of each estimator; the last one starts from what cannot be trained.
+            with torch.no_grad():
+                next(models[-1].parameters()).fill_(torch.nan)
+            super().__init__(models, *arguments)
+
+    estimators = [make(n_networks=2, random_state=seed, max_steps=2) for seed in range(2)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "Ensemble", Started)
+        with pytest.warns(RuntimeWarning, match=r"Of 2 networks 1 were trained \(mlp\) on 'second'"):
+            pretrain_together(estimators, [sources, Collection("second", list(sources))], [None] * 2)
+    assert [len(estimator.networks_) for estimator in estimators] == [2, 1]
+
+
 @pytest.mark.filterwarnings("ignore:Training was interrupted")
 def test_an_interruption_loses_no_network_that_is_done(make, sources, monkeypatch):
-    class Interrupted(learning.EpisodeSampler):
+    class Interrupted(training.EpisodeSampler):
         made = 0
 
         def __init__(self, *arguments):
@@ -301,7 +318,7 @@ def test_an_interruption_loses_no_network_that_is_done(make, sources, monkeypatc
                 signal.raise_signal(signal.SIGINT)
             return super().__call__(step)
 
-    monkeypatch.setattr(learning, "EpisodeSampler", Interrupted)
+    monkeypatch.setattr(training, "EpisodeSampler", Interrupted)
     estimator = make(features="both").pretrain(sources)
     found = [(network.kind, network.history.stopped) for network in estimator.networks_]
     assert found == [("mlp", "max_steps"), ("relational", "interrupted")]
@@ -356,7 +373,7 @@ def test_a_checkpoint_needs_a_seed(make, sources, tmp_path):
 
 
 def test_a_checkpoint_needs_its_folder_before_any_work(make, sources, tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "train", lambda *_: pytest.fail("it was trained in vain"))
+    monkeypatch.setattr(training, "train", lambda *_: pytest.fail("it was trained in vain"))
     with pytest.raises(DataNotFoundError, match="missing does not exist"):
         make().pretrain(sources, checkpoint=tmp_path / "missing" / "checkpoint")
 
@@ -370,10 +387,3 @@ def test_an_interruption_is_said(make, sources, interrupt_at):
 def test_a_validation_collection_needs_two_datasets(make, sources):
     with pytest.raises(CollectionError, match="has one dataset, which can only be compared with itself"):
         make().pretrain(sources[1:], validation=sources[:1])
-
-
-def test_relational_models_of_other_lengths_are_not_trained_together():
-    estimators = [MetaRatioEstimator(features="relational", latent_dim=dim, max_steps=1) for dim in (4, 8)]
-    sources = [gaussian_family(4, 20, 0).collection] * 2
-    with pytest.raises(ParameterError, match=r"latent_dim is \[4, 8\]"):
-        pretrain_together(estimators, sources, [None, None])

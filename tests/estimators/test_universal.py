@@ -1,4 +1,4 @@
-"""The universal estimator: what must not matter to it, own rows left out, many pairs as one by one, its intervals."""
+"""The universal estimator: what must not matter to it, fitted rows, many pairs as one by one, its intervals."""
 
 from itertools import pairwise
 
@@ -72,43 +72,31 @@ def test_a_column_far_from_zero_keeps_its_digits():
     np.testing.assert_allclose(moved, answers(), **CLOSE)
 
 
-# ---------------------------------------------------------------- own rows
+# ---------------------------------------------------------------- fitted rows and new ones
 
 
 @both_scales
-def test_rows_given_to_fit_are_judged_without_themselves(scale):
+def test_fitted_rows_are_left_out_of_their_own_features(scale):
     estimator = UniversalRatioEstimator(scale=scale).fit(NU, DE)
-    own = np.concatenate([NU, DE])
-    expected = estimator.ratio_.of_support().numpy()
-    mixed = np.concatenate([X[:4], own[::-1], X[4:]])
-    found = estimator.predict(mixed)
-    np.testing.assert_allclose(found[4:-16][::-1], expected, rtol=1e-6)
-    np.testing.assert_allclose(np.delete(found, range(4, 19)), estimator.predict(X), **CLOSE)
-    # A hair's breadth beside an own row that row is a neighbour like any other.
-    beside = estimator.predict(own + 1e-6)
-    assert beside[:6].mean() > expected[:6].mean() + 0.01
-    assert beside[6:].mean() < expected[6:].mean() - 0.01
+    as_new = [estimator.predict(sample) for sample in (NU, DE)]
+    # A fitted row that is asked about is a neighbour of itself.
+    assert as_new[0].mean() > estimator.ratio_nu_.mean() + 0.01
+    assert as_new[1].mean() < estimator.ratio_de_.mean() - 0.01
 
 
-def test_the_divergence_is_that_of_the_ratios_of_own_rows():
+@pytest.mark.parametrize("ask", ["predict", "interval"])
+def test_every_row_is_new_however_near_to_a_fitted_one(ask):
+    """5 + 5 rows: what came back bit for bit was once answered otherwise than after a cast to float32 and back."""
+    estimator = UniversalRatioEstimator().fit(NU[:5], DE[:5])
+    rows = np.concatenate([NU[:5], DE[:5]])
+    found, cast = (getattr(estimator, ask)(given) for given in (rows, rows.astype(np.float32).astype(np.float64)))
+    np.testing.assert_allclose(cast, found, **CLOSE)
+
+
+def test_the_divergence_is_that_of_the_ratios_at_the_fitted_rows():
     estimator = UniversalRatioEstimator(0.3).fit(NU, DE)
-    expected = relative_pearson_divergence(estimator.predict(NU), estimator.predict(DE), 0.3)
-    assert estimator.divergence() == pytest.approx(expected, abs=1e-6)
-
-
-def test_equal_own_rows_have_the_mean_of_their_values():
-    nu = np.concatenate([NU, NU[:1]])
-    de = np.concatenate([DE, NU[:1]])
-    estimator = UniversalRatioEstimator().fit(nu, de)
-    values = estimator.ratio_.of_support().numpy()
-    assert estimator.predict(NU[:1])[0] == pytest.approx(values[[0, 6, 16]].mean(), rel=1e-6)
-    assert values[0] == pytest.approx(values[6], rel=1e-5)
-    assert abs(values[0] - values[16]) > 1e-3
-
-
-def test_minus_zero_is_zero():
-    estimator = UniversalRatioEstimator().fit([[0.0, 1.0], [0.5, 1.0]], [[1.0, 0.0]])
-    np.testing.assert_array_equal(estimator.predict([[-0.0, 1.0]]), estimator.predict([[0.0, 1.0]]))
+    expected = relative_pearson_divergence(estimator.ratio_nu_, estimator.ratio_de_, 0.3)
+    assert estimator.divergence() == pytest.approx(expected, abs=1e-12)
 
 
 # ---------------------------------------------------------------- many pairs
@@ -146,12 +134,6 @@ def test_intervals_widen_with_the_level_and_stay_where_the_truth_can_be(alpha):
     of_divergence = [estimator.divergence_interval(level) for level in LEVELS]
     for (low, high), (wider_low, wider_high) in pairwise(of_divergence):
         assert 0 <= wider_low <= low <= high <= wider_high <= (1 - alpha) / (2 * alpha) * (1 + 1e-6)
-
-
-def test_intervals_of_own_rows_are_without_themselves_too():
-    estimator = UniversalRatioEstimator().fit(NU, DE)
-    own, beside = estimator.interval(NU), estimator.interval(NU + 1e-6)
-    assert beside[:, 0].mean() > own[:, 0].mean() + 0.01
 
 
 def test_more_instances_give_narrower_intervals():
@@ -237,7 +219,7 @@ def test_weights_that_cannot_be_used_are_named(weights_at, spoil):
 def test_the_weights_are_small_finite_and_of_this_network():
     assert UNIVERSAL.stat().st_size < 3e6
     tensors, _ = read_tensors(UNIVERSAL, "model")
-    assert all(tensor.isfinite().all() for tensor in tensors.values())
+    assert all(np.isfinite(tensor).all() for tensor in tensors.values())
     parts = {f"ratio.{name}" for name in universal.universal_model().state_dict()}
     parts |= {f"intervals.{name}" for name in universal.untrained_intervals().state_dict()}
     assert set(tensors) == parts

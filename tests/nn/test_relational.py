@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from fewratio.core.pair import Episode, Pair
 from fewratio.nn import Space, relational
-from fewratio.nn.relational import Relations, Yardsticks, histogram_size, histogram_within
+from fewratio.nn.relational import DistanceScale, Relations, histogram_size, histogram_within
 from tests.strategies import make_model, normal, pairs, quick, seeds
 
 CLOSE = dict(rtol=1e-8, atol=1e-9)
 
 
-def related(x, support, blocks=None, own=None):
-    return Relations(x, support, Yardsticks.of(support, blocks), own)
+def related(x, support, blocks=None, index=None):
+    return Relations(x, support, DistanceScale.of(support, blocks), index)
 
 
 def by_hand(x, nu, de):
@@ -84,7 +84,7 @@ def simplex(n):
 def test_a_support_row_is_described_as_if_it_were_not_in_the_support(n_nu, n_de):
     rows = simplex(n_nu + n_de)
     support = Pair(rows[:n_nu], rows[n_nu:])
-    within = related(rows, support, own=torch.arange(len(rows))).histogram()
+    within = related(rows, support, index=torch.arange(len(rows))).histogram()
     as_new = related(rows, support).histogram()
     half = (histogram_size(1) - 2) // 2
     for i in range(len(rows)):
@@ -104,7 +104,7 @@ def test_a_support_row_is_described_as_if_it_were_not_in_the_support(n_nu, n_de)
 def test_an_own_row_has_no_weight_and_the_others_share_it(support, data):
     n = len(support.rows)
     own = torch.tensor(data.draw(st.lists(st.integers(-1, n - 1), min_size=1, max_size=6)))
-    relations = related(normal(0, len(own), 2), support, own=own)
+    relations = related(normal(0, len(own), 2), support, index=own)
     weights = relations.weights.expand(len(own), 2, n)
     for i, number in enumerate(own.tolist()):
         for side, share in enumerate(support.shares):
@@ -125,7 +125,7 @@ def test_who_is_own_matters_to_these_rows_alone(name):
     assert torch.equal(new, adapted(x, torch.full((7,), -1)))
     torch.testing.assert_close(known[4:], new[4:], **CLOSE)
     assert not torch.isclose(known[:4], new[:4]).any()
-    torch.testing.assert_close(known[:4], adapted.of_support()[:4], **CLOSE)
+    torch.testing.assert_close(known[:4], adapted.at_support()[:4], **CLOSE)
 
 
 @pytest.mark.parametrize("name", ["relational", "both spaces", "told alpha"])
@@ -135,16 +135,16 @@ def test_a_query_that_names_its_own_rows_is_judged_without_them(name, support, s
     model, n = make_model(name), len(support.rows)
     new = normal(seed, 2, 2)
     own = torch.cat([torch.arange(n), torch.tensor([-1, -1])])
-    episode = Episode(support, Pair(support.rows, new), own=own)
+    episode = Episode(support, Pair(support.rows, new), support_index=own)
     adapted = model.adapt(support)
-    torch.testing.assert_close(model(episode), torch.cat([adapted.of_support(), adapted(new)]), **CLOSE)
+    torch.testing.assert_close(model(episode), torch.cat([adapted.at_support(), adapted(new)]), **CLOSE)
 
 
 def test_an_equal_row_is_still_seen():
     row = torch.zeros(1, 2, dtype=torch.float64)
     far = normal(0, 3, 2) + 5
     twins, alone = Pair(torch.cat([row, row, far]), far), Pair(torch.cat([row, far]), far)
-    seen = [related(row, pair, own=torch.tensor([0])).histogram()[0, 0].item() for pair in (twins, alone)]
+    seen = [related(row, pair, index=torch.tensor([0])).histogram()[0, 0].item() for pair in (twins, alone)]
     assert seen[0] == pytest.approx(1 / 4)  # a distance of zero to one of four others
     assert seen[1] < 1e-3
 
@@ -196,10 +196,10 @@ def test_the_unit_counts_where_it_is_told():
 def test_blocks_of_rows_give_the_same(monkeypatch):
     model, support, x = make_model("relational"), Pair(normal(0, 5, 2), normal(1, 4, 2)), normal(2, 7, 2)
     with torch.no_grad():
-        whole, histogram = model.adapt(support)(x), histogram_within(support, Yardsticks.of(support, None))
+        whole, histogram = model.adapt(support)(x), histogram_within(support, DistanceScale.of(support, None))
         monkeypatch.setattr(relational, "_BLOCK_TOKENS", 20)
         torch.testing.assert_close(model.adapt(support)(x), whole, **CLOSE)
-        torch.testing.assert_close(histogram_within(support, Yardsticks.of(support, None)), histogram, **CLOSE)
+        torch.testing.assert_close(histogram_within(support, DistanceScale.of(support, None)), histogram, **CLOSE)
 
 
 # ---------------------------------------------------------------- told alpha

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio import MetaRatioEstimator
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.estimators import pretrain_together
+from tests.strategies import meta_estimator
 
 pytestmark = [
     pytest.mark.gpu,
@@ -17,7 +17,7 @@ pytestmark = [
 def train(device, n_members, checkpoint=None, **settings):
     settings = {"max_steps": 40, "validate_every": 15, "tasks_per_step": 2, "n_support": (1, 6)} | settings
     estimators = [
-        MetaRatioEstimator(device=device, progress=False, random_state=seed, **settings) for seed in range(n_members)
+        meta_estimator(device=device, progress=False, random_state=seed, **settings) for seed in range(n_members)
     ]
     sources = [
         gaussian_family(12, n_instances=30 + 5 * seed, random_state=seed).collection for seed in range(n_members)
@@ -35,7 +35,7 @@ def test_gpu_and_cpu_train_alike(n_members):
         np.testing.assert_allclose(on_gpu.history_.validation, on_cpu.history_.validation, atol=2e-4)
 
 
-def test_gpu_training_goes_on_from_a_checkpoint(tmp_path):
+def test_gpu_training_resumes_from_a_checkpoint(tmp_path):
     checkpoint = tmp_path / "training.safetensors"
     (whole,) = train("cuda", 1)
     train("cuda", 1, checkpoint, max_steps=20)

@@ -1,5 +1,7 @@
 """Ensembles: many trainings as one program, each as if it were alone."""
 
+from itertools import chain
+
 import pytest
 import torch
 from torch import nn
@@ -116,7 +118,7 @@ def test_kept_weights_are_copies_and_only_of_those_that_improved(n_members):
 
     def shift(by):
         with torch.no_grad():
-            for parameter in ensemble.parameters:
+            for parameter in chain(*ensemble.parameters):
                 parameter += by
 
     shift(1)
@@ -135,7 +137,7 @@ def test_state_is_taken_up_by_another_ensemble(n_members):
     first, second = (Ensemble([make_model(seed=seed + d) for seed in range(n_members)]) for d in (0, 10))
     first.keep([True] * n_members)
     with torch.no_grad():
-        for parameter in first.parameters:
+        for parameter in chain(*first.parameters):
             parameter += 1
     second.load_state({name: tensor.clone() for name, tensor in first.state().items()})
     for name, tensor in first.state().items():

@@ -12,6 +12,7 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
 from fewratio.optim import Ensemble, TrainingPlan, train, train_in_stages
+from fewratio.optim.stopping import standard_error
 from tests.strategies import training_parts, weights_of
 
 PLAN = TrainingPlan(max_steps=10, validate_every=4, learning_rate=1e-2)
@@ -81,12 +82,13 @@ def record_of(history):
 def test_history_holds_what_happened(members):
     watch = Watching()
     _, histories = run(members=members, objective=watch, tasks_per_batch=32)
+    tasks = training_parts(members).validation.tasks
     # Five datasets and two draws give 50 tasks, in batches of 32 or, two members at a time, of 16.
     n_batches = len(watch.validation) // 3
     assert n_batches == (2 if len(members) == 1 else 4)
     assert len(watch.training) == PLAN.max_steps
     for member, history in enumerate(histories):
-        assert history.step == [4, 8, 10], "the last steps are judged too"
+        assert history.step == [4, 8, 10], "there is a validation after the last step too"
         means = torch.stack([losses[member].mean() for losses in watch.training])
         expected = [float(means[a:b].mean()) for a, b in ((0, 4), (4, 8), (8, 10))]
         assert history.train == pytest.approx(expected, rel=1e-6)  # summed in float32
@@ -95,7 +97,8 @@ def test_history_holds_what_happened(members):
             losses = torch.cat([batch[member] for batch in batches])
             assert len(losses) == 50
             assert history.validation[look] == pytest.approx(float(losses.mean()), rel=1e-12)
-            assert history.standard_error[look] == pytest.approx(float(losses.std()) / 50**0.5, rel=1e-9)
+            error = standard_error(losses[None].double(), torch.as_tensor(tasks[member : member + 1]))
+            assert history.standard_error[look] == pytest.approx(error.item(), rel=1e-9)
         best = min(range(3), key=history.validation.__getitem__)
         assert history.best_step == history.step[best]
         assert history.best_validation == history.validation[best]
@@ -107,7 +110,7 @@ def test_history_holds_what_happened(members):
 def test_training_lowers_the_loss():
     _, (history,) = run(replace(PLAN, max_steps=60, validate_every=30), members=[1])
     assert history.validation[1] < history.validation[0]
-    assert history.validation[1] < -0.5 - 3 * history.standard_error[1], "better than a ratio of one everywhere"
+    assert history.validation[1] < -0.5 - 2 * history.standard_error[1], "better than a ratio of one everywhere"
 
 
 def test_no_global_random_state_is_used():
@@ -207,11 +210,11 @@ def test_a_running_average_of_the_weights_is_judged_and_kept(members):
     assert [history.best_validation for history in histories] == pytest.approx(losses.mean(-1).tolist(), rel=1e-9)
 
 
-def test_weight_decay_takes_a_share_of_each_weight():
+def test_weight_decay_takes_a_share_of_each_weight_matrix():
     start = weights_of(training_parts().models)
     plain, decayed = (run(replace(PLAN, max_steps=1, validate_every=1, weight_decay=decay))[0] for decay in (0.0, 0.5))
     for name, before in start[0].items():
-        expected = plain[0][name] - 1e-2 * 0.5 * before
+        expected = plain[0][name] - (1e-2 * 0.5 * before if before.dim() == 2 else 0)
         torch.testing.assert_close(decayed[0][name], expected, rtol=1e-9, atol=1e-12)
 
 
@@ -357,7 +360,7 @@ def test_stages_are_the_same_steps_as_one_training(members):
     episode = next(iter(staged.validation.batches()))
     seen = {}
     for stage in train_in_stages(ensemble, staged.draw, objective, (0, 2, 5), PLAN):
-        seen[stage] = ensemble.judge(episode).detach().clone()
+        seen[stage] = ensemble.evaluate(episode).detach().clone()
     assert list(seen) == [0, 2, 5]
     for stage in (2, 5):
         plain = training_parts(members)
@@ -365,3 +368,35 @@ def test_stages_are_the_same_steps_as_one_training(members):
         train(other, plain.draw, plain.validation, objective, replace(PLAN, max_steps=stage, validate_every=stage))
         torch.testing.assert_close(seen[stage], other.judge(episode))
     assert not torch.equal(seen[0], seen[2])
+
+
+# ---------------------------------------------------------------- weight decay
+
+
+class Nothing:
+    """A loss with no slope anywhere."""
+
+    def __call__(self, ratio, shares):
+        return 0 * ratio.sum(-1)
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize("decay", [0.3, 3.0])
+def test_weight_matrices_decay_and_nothing_else(n_members, decay):
+    """A learned alpha of 0.1 once drifted to 0.116 in 1000 steps at a decay of 0.3, and to 0.265 at 3."""
+    parts = training_parts(range(n_members), name="learned alpha")
+    for model in parts.models:
+        model.head.logit_alpha.data.fill_(math.log(0.1 / 0.9))
+    before = [{name: value.clone() for name, value in model.named_parameters()} for model in parts.models]
+    plan = TrainingPlan(learning_rate=0.01, weight_decay=decay)
+    ensemble = Ensemble(parts.models)
+    list(train_in_stages(ensemble, parts.draw, Nothing(), [20], plan))
+    # Only a lone model is trained in place.
+    now = {name.removeprefix("now/"): value for name, value in ensemble.state().items() if name.startswith("now/")}
+    for member, weights in enumerate(before):
+        for name, value in weights.items():
+            found = now[name][member] if n_members > 1 else now[name]
+            factor = (1 - 0.01 * decay) ** 20 if value.dim() == 2 else 1
+            torch.testing.assert_close(found, factor * value, msg=name)
+    alphas = torch.as_tensor(now["head.logit_alpha"]).sigmoid()
+    assert (alphas - 0.1).abs().max() < 1e-7

@@ -21,7 +21,8 @@ def info(
 
     estimator = MetaRatioEstimator.load(model)
     names = getattr(estimator, "feature_names_in_", None)
-    encoding, parameters = estimator.encoding_, estimator.get_params()
+    encoding = estimator.encoding_
+    parameters = {name: value for name, value in estimator.get_params().items() if not hasattr(value, "get_params")}
     words = {
         "model": str(model),
         "estimator": type(estimator).__name__,

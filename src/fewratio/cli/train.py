@@ -47,15 +47,18 @@ def train(
     from fewratio.data.collection import Collection
 
     collection = Collection.from_folder(sources, outlier, categorical=categorical, missing=missing)
+    from fewratio.errors import ParameterError
     from fewratio.estimators.meta import MetaRatioEstimator
+    from fewratio.estimators.settings import Architecture, Inliers, Pairs, Training
 
+    if episodes not in ("pairs", "inliers"):
+        raise ParameterError(f"--episodes is {episodes!r}; pairs and inliers are known. Choose one of them.")
     estimator = MetaRatioEstimator(
-        episodes=episodes,
-        features=features,
-        n_networks=networks,
+        episodes=Inliers() if episodes == "inliers" else Pairs(),
+        network=Architecture(features, networks),
+        training=Training(max_steps=steps),
         init=init,
-        standardise=standardise,
-        max_steps=steps,
+        scale="columns" if standardise else "none",
         device=device,
         random_state=seed,
     )

@@ -93,7 +93,7 @@ class Pair:
 
 @dataclass(frozen=True, init=False, eq=False)
 class Episode:
-    """A support pair to adapt to and a query pair to be judged on.
+    """A support pair to adapt to and a query pair to evaluate the ratio on.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Episode:
         The rows of both pairs joined, the support's first: a network takes them in one go.
     alpha : Tensor of shape (...) or None
         Which relative ratio each task asks for, where the tasks do not all ask for the same.
-    own : int Tensor of shape (q,) or None
+    support_index : int Tensor of shape (q,) or None
         Which of the support's rows each query row is, -1 for none of them; None if no query row is in the support.
     """
 
@@ -116,16 +116,16 @@ class Episode:
     query: Pair
     rows: Float[Tensor, "... n d"]
     alpha: Float[Tensor, "..."] | None
-    own: Int[Tensor, " q"] | None
+    support_index: Int[Tensor, " q"] | None
 
     def __init__(
         self,
         support: Pair,
         query: Pair,
         alpha: Float[Tensor, "..."] | None = None,
-        own: Int[Tensor, " q"] | None = None,
+        support_index: Int[Tensor, " q"] | None = None,
     ) -> None:
-        self._set(torch.cat([support.rows, query.rows], dim=-2), support, query, alpha, own)
+        self._set(torch.cat([support.rows, query.rows], dim=-2), support, query, alpha, support_index)
 
     @classmethod
     def joined(
@@ -136,33 +136,22 @@ class Episode:
         n_support_nu: int,
         n_query_nu: int,
         alpha: Float[Tensor, "..."] | None = None,
-        own: Int[Tensor, " q"] | None = None,
+        support_index: Int[Tensor, " q"] | None = None,
     ) -> "Episode":
         """Make an episode of rows that are joined already."""
         n_support = support_shares.shape[-1]
         support = Pair.joined(rows[..., :n_support, :], support_shares, n_support_nu)
         query = Pair.joined(rows[..., n_support:, :], query_shares, n_query_nu)
         episode = cls.__new__(cls)
-        episode._set(rows, support, query, alpha, own)
+        episode._set(rows, support, query, alpha, support_index)
         return episode
-
-    @classmethod
-    def numerator_only(cls, rows: Float[Tensor, "... n d"], real: Bool[Tensor, "... n"] | None = None) -> "Episode":
-        """Make an episode of a numerator's query rows alone: neither support nor denominator.
-
-        For models that know normal instances only. ``real`` is False where a row is padding; by default none is.
-        """
-        share = rows.new_ones(rows.shape[-2]) if real is None else real.to(rows.dtype)
-        share = share / share.sum(-1, keepdim=True)
-        shares = torch.stack([share, torch.zeros_like(share)], dim=-2)
-        return cls.joined(rows, shares[..., :0], shares, 0, rows.shape[-2])
 
     def __iter__(self) -> Iterator[Pair]:
         """Unpack as ``support, query``."""
         return iter((self.support, self.query))
 
-    def _set(self, rows: Tensor, support: Pair, query: Pair, alpha: Tensor | None, own: Tensor | None) -> None:
-        parts = {"rows": rows, "support": support, "query": query, "alpha": alpha, "own": own}
+    def _set(self, rows: Tensor, support: Pair, query: Pair, alpha: Tensor | None, index: Tensor | None) -> None:
+        parts = {"rows": rows, "support": support, "query": query, "alpha": alpha, "support_index": index}
         for name, value in parts.items():
             object.__setattr__(self, name, value)
 

@@ -1,26 +1,38 @@
-"""Tensors with a JSON header in one safetensors file: written whole or not at all, read without running code."""
+"""Arrays with a JSON header in one safetensors file: written whole or not at all, read without running code."""
 
+import hashlib
 import json
 import os
+import secrets
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError
 
-# 2: a model file may hold several networks.
-FORMAT_VERSION = 2
-_KEY = "fewratio"
+# 2: a model file may hold several networks. 3: a checksum; settings in groups.
+FORMAT_VERSION = 3
+_KEY, _CHECKSUM = "fewratio", "sha256"
 _ADVICE = {
     "model": "Write it again with save(), or use another copy.",
     "checkpoint": "Delete it to start afresh, or use another copy.",
 }
+# What a killed process has left behind is older than any write takes.
+_LEFTOVER_SECONDS = 3600.0
+
+Arrays = dict[str, NDArray[Any]]
 
 
-def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Any], header: dict[str, Any]) -> None:
-    """Write tensors and header to a file, atomically.
+def write_tensors(
+    path: str | os.PathLike[str], kind: str, tensors: Mapping[str, NDArray[Any]], header: dict[str, Any]
+) -> None:
+    """Write arrays and header to a file with their checksum, atomically.
 
     Parameters
     ----------
@@ -28,12 +40,12 @@ def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, An
         Where to; an existing file is replaced only once the new one is complete.
     kind : str
         What the file holds; `read_tensors` refuses another kind.
-    tensors : dict of str to Tensor
-        The tensors.
+    tensors : dict of str to ndarray
+        The arrays.
     header : dict
         Anything JSON can say.
     """
-    from safetensors.torch import save
+    from safetensors.numpy import save
 
     path = Path(path)
     if path.is_dir():
@@ -43,16 +55,22 @@ def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, An
             f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."
         )
     text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header})
-    arrays = {name: torch.as_tensor(tensor).detach().cpu().contiguous() for name, tensor in tensors.items()}
-    payload = save(arrays, {_KEY: text})
-    write_atomically(path, payload)
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    # A scalar must stay one.
+    arrays = {name: array.reshape(tensors[name].shape) for name, array in arrays.items()}
+    write_atomically(path, save(arrays, {_KEY: text, _CHECKSUM: _checksum(text, arrays)}))
 
 
 def write_atomically(path: Path, payload: bytes) -> None:
     """Write a file whole or not at all; an existing one is replaced once the new one is complete."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    for leftover in path.parent.glob(f".{escape(path.name)}.*.tmp"):
+        # Another writer's may be gone by now.
+        with suppress(FileNotFoundError):
+            if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
+                leftover.unlink()
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(payload)
             file.flush()
             os.fsync(file.fileno())
@@ -62,8 +80,17 @@ def write_atomically(path: Path, payload: bytes) -> None:
         raise
 
 
-def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(path: str | os.PathLike[str], kind: str, finite: bool = False) -> tuple[Arrays, dict[str, Any]]:
     """Read what `write_tensors` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    kind : str
+        What it must hold.
+    finite : bool
+        Whether all numbers must be finite. (The loss of a training that has diverged is not.)
 
     Raises
     ------
@@ -81,15 +108,33 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Ten
         problem = f"{path} is a folder" if path.is_dir() else f"There is no file {path}"
         raise DataNotFoundError(f"{problem}; a {kind} is needed. Check the path.")
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             header = _parse_header(path, metadata.get(_KEY), kind)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except SafetensorError as error:
+            tensors: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    except (SafetensorError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError(
             f"{path} cannot be read ({error}): it is truncated, damaged or not a safetensors file. " + _ADVICE[kind]
         ) from error
+    # Files of the first two versions have no checksum; one that has one must agree with it.
+    promised = metadata.get(_CHECKSUM)
+    if (header["format"] > 2 or promised) and promised != _checksum(metadata[_KEY], tensors):
+        raise ModelFileError(f"{path} is damaged: its contents do not match its checksum. " + _ADVICE[kind])
+    for name, array in tensors.items():
+        if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelFileError(f"{path} is damaged: {name} has numbers that are not finite. " + _ADVICE[kind])
     return tensors, header
+
+
+def _checksum(text: str, arrays: Arrays) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def _parse_header(path: Path, text: str | None, kind: str) -> dict[str, Any]:
@@ -97,7 +142,7 @@ def _parse_header(path: Path, text: str | None, kind: str) -> dict[str, Any]:
         raise ModelFileError(f"{path} is a safetensors file, but not one of fewratio's. Use a file that save() wrote.")
     try:
         header = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"The header of {path} is damaged ({error}). Use another copy.") from error
     if not isinstance(header, dict) or not isinstance(header.get("format"), int):
         raise ModelFileError(f"The header of {path} names no format version: it is damaged. Use another copy.")

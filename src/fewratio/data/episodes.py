@@ -1,4 +1,4 @@
-"""Episodes: small estimation tasks cut from datasets whose other instances can judge the result."""
+"""Episodes: small estimation tasks cut from datasets whose other instances evaluate the result."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -45,9 +45,9 @@ class EpisodeSampler:
         gives what it has. (Unlabelled instances, Alg. 2, are taken as they come; otherwise a pool must have ``low`` at
         least.)
     n_query : int
-        Query instances a side.
+        Query instances per side.
     tasks_per_step : int
-        Number of tasks a step.
+        Number of tasks per step.
     held_out : (bool, bool)
         Whether the support of the numerator, of the denominator, is kept out of the query. The paper keeps none out.
     alphas : (float, float), optional
@@ -89,7 +89,7 @@ class EpisodeSampler:
         self._window = min(int(real.max()), WINDOW)
         low, high = (torch.tensor([[size[bound] for size in member] for member in sizes]) for bound in (0, 1))
         largest: list[int] = high.amax(0).tolist()
-        # One row more than a support that is kept out, so that there is something left to judge by.
+        # One row more than a support that is kept out, so that there is something left to evaluate on.
         needed = [size + kept_out for size, kept_out in zip(largest, held_out, strict=True)]
         self._n_query = min(max(n_query, *needed), self._window)
         self._uneven = bool(real.min() < self._window)
@@ -109,10 +109,10 @@ class EpisodeSampler:
         self._held_out = torch.tensor(held_out, device=device)[:, None]
         self._holds_out = any(held_out)
         self._alphas, self._skew = alphas, skew
-        self._own = torch.full((2, self._n_query), -1)
-        self._own[0, : highs[0]] = torch.arange(highs[0])
-        self._own[1, : highs[1]] = torch.arange(highs[1]) + highs[0]
-        self._own = self._own.flatten().to(device)
+        self._support_index = torch.full((2, self._n_query), -1)
+        self._support_index[0, : highs[0]] = torch.arange(highs[0])
+        self._support_index[1, : highs[1]] = torch.arange(highs[1]) + highs[0]
+        self._support_index = self._support_index.flatten().to(device)
         self._padded = bool(real.min() < self._n_query)
         self._ranged = bool((low < high.amax(0)).any())
 
@@ -128,7 +128,7 @@ class EpisodeSampler:
     def __call__(self, step: Int[Tensor, ""]) -> Episode:
         """Draw the episodes of a step."""
         numbers, length, size, share = self._drawn(step)
-        # A pool that is hardly larger than its support still leaves one row to judge by.
+        # A pool that is hardly larger than its support still leaves one row to evaluate on.
         size = torch.minimum(size, length.clamp_max(self._n_query) - self._held_out.flatten().long())
         query = numbers.flatten(2)  # (member, task, row of the joined query)
         joined = torch.cat([query[..., self._support_rows], query], dim=-1)
@@ -146,7 +146,8 @@ class EpisodeSampler:
         alpha = None
         if self._alphas is not None:
             alpha = self._alphas[0] + (self._alphas[1] - self._alphas[0]) * share
-        return Episode.joined(rows, support_shares, query_shares, self._n_support_nu, self._n_query, alpha, self._own)
+        sizes = self._n_support_nu, self._n_query
+        return Episode.joined(rows, support_shares, query_shares, *sizes, alpha, self._support_index)
 
     def _drawn(self, step: Tensor) -> tuple[Tensor, ...]:
         """Row numbers, pool lengths, support sizes and a number in [0, 1) of a step; axes (member, task, side, ...)."""
@@ -196,7 +197,7 @@ class EvaluationEpisodes:
     """Fixed episodes for validation and testing: every ordered pair, a few support draws each.
 
     The query holds instances that are in no support. A pair of a dataset with itself gets two disjoint supports. In
-    paired pools (Alg. 2) the denominator's support is part of its query: all unlabelled instances are to be judged.
+    paired pools (Alg. 2) the denominator's support is part of its query: all unlabelled instances are to be evaluated.
 
     Parameters
     ----------
@@ -210,9 +211,9 @@ class EvaluationEpisodes:
         Sizes of the two supports, one for each member; draws run through both ranges evenly,
         the denominator's half a range ahead.
     n_draws : int
-        Support draws a pair.
+        Support draws per pair.
     n_query : int, optional
-        Query instances a side at most; by default all there are.
+        Query instances per side at most; by default all there are.
     tasks_per_batch : int
         Tasks that are evaluated at a time.
     max_pairs : int, optional
@@ -256,18 +257,19 @@ class EvaluationEpisodes:
         self._n_nu = support_nu.shape[-1], query_nu.shape[-1]
         # In paired pools a denominator's query begins with its support; elsewhere the two have no row in common.
         n_support_de, n_query_de = support_de.shape[-1], query_de.shape[-1]
-        self._own = torch.full((query_nu.shape[-1] + n_query_de,), -1)
+        self._support_index = torch.full((query_nu.shape[-1] + n_query_de,), -1)
         if pools[0].paired:
             common = min(n_support_de, n_query_de)
-            self._own[query_nu.shape[-1] :][:common] = torch.arange(common) + support_nu.shape[-1]
-        self._own = self._own.to(rows.device)
+            self._support_index[query_nu.shape[-1] :][:common] = torch.arange(common) + support_nu.shape[-1]
+        self._support_index = self._support_index.to(rows.device)
 
     def batches(self) -> Iterator[Episode]:
         """Give the episodes, a batch of tasks at a time; leading axes (member, task)."""
         for first in range(0, self.tasks.shape[1], self._tasks_per_batch):
             part = slice(first, first + self._tasks_per_batch)
             support, query = (shares if shares.dim() == 2 else shares[:, part] for shares in self._shares)
-            yield Episode.joined(self._rows[self._numbers[:, part]], support, query, *self._n_nu, None, self._own)
+            rows = self._rows[self._numbers[:, part]]
+            yield Episode.joined(rows, support, query, *self._n_nu, None, self._support_index)
 
 
 class _Cut(NamedTuple):
@@ -298,7 +300,7 @@ def _cut_tasks(
     if not pairs:
         raise CollectionError(
             f"Dataset {pools.names[0]!r} is the only one and has {len(pools.nu[0])} instances; {alone} are needed for "
-            "two supports and what they are judged on. Give more datasets or instances, or lower n_support."
+            "two supports and a query. Give more datasets or instances, or lower n_support."
         )
     if max_pairs is not None and len(pairs) > max_pairs:
         pairs = [pairs[chosen] for chosen in np.sort(rng.choice(len(pairs), max_pairs, replace=False))]
@@ -388,5 +390,5 @@ def _check_sizes(pools: list[np.ndarray], names: Sequence[str], needed: int) -> 
         if len(pool) < needed:
             raise CollectionError(
                 f"Dataset {name!r} has {counted(len(pool), 'instance')} to draw from; at least {needed} are needed for "
-                "the support and what it is judged on. Lower n_support or leave the dataset out."
+                "the support and the query. Lower n_support or leave the dataset out."
             )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fewratio.charts.curves import DrawnPair, draw_pairs, ratio_grid, spread, style
 from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.estimators import MetaRatioEstimator, RatioEstimator, RuLSIF
+from fewratio.estimators import MetaRatioEstimator, Pairs, RatioEstimator, RuLSIF, Training
 from fewratio.estimators.quantities import gaussian_relative_ratio, relative_squared_error
 
 N_SOURCES, N_VALIDATION, N_TARGETS, N_SUPPORT = 600, 10, 20, 10
@@ -63,7 +63,9 @@ def run_ratio_demo(folder: Path, steps: int, seed: int) -> RatioDemo:
     """
     rng = np.random.default_rng(seed)
     sources, validation, targets = (gaussian_family(n, random_state=rng) for n in (N_SOURCES, N_VALIDATION, N_TARGETS))
-    learned = MetaRatioEstimator(n_support=N_SUPPORT, max_steps=steps, random_state=seed)
+    learned = MetaRatioEstimator(
+        episodes=Pairs(n_support=N_SUPPORT), training=Training(max_steps=steps), random_state=seed
+    )
     learned.pretrain(sources.collection, validation.collection)
     methods: dict[str, RatioEstimator] = {"meta-learned": learned, "RuLSIF": RuLSIF()}
     datasets, means, stds = targets.collection, targets.means, targets.stds

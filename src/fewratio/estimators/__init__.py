@@ -11,15 +11,13 @@ if TYPE_CHECKING:
     from fewratio.estimators.auto import AutoRatioEstimator
     from fewratio.estimators.base import NotFittedError, RatioEstimator
     from fewratio.estimators.classifier import ClassifierRatio
-    from fewratio.estimators.deep import D3RE, PURatio
+    from fewratio.estimators.deep import D3RE
     from fewratio.estimators.kullback_leibler import KLIEP, UnconstrainedKL
     from fewratio.estimators.least_squares import ULSIF, RuLSIF
-    from fewratio.estimators.meta import MetaRatioEstimator
+    from fewratio.estimators.meta import MetaRatioEstimator, pretrain_together
     from fewratio.estimators.moment_matching import KMM
-    from fewratio.estimators.one_class import OneClassEstimator
-    from fewratio.estimators.one_class_training import errors_by_stage, pretrain_one_class
-    from fewratio.estimators.pretraining import pretrain_together
     from fewratio.estimators.selection import HeldOutSelection
+    from fewratio.estimators.settings import Architecture, Inliers, Pairs, Training
     from fewratio.estimators.telescoping import Telescoping
     from fewratio.estimators.universal import UniversalRatioEstimator
 
@@ -28,21 +26,21 @@ _HOME = {
     "KLIEP": "kullback_leibler",
     "KMM": "moment_matching",
     "ULSIF": "least_squares",
+    "Architecture": "settings",
     "AutoRatioEstimator": "auto",
     "ClassifierRatio": "classifier",
     "HeldOutSelection": "selection",
+    "Inliers": "settings",
     "MetaRatioEstimator": "meta",
     "NotFittedError": "base",
-    "OneClassEstimator": "one_class",
-    "PURatio": "deep",
+    "Pairs": "settings",
     "RatioEstimator": "base",
     "RuLSIF": "least_squares",
     "Telescoping": "telescoping",
+    "Training": "settings",
     "UnconstrainedKL": "kullback_leibler",
     "UniversalRatioEstimator": "universal",
-    "errors_by_stage": "one_class_training",
-    "pretrain_one_class": "one_class_training",
-    "pretrain_together": "pretraining",
+    "pretrain_together": "meta",
 }
 
 __all__ = [
@@ -50,20 +48,20 @@ __all__ = [
     "KLIEP",
     "KMM",
     "ULSIF",
+    "Architecture",
     "AutoRatioEstimator",
     "ClassifierRatio",
     "HeldOutSelection",
+    "Inliers",
     "MetaRatioEstimator",
     "NotFittedError",
-    "OneClassEstimator",
-    "PURatio",
+    "Pairs",
     "RatioEstimator",
     "RuLSIF",
     "Telescoping",
+    "Training",
     "UnconstrainedKL",
     "UniversalRatioEstimator",
-    "errors_by_stage",
-    "pretrain_one_class",
     "pretrain_together",
 ]
 

@@ -1,7 +1,7 @@
 """The manners of all estimators, and the contract of a ratio estimator."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -29,11 +29,8 @@ class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
     """The estimator was asked for something that it must be fitted for."""
 
 
-class TableEstimator(BaseEstimator):
-    """What all estimators here share: a table of parameter constraints, and tables whose features are remembered.
-
-    Please think twice before adding anything here.
-    """
+class Parameters(BaseEstimator):
+    """Parameters by name, in scikit-learn's way, and a table of what they may be."""
 
     # scikit-learn's kind of table; a subclass gives its own.
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
@@ -46,14 +43,12 @@ class TableEstimator(BaseEstimator):
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from None
 
-    def _check_unchanged(self, names: Sequence[str], learned_with: Mapping[str, Any]) -> None:
-        """Refuse parameters other than those that the model was learned with."""
-        changed = [name for name in names if getattr(self, name) != learned_with[name]]
-        if changed:
-            raise ParameterError(
-                f"{changed[0]} is {getattr(self, changed[0])!r}, but the model was learned with "
-                f"{learned_with[changed[0]]!r}. Call pretrain again, or set it back."
-            )
+
+class TableEstimator(Parameters):
+    """What all estimators here share: a table of parameter constraints, and tables whose features are remembered.
+
+    Please think twice before adding anything here.
+    """
 
     def _open(self, X: Any, argument: str) -> Table:
         """Validate a sample's shape and types; an estimator that encodes its samples does so here."""

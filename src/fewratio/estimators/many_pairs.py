@@ -54,6 +54,6 @@ def adapted_divergences(
         )
         pair = Pair(joined[:, : nu.shape[1]], joined[:, nu.shape[1] :])
         asked = torch.full((len(block),), float(alpha), dtype=dtype, device=device) if model.tell_alpha else None
-        ratio = model.adapt(pair, asked).of_support()
+        ratio = model.adapt(pair, asked).at_support()
         found.append(relative_pearson_divergence(ratio.double(), pair.shares.double(), float(alpha)).cpu())
     return torch.cat(found).numpy() if found else np.empty(0)

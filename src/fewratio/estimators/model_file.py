@@ -1,98 +1,143 @@
-"""The file of a learned estimator."""
-
-from __future__ import annotations
+"""The file of a trained estimator: its settings, weights, features and training record."""
 
 import json
 import os
+from collections.abc import Callable
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
-from fewratio import __version__
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError
-from fewratio.estimators.devices import resolve_device
-from fewratio.estimators.networks import UNIVERSAL, Network, assembled, build
+from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, build
+from fewratio.estimators.settings import Architecture, Inliers, Pairs, Settings, Training
 from fewratio.estimators.universal import universal_with_units
-from fewratio.nn import Standardiser
+from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import History
 
-if TYPE_CHECKING:
-    from fewratio.estimators.meta import MetaRatioEstimator
-
-Estimator = TypeVar("Estimator", bound="MetaRatioEstimator")
+_GROUPS: dict[str, type[Settings]] = {group.__name__: group for group in (Pairs, Inliers, Architecture, Training)}
 
 
-def save(estimator: MetaRatioEstimator, path: str | os.PathLike[str]) -> None:
-    """Write settings, weights, features and training record."""
-    names = estimator._source_names
-    parameters = dict(estimator._learned_with)
+def save(path: str | os.PathLike[str], estimator: str, trained: Trained) -> None:
+    """Write what an estimator of this name has learned."""
+    parameters = trained.parameters
     if not isinstance(parameters["random_state"], Integral | None):
         # A generator has moved on since, and means nothing elsewhere.
-        parameters["random_state"] = None
+        parameters = parameters | {"random_state": None}
     header = {
-        "version": __version__,
-        "estimator": type(estimator).__name__,
-        # JSON knows no numbers of NumPy's.
-        "parameters": json.loads(json.dumps(parameters, default=lambda number: number.item())),
-        "n_features": estimator.n_features_in_,
-        "feature_names": None if names is None else list(names),
-        "encoding": None if estimator.encoding_ is None else estimator.encoding_.to_dict(),
-        "networks": [network.to_dict() for network in estimator.networks_],
+        "estimator": estimator,
+        "parameters": json.loads(json.dumps(parameters, default=_plain)),
+        "n_features": trained.n_features,
+        "feature_names": None if trained.feature_names is None else list(trained.feature_names),
+        "encoding": None if trained.encoding is None else trained.encoding.to_dict(),
+        "networks": [network.to_dict() for network in trained.networks],
     }
-    write_tensors(path, "model", estimator.model_.state_dict(), header)
+    state = assembled([network.model for network in trained.networks]).state_dict()
+    write_tensors(path, "model", {name: tensor.cpu().numpy() for name, tensor in state.items()}, header)
 
 
-def load(cls: type[Estimator], path: str | os.PathLike[str], device: str) -> Estimator:
-    """Rebuild an estimator from its file."""
-    place = resolve_device(device)
-    tensors, header = read_tensors(path, "model")
+def load(path: str | os.PathLike[str], estimator: str, check: Callable[[dict[str, Any]], None]) -> Trained:
+    """Read what an estimator of this name has learned; ``check`` raises if its parameters are not valid."""
+    arrays, header = read_tensors(path, "model", finite=True)
     try:
-        estimator = _rebuild(cls, tensors, header, device)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        if header["estimator"] != estimator:
+            raise TypeError(f"it holds a {header['estimator']}")
+        return _rebuild(arrays, header, check)
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, OverflowError) as error:
         raise ModelFileError(
             f"{path} does not fit together ({error}): it is damaged, or of another kind of estimator than "
-            f"{cls.__name__}. Use another copy."
+            f"{estimator}. Use another copy."
         ) from error
-    estimator.model_.to(place)
-    return estimator
 
 
-def _rebuild(cls: type[Estimator], tensors: dict[str, torch.Tensor], header: dict[str, Any], device: str) -> Estimator:
-    if header["estimator"] != cls.__name__:
-        raise TypeError(f"it holds a {header['estimator']}")
+def _rebuild(
+    arrays: dict[str, NDArray[Any]], header: dict[str, Any], check: Callable[[dict[str, Any]], None]
+) -> Trained:
     parameters = header["parameters"]
     # Files of the first version hold one network.
     networks = header.get("networks") or [{"kind": parameters.get("features", "mlp"), "history": header["history"]}]
-    for name in ("n_support", "n_support_de"):
-        # JSON knows no tuples.
-        if isinstance(parameters[name], list):
-            parameters[name] = tuple(parameters[name])
-    estimator = cls(**(parameters | {"device": device}))
-    estimator._check_parameters()
-    n_features = int(header["n_features"])
-    blank = torch.zeros(n_features, dtype=torch.float64)
-    models = []
-    for network in networks:
-        # Each its own: networks may have kept different sources aside.
-        scaler = Standardiser(blank.clone(), blank.clone(), torch.float32) if estimator.standardise else None
-        if network["kind"] == UNIVERSAL:
-            # The width of the file, whatever the network has that comes with this version.
-            models.append(universal_with_units(float(estimator.alpha), scaler, int(network["width"])))
-        else:
-            models.append(build(estimator, network["kind"], n_features, None, scaler))
-    assembled(models).load_state_dict(tensors)
-    names = None if header["feature_names"] is None else tuple(header["feature_names"])
+    parameters = _grouped(parameters) if header["format"] < 3 else _settings(parameters)
+    check(parameters)
+    n_features, names = _features(header)
+    network = parameters["network"]
+    architecture = Architecture(network) if isinstance(network, str) else network
+    # Every layer has a tensor in the file: what does not fit is refused before it takes memory.
+    if architecture.depth > len(arrays):
+        raise ValueError(f"{architecture.depth} layers are not in it")
+    with torch.device("meta"):
+        models = [_empty(each, architecture, parameters, n_features) for each in networks]
+    model = assembled(models)
+    expected = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in model.state_dict().items()}
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    if expected != {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}:
+        raise ValueError("its tensors are not those of its settings")
+    model.load_state_dict(tensors, assign=True)
     # Files of the first version know of no encoding.
     words = header.get("encoding")
     encoding = None if words is None else Encoding.from_dict(words)
     if encoding is not None and (encoding.n_features, encoding.feature_names) != (n_features, names):
         raise ValueError("its encoding is of other features")
-    learned = [
-        Network(network["kind"], model, History(**network["history"]))
-        for network, model in zip(networks, models, strict=True)
+    trained = [
+        Network(each["kind"], model, History(**each["history"])) for each, model in zip(networks, models, strict=True)
     ]
-    estimator._set_networks(learned, n_features, names, encoding)
-    return estimator
+    return Trained(parameters, trained, n_features, names, encoding)
+
+
+def _empty(
+    network: dict[str, Any], architecture: Architecture, parameters: dict[str, Any], n_features: int
+) -> RatioModel:
+    # Each its own: networks may have held out different sources.
+    mean, deviation = (torch.empty(n_features, dtype=torch.float64) for _ in range(2))
+    scaler = Standardiser(mean, deviation, torch.float32) if parameters["scale"] == "columns" else None
+    alpha = float(parameters["alpha"])
+    if network["kind"] == UNIVERSAL:
+        # The width of the file, whatever the network has that comes with this version.
+        return universal_with_units(alpha, scaler, int(network["width"]))
+    return build(network["kind"], architecture, alpha, n_features, None, scaler)
+
+
+def _features(header: dict[str, Any]) -> tuple[int, tuple[str, ...] | None]:
+    n_features, names = header["n_features"], header["feature_names"]
+    if not isinstance(n_features, int) or n_features < 1:
+        raise ValueError(f"its number of features is {n_features!r}")
+    if names is None:
+        return n_features, None
+    valid = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not valid or not len(names) == len(set(names)) == n_features:
+        raise ValueError(f"its names of features are not {n_features} different words")
+    return n_features, tuple(names)
+
+
+def _plain(value: Any) -> Any:
+    """Give settings as a dict with their class, and NumPy's numbers as Python's."""
+    return {"class": type(value).__name__, **value.get_params()} if isinstance(value, Settings) else value.item()
+
+
+def _settings(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Undo what `_plain` and JSON did."""
+    found = dict(parameters)
+    for name, value in parameters.items():
+        if isinstance(value, dict):
+            words = {key: tuple(given) if isinstance(given, list) else given for key, given in value.items()}
+            found[name] = _GROUPS[str(words.pop("class"))](**words)
+    return found
+
+
+def _grouped(flat: dict[str, Any]) -> dict[str, Any]:
+    """Group the parameters of a file of the first two versions, which had no groups."""
+    flat = {name: tuple(value) if isinstance(value, list) else value for name, value in flat.items()}
+    scale = "columns" if flat.pop("standardise", False) else "none"
+    group = Inliers if flat.pop("episodes", "pairs") == "inliers" else Pairs
+    if group is Inliers and flat.get("n_support_de") is None:
+        flat.pop("n_support_de", None)
+    groups = {"episodes": group, "network": Architecture, "training": Training}
+    found = {
+        name: each(**{key: flat.pop(key) for key in each._get_param_names() if key in flat})
+        for name, each in groups.items()
+    }
+    if group is Pairs:
+        flat.pop("n_inliers", None)
+    return flat | found | {"scale": scale}

@@ -1,17 +1,14 @@
 """Which networks a meta-learned estimator is made of."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from sklearn.base import clone
 from torch import nn
 
-from fewratio.data.seeds import seed_for
+from fewratio.data.encoding import Encoding
+from fewratio.estimators.settings import KINDS, Architecture
 from fewratio.estimators.universal import universal_start
 from fewratio.nn import (
     MLPFeatures,
@@ -26,17 +23,10 @@ from fewratio.nn import (
 )
 from fewratio.optim import History
 
-if TYPE_CHECKING:
-    from fewratio.estimators.meta import MetaRatioEstimator
-
-# Networks that an estimator with these features consists of.
-KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relational",)}
 UNIVERSAL = "universal"
 # How many source datasets make networks that start from nothing worth having beside the universal one, and how many
 # make it needless (`benchmarks/sources.py`).
 SOME_SOURCES, MANY_SOURCES = 20, 40
-# What is already good needs smaller steps.
-_FINE_TUNING = 0.1
 
 
 class Network(NamedTuple):
@@ -51,8 +41,8 @@ class Network(NamedTuple):
         history = self.history
         steps = history.step[-1] if history.step else 0
         return (
-            f"{self.kind}: {steps} steps in {history.seconds:.0f} s; best look at step {history.best_step} "
-            f"(validation loss {history.best_validation:.4g})"
+            f"{self.kind}: {steps} steps in {history.seconds:.0f} s; best validation at step {history.best_step} "
+            f"(loss {history.best_validation:.4g})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,27 +50,35 @@ class Network(NamedTuple):
         return {"kind": self.kind, "width": self.model.features.n_outputs, "history": self.history.to_dict()}
 
 
-def network_kinds(estimator: MetaRatioEstimator, n_sources: int) -> dict[str, range]:
+class Trained(NamedTuple):
+    """What a training gives, and what a model file holds.
+
+    Attributes
+    ----------
+    parameters : dict
+        The estimator's parameters at the time of the training.
+    networks : list of Network
+        The networks.
+    n_features, feature_names
+        Of the sources.
+    encoding : Encoding or None
+        Of the sources' categories and missing values.
+    """
+
+    parameters: dict[str, Any]
+    networks: list[Network]
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    encoding: Encoding | None
+
+
+def network_kinds(architecture: Architecture, init: str, n_sources: int) -> dict[str, range]:
     """Say which kinds of networks to train on so many datasets, and the numbers of those of each kind."""
-    counts = dict.fromkeys(KINDS[estimator.features], estimator.n_networks)
-    if estimator.init == UNIVERSAL and n_sources < MANY_SOURCES:
+    counts = dict.fromkeys(KINDS[architecture.features], architecture.n_networks)
+    if init == UNIVERSAL and n_sources < MANY_SOURCES:
         counts = {UNIVERSAL: 1} | (counts if n_sources >= SOME_SOURCES else {})
     ends = [*accumulate(counts.values(), initial=0)]
     return {kind: range(*span) for kind, span in zip(counts, pairwise(ends), strict=True)}
-
-
-def trained_alone(estimator: MetaRatioEstimator, kind: str, number: int) -> MetaRatioEstimator:
-    """Give an estimator that consists of one of the networks, to be trained like any other."""
-    alone: MetaRatioEstimator = clone(estimator)
-    alone.set_params(n_networks=1, features="relational" if kind == UNIVERSAL else kind)
-    if kind == UNIVERSAL:
-        alone.set_params(learning_rate=_FINE_TUNING * estimator.learning_rate)
-    else:
-        alone.set_params(init="random")
-    given = estimator.random_state
-    # A generator goes on by itself, but its clone would not; of a number each network after the first gets another.
-    alone.random_state = seed_for("network", number, int(given)) if number and isinstance(given, Integral) else given
-    return alone
 
 
 def assembled(models: Sequence[RatioModel]) -> RatioModel | RatioCommittee:
@@ -89,20 +87,23 @@ def assembled(models: Sequence[RatioModel]) -> RatioModel | RatioCommittee:
 
 
 def build(
-    estimator: MetaRatioEstimator,
     kind: str,
+    architecture: Architecture,
+    alpha: float,
     n_features: int,
     generator: torch.Generator | None,
     scaler: Standardiser | None,
 ) -> RatioModel:
-    """Put the parts of a network together as the estimator's parameters say, untrained.
+    """Put the parts of a network together, untrained.
 
     Parameters
     ----------
-    estimator : MetaRatioEstimator
-        Whose parameters count.
     kind : {"mlp", "relational", "universal"}
         Which network; the universal one is as it comes with the package.
+    architecture : Architecture
+        Sizes and forms.
+    alpha : float
+        Relative parameter.
     n_features : int
         Number of columns of an instance.
     generator : torch.Generator, optional
@@ -111,29 +112,24 @@ def build(
         Applied to every instance first.
     """
     if kind == UNIVERSAL:
-        return universal_start(float(estimator.alpha), scaler)
+        return universal_start(alpha, scaler)
+    width, latent_dim, learn_alpha = architecture.width, architecture.latent_dim, architecture.learn_alpha
+    encoder: nn.Module
+    features: nn.Module
+    first: nn.Module | None = scaler
     if kind == "relational":
-        return _of_distances(estimator, n_features, generator, scaler)
-    if kind != "mlp":
-        raise ValueError(f"it holds a network of the kind {kind!r}, which is not known here")
-    width = estimator.width
-    encoder = SetEncoder(n_features, estimator.latent_dim, width, pooling=estimator.pooling, generator=generator)
-    features = MLPFeatures(n_features, encoder.n_outputs, width, estimator.depth, estimator.n_outputs, generator)
-    head = RidgeHead(float(estimator.alpha), learn_alpha=estimator.learn_alpha)
-    return RatioModel(encoder, features, head, estimator.clip, scaler, float(estimator.alpha))
-
-
-def _of_distances(
-    estimator: MetaRatioEstimator,
-    n_features: int,
-    generator: torch.Generator | None,
-    scaler: Standardiser | None,
-) -> RatioModel:
-    width, latent_dim = estimator.width, estimator.latent_dim
-    n_learned = 0 if estimator.space == "raw" else width
-    space = Space(n_features, estimator.space != "learned", n_learned, width, generator)
-    encoder = RelationalEncoder(space.blocks, latent_dim, width, absolute=True, generator=generator)
-    features = RelationalFeatures(space.blocks, latent_dim, width, estimator.n_outputs, latent_dim, generator)
-    head = RidgeHead(float(estimator.alpha), learn_alpha=estimator.learn_alpha, n_latent=latent_dim)
-    first = space if scaler is None else nn.Sequential(scaler, space)
-    return RatioModel(encoder, features, head, estimator.clip, first, float(estimator.alpha))
+        n_learned = 0 if architecture.space == "raw" else width
+        space = Space(n_features, architecture.space != "learned", n_learned, width, generator)
+        encoder = RelationalEncoder(space.blocks, latent_dim, width, absolute=True, generator=generator)
+        features = RelationalFeatures(space.blocks, latent_dim, width, architecture.n_outputs, latent_dim, generator)
+        head = RidgeHead(alpha, learn_alpha=learn_alpha, n_latent=latent_dim)
+        first = space if scaler is None else nn.Sequential(scaler, space)
+    elif kind == "mlp":
+        encoder = SetEncoder(n_features, latent_dim, width, pooling=architecture.pooling, generator=generator)
+        features = MLPFeatures(
+            n_features, encoder.n_outputs, width, architecture.depth, architecture.n_outputs, generator
+        )
+        head = RidgeHead(alpha, learn_alpha=learn_alpha)
+    else:
+        raise ValueError(f"a network of the kind {kind!r} is not known here")
+    return RatioModel(encoder, features, head, architecture.clip, first, alpha)

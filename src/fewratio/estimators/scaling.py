@@ -83,30 +83,6 @@ def standardised_samples(samples: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def jointly_scaled_samples(samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centre each of many samples and divide it by one number, the root of its columns' total variance.
-
-    Distances between its rows change by a factor, and a constant column changes nothing.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples, n, d)
-    """
-    mean, scale = joint_scaling(samples)
-    result: NDArray[np.float64] = (samples - mean) / scale
-    return result
-
-
-def joint_scaling(samples: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give what `jointly_scaled_samples` takes off each sample and divides it by; axes (sample, row, column)."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = samples.mean(-2, keepdims=True)
-        deviation = samples.std(-2, keepdims=True)
-        deviation = np.where(_is_rounding(mean, deviation), 0.0, deviation)
-        scale = np.sqrt((deviation**2).sum(-1, keepdims=True))
-    return mean, np.where(scale == 0, 1.0, scale)
-
-
 def _usable(mean: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
     """Put 1 for a deviation that is none."""
     return np.where(_is_rounding(mean, scale), 1.0, scale)

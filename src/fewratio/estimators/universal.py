@@ -1,4 +1,4 @@
-"""Density ratios where there are no related datasets: a network that has practised on random distributions."""
+"""Density ratios where there are no related datasets: a network that was trained on random distributions."""
 
 from functools import cache, partial
 from numbers import Real
@@ -8,34 +8,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import Tensor
 
-from fewratio.core.divergence import relative_pearson_divergence
-from fewratio.core.pair import Pair
 from fewratio.core.tensorfile import read_tensors
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
-from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.adapted import NetworkEstimator, as_rows
 from fewratio.estimators.devices import resolve_device
-from fewratio.estimators.many_pairs import adapted_divergences
-from fewratio.estimators.own_rows import OwnRows
-from fewratio.estimators.scaling import (
-    column_scaling,
-    joint_scaling,
-    jointly_scaled_samples,
-    standardised_samples,
-)
-from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead, Standardiser
+from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead, SampleScaled, Standardiser
 from fewratio.nn.intervals import LEVELS, Intervals
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures
 from fewratio.pretrained import UNIVERSAL
 
-# The range of alpha that the network has practised with.
+# The range of alpha that the network was trained with.
 ALPHAS = (0.1, 0.9)
 _WIDTH = 96
 
 
 def check_known_alpha(alpha: float) -> None:
-    """Refuse an alpha that the network has not practised with."""
+    """Refuse an alpha that the network was not trained with."""
     if not ALPHAS[0] <= alpha <= ALPHAS[1]:
         raise ParameterError(
             f"alpha is {alpha}, but the universal network knows alpha from {ALPHAS[0]} to {ALPHAS[1]} only. Choose "
@@ -91,14 +80,18 @@ def untrained_intervals(generator: torch.Generator | None = None) -> Intervals:
 
 @cache
 def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
-    """Read the weights that come with the package, once a process."""
+    """Read the weights that come with the package, once per process."""
     model = universal_model()
     intervals = untrained_intervals()
     try:
-        tensors, _header = read_tensors(UNIVERSAL, "model")
+        arrays, _header = read_tensors(UNIVERSAL, "model", finite=True)
         for part, name in ((model, "ratio"), (intervals, "intervals")):
             part.load_state_dict(
-                {key.removeprefix(f"{name}."): t for key, t in tensors.items() if key.startswith(f"{name}.")}
+                {
+                    key.removeprefix(f"{name}."): torch.from_numpy(array)
+                    for key, array in arrays.items()
+                    if key.startswith(f"{name}.")
+                }
             )
             part.requires_grad_(False).to(device)
     except (FewRatioError, RuntimeError) as error:
@@ -108,11 +101,11 @@ def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
     return model, intervals
 
 
-class UniversalRatioEstimator(RatioEstimator):
+class UniversalRatioEstimator(NetworkEstimator):
     """Relative density ratio from a handful of instances of anything, without related datasets.
 
-    A network that was trained once, on random distributions of many kinds (`fewratio_bench.prior`), reads the
-    distances within and between the two samples. Fitting is one pass through it and one small linear system.
+    A network that was trained once, on random distributions of many kinds (`fewratio_bench.universal_training`), reads
+    the distances within and between the two samples. Fitting is one pass through it and one small linear system.
 
     It is made for samples of 2 to about 100 instances; from there on `RuLSIF` with cross-validation is as good, and
     from 200 faster (`AutoRatioEstimator` switches there). With one instance a side there is a single distance, which
@@ -135,7 +128,8 @@ class UniversalRatioEstimator(RatioEstimator):
     rotation or reflection of all instances; with ``scale="columns"`` also other units of single columns. Both
     cannot hold.
 
-    Rows that were given to `fit` are judged without themselves, by `predict` and `interval` too.
+    `predict` and `interval` treat every row as new; the ratio at the rows given to `fit`, each left out of its own
+    features, is in the attributes `ratio_nu_` and `ratio_de_`, which `divergence` is computed from.
 
     Examples
     --------
@@ -159,15 +153,10 @@ class UniversalRatioEstimator(RatioEstimator):
         self.scale = scale
         self.device = device
 
-    def divergence(self) -> float:
-        """Give the relative Pearson divergence of the fitted samples."""
-        self._check_fitted()
-        return self._divergence
-
     def interval(self, X: Any, level: float = 0.9) -> NDArray[np.float64]:
         """Give, for each row, bounds that the true ratio is within with this probability.
 
-        The probability is over distributions like those that the network has practised on; the model's card says how
+        The probability is over distributions like those that the network was trained on; the model's card says how
         often it held on kinds that it had not.
 
         Parameters
@@ -184,79 +173,29 @@ class UniversalRatioEstimator(RatioEstimator):
         """
         self._check_fitted()
         column = _level(level)
-        low, high = (self._by_blocks(X, partial(self._bound, level=column, side=side)) for side in (0, 1))
+        low, high = (self._by_blocks(X, partial(self._bounds, level=column, side=side)) for side in (0, 1))
         return np.stack([low, high], axis=1)
 
+    @torch.no_grad()
     def divergence_interval(self, level: float = 0.9) -> tuple[float, float]:
         """Give bounds that the true divergence is within with this probability, as `interval` does for the ratio."""
-        self._check_fitted()
-        low, high = self._divergence_bounds[_level(level)].tolist()
+        column, divergence = _level(level), self.divergence()
+        estimate = self.ratio_.weights.new_tensor(divergence)
+        low, high = self._intervals().of_divergence(self.ratio_, estimate)[column].tolist()
         return low, high
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
-        model, intervals = shipped_parts(str(resolve_device(self.device)))
-        mean, scale = self._scaling(X_nu, X_de)
-        pair = Pair(self._scaled(X_nu, mean, scale), self._scaled(X_de, mean, scale))
-        with torch.no_grad():
-            ratio = model.adapt(pair, self._alpha(pair.rows))
-            own = ratio.of_support()
-            divergence = relative_pearson_divergence(own, pair.shares, float(self.alpha))
-            bounds = intervals.of_divergence(ratio, divergence)
-        if not np.isfinite(scale).all() or not torch.isfinite(divergence):
-            raise InputError(
-                "The ratio of these samples is not finite: their values are too large for the model's arithmetic. "
-                "Rescale the columns to about unit size."
-            )
-        # Only now: a refused fit leaves the one before it as it was.
-        self._mean, self._scale = mean, scale
-        self.ratio_, self._divergence, self._divergence_bounds = ratio, divergence.item(), bounds
-        self.ratio_nu_, self.ratio_de_ = np.split(own.double().cpu().numpy(), [len(X_nu)])
-        self._own = OwnRows(np.concatenate([X_nu, X_de]))
+    def _model(self) -> SampleScaled:
+        model, _ = shipped_parts(str(resolve_device(self.device)))
+        return SampleScaled(model, float(self.alpha), self.scale)
 
-    def _scaling(
-        self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if self.scale == "columns":
-            return column_scaling([X_nu, X_de])
-        # Distances do not change with the origin and the network does not know of units, but float32 does.
-        return joint_scaling(np.concatenate([X_nu, X_de]))
+    @torch.no_grad()
+    def _bounds(self, X: NDArray[np.float64], level: int, side: int) -> NDArray[Any]:
+        bounds = self._intervals().of_ratio(self.ratio_, as_rows(self.model_, X))[..., level, side]
+        found: NDArray[Any] = bounds.cpu().numpy()
+        return found
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
-        with torch.no_grad():
-            return self._own.values(
-                X,
-                lambda rows: self.ratio_(self._tensor(rows)).cpu().numpy(),
-                lambda: self.ratio_.of_support().cpu().numpy(),
-            )
-
-    def _bound(self, X: NDArray[np.float64], level: int, side: int) -> NDArray[Any]:
-        _, intervals = shipped_parts(str(resolve_device(self.device)))
-        with torch.no_grad():
-            return self._own.values(
-                X,
-                lambda rows: intervals.of_ratio(self.ratio_, self._tensor(rows))[..., level, side].cpu().numpy(),
-                lambda: intervals.of_support(self.ratio_)[..., level, side].cpu().numpy(),
-            )
-
-    def _divergences(
-        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        place = resolve_device(self.device)
-        model, _ = shipped_parts(str(place))
-        prepare = standardised_samples if self.scale == "columns" else jointly_scaled_samples
-        return adapted_divergences(model, float(self.alpha), rows, nu, de, torch.float32, place, prepare=prepare)
-
-    def _alpha(self, rows: Tensor) -> Tensor:
-        return rows.new_full(rows.shape[:-2], float(self.alpha))
-
-    def _tensor(self, X: NDArray[np.float64]) -> Tensor:
-        return self._scaled(X, self._mean, self._scale)
-
-    def _scaled(self, X: NDArray[np.float64], mean: NDArray[np.float64], scale: NDArray[np.float64]) -> Tensor:
-        return torch.from_numpy((X - mean) / scale).to(resolve_device(self.device), torch.float32)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "ratio_")
+    def _intervals(self) -> Intervals:
+        return shipped_parts(str(resolve_device(self.device)))[1]
 
 
 def _level(level: float) -> int:

@@ -1,4 +1,4 @@
-"""The parts of a ratio model, and the one-class networks, as ordinary ``nn.Module`` s."""
+"""The parts of a ratio model as ordinary ``nn.Module`` s."""
 
 # ruff: noqa: E402 - first of all, say what is missing where torch is
 from fewratio.lazy import import_home
@@ -7,27 +7,23 @@ import_home("torch", "fewratio.nn")
 
 from fewratio.nn.committee import MeanRatio, RatioCommittee
 from fewratio.nn.features import GaussianFeatures, MLPFeatures, Standardiser
-from fewratio.nn.heads import DescentHead, RidgeHead, SharedHead
-from fewratio.nn.one_class import Autoencoder, DeepSVDD, OneClassNetwork
-from fewratio.nn.ratio_model import AdaptedRatio, RatioModel
+from fewratio.nn.heads import RidgeHead, SharedHead
+from fewratio.nn.ratio_model import AdaptedRatio, RatioModel, SampleScaled
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures, Space
 from fewratio.nn.set_encoder import NoEncoder, SetEncoder
 
 __all__ = [
     "AdaptedRatio",
-    "Autoencoder",
-    "DeepSVDD",
-    "DescentHead",
     "GaussianFeatures",
     "MLPFeatures",
     "MeanRatio",
     "NoEncoder",
-    "OneClassNetwork",
     "RatioCommittee",
     "RatioModel",
     "RelationalEncoder",
     "RelationalFeatures",
     "RidgeHead",
+    "SampleScaled",
     "SetEncoder",
     "SharedHead",
     "Space",

@@ -21,17 +21,19 @@ class RatioCommittee(nn.Module):
         The models.
     """
 
-    # Each member knows its own alpha.
-    tell_alpha = False
-
     def __init__(self, members: Sequence[RatioModel]) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
 
     @property
-    def leaves_out_own(self) -> bool:
-        """Whether a support instance gets another value as such than as a new instance."""
-        return any(bool(member.leaves_out_own) for member in self.members)
+    def row_dtype(self) -> torch.dtype:
+        """What rows to give as."""
+        return cast(RatioModel, self.members[0]).row_dtype
+
+    @property
+    def leaves_one_out(self) -> bool:
+        """Whether a support instance is left out of its own features, which those of a new instance are not."""
+        return any(bool(member.leaves_one_out) for member in self.members)
 
     def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "MeanRatio":
         """Adapt every member to each task of a batch of support pairs."""
@@ -44,10 +46,12 @@ class MeanRatio:
 
     ratios: list[AdaptedRatio]
 
-    def __call__(self, x: Float[Tensor, "... n d"], own: Int[Tensor, " n"] | None = None) -> Float[Tensor, "... n"]:
+    def __call__(
+        self, x: Float[Tensor, "... n d"], support_index: Int[Tensor, " n"] | None = None
+    ) -> Float[Tensor, "... n"]:
         """Give the ratios of instances, as `AdaptedRatio` does."""
-        return torch.stack([ratio(x, own) for ratio in self.ratios]).mean(0)
+        return torch.stack([ratio(x, support_index) for ratio in self.ratios]).mean(0)
 
-    def of_support(self) -> Float[Tensor, "... n"]:
-        """Give the ratios of the support's own instances, none of which may count as its own neighbour."""
-        return torch.stack([ratio.of_support() for ratio in self.ratios]).mean(0)
+    def at_support(self) -> Float[Tensor, "... n"]:
+        """Give the ratios at the support's instances, each left out of its own features."""
+        return torch.stack([ratio.at_support() for ratio in self.ratios]).mean(0)

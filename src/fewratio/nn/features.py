@@ -16,7 +16,7 @@ class MLPFeatures(nn.Module):
     """Features h([x, z_nu, z_de]) of a feed-forward network with positive outputs (Eq. 2).
 
     The first layer is kept as its x part and its z part: z is the same for all instances of a task, so its part is
-    computed once a task instead of once an instance. Sums and ReLUs are taken in place: on a CPU memory is the limit.
+    computed once per task instead of once per instance. Sums and ReLUs are taken in place: memory is a CPU's limit.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class MLPFeatures(nn.Module):
         Where the start is drawn from.
     """
 
-    leaves_out_own = False
+    leaves_one_out = False
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class MLPFeatures(nn.Module):
         self.rest = nn.ModuleList(linear(n_in, n_out, generator) for n_in, n_out in pairwise(sizes))
 
     def forward(
-        self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"] | None, own: Tensor | None = None
+        self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"] | None, index: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
         """Give the features of instances ``x`` of the task with vectors ``z``."""
         h = self.from_x(x)
@@ -77,7 +77,7 @@ class GaussianFeatures(nn.Module):
     """
 
     centres: Tensor | None
-    leaves_out_own = False
+    leaves_one_out = False
 
     def __init__(self, sigma: float | None = None, centres: Tensor | None = None) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class GaussianFeatures(nn.Module):
         self.register_buffer("centres", centres)
 
     def forward(
-        self, x: Float[Tensor, "... n d"], support: Pair, z: None, own: Tensor | None = None
+        self, x: Float[Tensor, "... n d"], support: Pair, z: None, index: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
         """Give the kernel of instances ``x`` with every centre; of support instances, the numerator's come first."""
         sigma = median_distance(support.rows, support.shares.sum(-2) > 0) if self.sigma is None else self.sigma

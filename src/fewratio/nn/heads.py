@@ -4,17 +4,13 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.func import grad
 
-from fewratio.core.objectives import Objective
 from fewratio.core.ridge import ridge_weights
 from fewratio.core.shapes import Float
 from fewratio.errors import ParameterError
 
 # Below this the solve is dominated by rounding in the features themselves.
 SMALLEST_REG = 1e-6
-# Features that are zero everywhere have no gradient either; their length must not be divided by.
-_SHORTEST = 1e-12
 
 
 class RidgeHead(nn.Module):
@@ -64,48 +60,9 @@ class RidgeHead(nn.Module):
     ) -> Float[Tensor, "... t"]:
         """Give the weights for the support's features; a task's own ``alpha`` comes before the head's."""
         log_reg = self.log_reg if self.by_latent is None or z is None else self.log_reg + z @ self.by_latent
-        own = self.alpha if self.logit_alpha is None else self.logit_alpha.sigmoid()
-        relative = own if alpha is None else alpha.unsqueeze(-1)
+        common = self.alpha if self.logit_alpha is None else self.logit_alpha.sigmoid()
+        relative = common if alpha is None else alpha.unsqueeze(-1)
         return ridge_weights(phi, shares, relative, log_reg.exp().clamp_min(SMALLEST_REG))
-
-
-class DescentHead(nn.Module):
-    """Weights after some steps of gradient descent on the support, from a start that can be learned.
-
-    Parameters
-    ----------
-    start : Tensor of shape (t,)
-        Weights before the first step.
-    objective : Objective
-        What is minimised on the support. The ratio is clipped at zero before it is judged.
-    n_steps : int
-        Number of steps.
-    step_size : float
-        Size of a step, where 1 is the inverse of the mean squared length of the features: below 2 the descent of a
-        squared loss is stable whatever their size. Where training starts if the head is trained, through its logarithm.
-    """
-
-    def __init__(self, start: Tensor, objective: Objective, n_steps: int = 10, step_size: float = 0.1) -> None:
-        super().__init__()
-        self.weights = nn.Parameter(start.detach().clone())
-        self.log_step_size = nn.Parameter(torch.tensor(math.log(step_size)))
-        self.objective = objective
-        self.n_steps = n_steps
-
-    def forward(
-        self, phi: Float[Tensor, "... n t"], shares: Float[Tensor, "... 2 n"], z: object = None, alpha: object = None
-    ) -> Float[Tensor, "... t"]:
-        """Give the weights for the support's features."""
-
-        def loss(weights: Tensor) -> Tensor:
-            # Tasks do not share weights, so the gradient of their sum is each one's own.
-            return self.objective((phi @ weights.unsqueeze(-1)).squeeze(-1).relu(), shares).sum()
-
-        weights = self.weights.expand(*phi.shape[:-2], -1)
-        length = (shares.sum(-2) * phi.square().sum(-1)).sum(-1, keepdim=True).clamp_min(_SHORTEST) / 2
-        for _ in range(self.n_steps):
-            weights = weights - self.log_step_size.exp() / length * grad(loss)(weights)
-        return weights
 
 
 class SharedHead(nn.Module):
@@ -125,5 +82,5 @@ class SharedHead(nn.Module):
     def forward(
         self, phi: Float[Tensor, "... n t"], shares: Float[Tensor, "... 2 n"], z: object = None, alpha: object = None
     ) -> Float[Tensor, "... t"]:
-        """Give the learned weights, once a task."""
+        """Give the learned weights, once per task."""
         return self.weights.expand(*phi.shape[:-2], -1)

@@ -3,15 +3,12 @@
 import torch
 from torch import Tensor, nn
 
-from fewratio.core.divergence import relative_pearson_divergence
-from fewratio.core.exact import true_ratio
-from fewratio.core.pair import Episode, Pair
 from fewratio.core.shapes import Float
 from fewratio.nn.mlp import mlp
-from fewratio.nn.ratio_model import AdaptedRatio, RatioModel
+from fewratio.nn.ratio_model import AdaptedRatio
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
-_QUANTILES = tuple((1 - level) / 2 for level in LEVELS[::-1]) + tuple((1 + level) / 2 for level in LEVELS)
+QUANTILES = tuple((1 - level) / 2 for level in LEVELS[::-1]) + tuple((1 + level) / 2 for level in LEVELS)
 
 # Share of the range, at either end, that counts as the end.
 _NEAR = 0.01
@@ -36,18 +33,12 @@ class Intervals(nn.Module):
         self, n_features: int, n_latent: int, width: int = 64, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        self.ratio = mlp([n_features + n_latent + 1, width, width, len(_QUANTILES)], generator)
-        self.divergence = mlp([n_latent + 1, width, width, len(_QUANTILES)], generator)
+        self.ratio = mlp([n_features + n_latent + 1, width, width, len(QUANTILES)], generator)
+        self.divergence = mlp([n_latent + 1, width, width, len(QUANTILES)], generator)
 
     def of_ratio(self, ratio: AdaptedRatio, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n level 2"]:
         """Give bounds of the true ratio at new instances, for every level."""
-        return self._of_features(ratio, ratio.model.features(ratio.model.scaler(x), ratio.support, ratio.z))
-
-    def of_support(self, ratio: AdaptedRatio) -> Float[Tensor, "... n level 2"]:
-        """Give bounds of the true ratio at the support's own instances, for every level."""
-        return self._of_features(ratio, ratio.phi)
-
-    def _of_features(self, ratio: AdaptedRatio, phi: Tensor) -> Tensor:
+        phi = ratio.model.features(ratio.model.scaler(x), ratio.support, ratio.z)
         assert ratio.z is not None
         assert isinstance(ratio.alpha, Tensor)
         quantiles = self.ratio_quantiles(phi, ratio.z, ratio.combine(phi), ratio.alpha)
@@ -71,49 +62,6 @@ class Intervals(nn.Module):
         most = largest_divergence(alpha)
         share = (estimate / most).clamp(0, 1).unsqueeze(-1)
         return _rising(self.divergence(torch.cat([z, share], dim=-1)), share) * most.unsqueeze(-1)
-
-
-class IntervalLoss(nn.Module):
-    """Trains `Intervals`: gives each query row's quantile loss; the last column of the rows is the true log-ratio.
-
-    Parameters
-    ----------
-    model : RatioModel
-        The trained model; it is frozen.
-    intervals : Intervals
-        What is trained.
-    """
-
-    levels: Tensor
-
-    def __init__(self, model: RatioModel, intervals: Intervals) -> None:
-        super().__init__()
-        self.model = model.requires_grad_(False)
-        self.intervals = intervals
-        self.register_buffer("levels", torch.tensor(_QUANTILES), persistent=False)
-
-    def forward(self, episode: Episode) -> Float[Tensor, "... n"]:
-        """Give the loss of ratio and divergence, the latter once a row."""
-        support, query, alpha = episode.support, episode.query, episode.alpha
-        assert alpha is not None
-        with torch.no_grad():
-            ratio = self.model.adapt(Pair.joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
-            phi = self.model.features(query.rows[..., :-1], ratio.support, ratio.z)
-            estimate = ratio.combine(phi)
-            own = relative_pearson_divergence(ratio.of_support(), support.shares, alpha)
-            truth = true_ratio(query.rows[..., -1], alpha)
-            # Over the query's instances; the mean of a finite sample can be a little below zero, where none is.
-            divergence = relative_pearson_divergence(truth, query.shares, alpha).clamp_min(0)
-        assert ratio.z is not None
-        quantiles = self.intervals.ratio_quantiles(phi, ratio.z, estimate, alpha)
-        of_pair = self.intervals.divergence_quantiles(ratio.z, own, alpha)
-        scale = 2 * alpha
-        losses = self._pinball(quantiles, truth) * scale.unsqueeze(-1)
-        return losses + (self._pinball(of_pair, divergence) * scale).unsqueeze(-1)
-
-    def _pinball(self, quantiles: Tensor, truth: Tensor) -> Tensor:
-        error = truth.unsqueeze(-1) - quantiles
-        return torch.maximum(self.levels * error, (self.levels - 1) * error).mean(-1)
 
 
 def largest_divergence(alpha: Float[Tensor, "..."]) -> Float[Tensor, "..."]:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.shapes import Float, Int
 from fewratio.errors import ParameterError
+from fewratio.nn.features import Standardiser
 
 CLIPS = ("ratio", "weights")
 WITHIN_RANGE = "range"
@@ -24,9 +25,9 @@ class RatioModel(nn.Module):
     encoder : nn.Module
         ``encoder(support) -> z``: `SetEncoder`, `NoEncoder`.
     features : nn.Module
-        ``features(x, support, z, own) -> phi``, where ``own`` says which of the support's rows each of x is, -1 for
-        none: `MLPFeatures`, `GaussianFeatures`, `RelationalFeatures`. Those that go by it have a true
-        ``leaves_out_own``.
+        ``features(x, support, z, support_index) -> phi``, where ``support_index`` says which of the support's rows each
+        of x is, -1 for none: `MLPFeatures`, `GaussianFeatures`, `RelationalFeatures`. Those that leave an instance
+        out of its own features have a true ``leaves_one_out``.
     head : nn.Module
         ``head(phi of the support, shares, z, alpha) -> w``: `RidgeHead`, `SharedHead`.
     clip : {"ratio", "range", "weights", "none"}
@@ -73,9 +74,14 @@ class RatioModel(nn.Module):
         self.tell_alpha = tell_alpha
 
     @property
-    def leaves_out_own(self) -> bool:
-        """Whether a support instance gets another value as such than as a new instance."""
-        return bool(getattr(self.features, "leaves_out_own", False))
+    def row_dtype(self) -> torch.dtype:
+        """What rows to give as: the scaler's type, so that no digit is lost before it, or else the weights'."""
+        return next(self.scaler.buffers(), next(self.parameters())).dtype
+
+    @property
+    def leaves_one_out(self) -> bool:
+        """Whether a support instance is left out of its own features, which those of a new instance are not."""
+        return bool(getattr(self.features, "leaves_one_out", False))
 
     def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "AdaptedRatio":
         """Solve for the weights of each task of a batch of support pairs.
@@ -108,9 +114,10 @@ class RatioModel(nn.Module):
         alpha = self._asked(support, episode.alpha)
         z = self._describe(support, alpha)
         n_query = rows.shape[-2] - n_support
-        query = torch.full((n_query,), -1, device=rows.device) if episode.own is None else episode.own
-        own = torch.cat([_themselves(support), query])
-        phi_support, phi_query = self.features(rows, support, z, own).split([n_support, n_query], dim=-2)
+        query = episode.support_index
+        query = torch.full((n_query,), -1, device=rows.device) if query is None else query
+        index = torch.cat([_themselves(support), query])
+        phi_support, phi_query = self.features(rows, support, z, index).split([n_support, n_query], dim=-2)
         return self._solve(support, z, phi_support, alpha).combine(phi_query)
 
     def _describe(self, support: Pair, alpha: Tensor | None) -> Tensor | None:
@@ -133,6 +140,44 @@ class RatioModel(nn.Module):
         return AdaptedRatio(self, support, z, phi, weights, self.alpha if alpha is None else alpha)
 
 
+class SampleScaled(nn.Module):
+    """A model of distances in units of their own that scales the columns by the samples of each pair first.
+
+    Distances do not change with the origin, but float32 does: rows are centred and scaled with all their digits.
+
+    Parameters
+    ----------
+    model : RatioModel
+        What is adapted; it is shared, not copied.
+    alpha : float
+        Relative parameter.
+    scale : {"columns", "none"}
+        Whether each column is divided by its own deviation, or all by one number.
+    """
+
+    row_dtype = torch.float64
+    leaves_one_out = True
+
+    def __init__(self, model: RatioModel, alpha: float, scale: str) -> None:
+        super().__init__()
+        self.model, self.alpha, self.scale = model, alpha, scale
+
+    def adapt(self, support: Pair) -> "AdaptedRatio":
+        """Adapt to each pair of a batch of samples without padding."""
+        mean = support.rows.mean(-2, keepdim=True)
+        deviation = (support.rows - mean).square().mean(-2, keepdim=True).sqrt()
+        # A deviation that cannot be told from rounding, as 0.1 repeated has, is none.
+        rounding = (1e-12 * mean.abs()).clamp_min(torch.finfo(mean.dtype).tiny)
+        deviation = torch.where(deviation <= rounding, 0, deviation)
+        scale = deviation if self.scale == "columns" else deviation.square().sum(-1, keepdim=True).sqrt()
+        # What is divided by infinity would look like a sample of equal rows.
+        scale = torch.where(scale == 0, 1, torch.where(scale.isinf(), torch.nan, scale))
+        scaler = Standardiser(mean, scale, torch.float32)
+        model = self.model
+        scaled = RatioModel(model.encoder, model.features, model.head, model.clip, scaler, self.alpha, model.tell_alpha)
+        return scaled.adapt(support)
+
+
 @dataclass(frozen=True)
 class AdaptedRatio:
     """A ratio adapted to a support pair, or to a batch of them.
@@ -146,7 +191,7 @@ class AdaptedRatio:
     z : Tensor of shape (..., z) or None
         The encoder's output.
     phi : Tensor of shape (..., n, t)
-        Features of the support's instances, none of which counts as its own neighbour.
+        Features of the support's instances, each left out of its own.
     weights : Tensor of shape (..., t)
         The weights of the features.
     alpha : float, Tensor of shape (...) or None
@@ -160,20 +205,22 @@ class AdaptedRatio:
     weights: Tensor
     alpha: float | Tensor | None = None
 
-    def __call__(self, x: Float[Tensor, "... n d"], own: Int[Tensor, " n"] | None = None) -> Float[Tensor, "... n"]:
-        """Give the ratios (Eq. 6) of instances: one set of instances a task, or one set for all tasks.
+    def __call__(
+        self, x: Float[Tensor, "... n d"], support_index: Int[Tensor, " n"] | None = None
+    ) -> Float[Tensor, "... n"]:
+        """Give the ratios (Eq. 6) of instances: one set of instances per task, or one set for all tasks.
 
-        ``own`` says which of the support's rows each instance is, -1 for none; by default none is.
+        ``support_index`` says which of the support's rows each instance is, -1 for none; by default none is.
         """
         # The same instances may be asked of every task.
         x = self.model.scaler(x)
         # NumPy's, for torch's own takes half a second at its first call.
         lead = np.broadcast_shapes(x.shape[:-2], self.weights.shape[:-1])
         x = x.expand(*lead, *x.shape[-2:])
-        return self.combine(self.model.features(x, self.support, self.z, own))
+        return self.combine(self.model.features(x, self.support, self.z, support_index))
 
-    def of_support(self) -> Float[Tensor, "... n"]:
-        """Give the ratios of the support's own instances, none of which may count as its own neighbour."""
+    def at_support(self) -> Float[Tensor, "... n"]:
+        """Give the ratios at the support's instances, each left out of its own features."""
         return self.combine(self.phi)
 
     def combine(self, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n"]:

@@ -68,8 +68,8 @@ class Space(nn.Module):
 
 
 @dataclass(frozen=True)
-class Yardsticks:
-    """What distances are measured by: their mean and relative deviation within a support, in each space.
+class DistanceScale:
+    """The mean distance within a support and its relative deviation, in each space: the units of distances.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Yardsticks:
     deviations: list[Tensor]
 
     @classmethod
-    def of(cls, support: Pair, blocks: tuple[int, ...] | None) -> "Yardsticks":
+    def of(cls, support: Pair, blocks: tuple[int, ...] | None) -> "DistanceScale":
         """Measure a support; ``blocks`` are the numbers of coordinates of each space, None if there is one."""
         rows = support.rows
         sizes = list(blocks) if blocks else [rows.shape[-1]]
@@ -111,18 +111,18 @@ class Relations:
         Instances.
     support : Pair
         The support.
-    yardsticks : Yardsticks
-        The support's.
-    own : int Tensor of shape (n,) or None
+    scale : DistanceScale
+        Of the support.
+    index : int Tensor of shape (n,) or None
         Which of the support's rows each instance is, -1 for none: an instance must not see itself.
     """
 
-    def __init__(self, x: Tensor, support: Pair, yardsticks: Yardsticks, own: Tensor | None) -> None:
+    def __init__(self, x: Tensor, support: Pair, scale: DistanceScale, index: Tensor | None) -> None:
         spaces = zip(
-            x.split(yardsticks.sizes, -1),
-            support.rows.split(yardsticks.sizes, -1),
-            yardsticks.means,
-            yardsticks.deviations,
+            x.split(scale.sizes, -1),
+            support.rows.split(scale.sizes, -1),
+            scale.means,
+            scale.deviations,
             strict=True,
         )
         bumps = []
@@ -135,8 +135,8 @@ class Relations:
             ]
         self.bumps = torch.cat(bumps, dim=-1)
         weights = support.shares.unsqueeze(-3)  # (..., 1, 2, s)
-        if own is not None:
-            others = own.unsqueeze(-1) != torch.arange(weights.shape[-1], device=x.device)
+        if index is not None:
+            others = index.unsqueeze(-1) != torch.arange(weights.shape[-1], device=x.device)
             weights = weights * others.unsqueeze(-2)
         # A lone instance that may not see itself sees nothing of its side.
         total = weights.sum(-1, keepdim=True)
@@ -152,12 +152,12 @@ class Relations:
         return torch.cat([self.pooled(self.bumps), self.sees.expand(*self.bumps.shape[:-2], 2)], dim=-1)
 
 
-def histogram_within(support: Pair, yardsticks: Yardsticks) -> Float[Tensor, "... s h"]:
+def histogram_within(support: Pair, scale: DistanceScale) -> Float[Tensor, "... s h"]:
     """Relate the support's instances to each other."""
-    own = torch.arange(support.rows.shape[-2], device=support.rows.device)
-    step = _rows_at_once(support, len(own))
-    parts = zip(support.rows.split(step, -2), own.split(step), strict=True)
-    return torch.cat([Relations(rows, support, yardsticks, numbers).histogram() for rows, numbers in parts], dim=-2)
+    index = torch.arange(support.rows.shape[-2], device=support.rows.device)
+    step = _rows_at_once(support, len(index))
+    parts = zip(support.rows.split(step, -2), index.split(step), strict=True)
+    return torch.cat([Relations(rows, support, scale, numbers).histogram() for rows, numbers in parts], dim=-2)
 
 
 def _rows_at_once(support: Pair, n_rows: int) -> int:
@@ -205,16 +205,14 @@ class RelationalEncoder(nn.Module):
 
     def forward(self, support: Pair) -> Float[Tensor, "... z"]:
         """Give the vector of each task."""
-        yardsticks = Yardsticks.of(support, self.blocks)
-        instance = self.instance(histogram_within(support, yardsticks)).relu()
+        scale = DistanceScale.of(support, self.blocks)
+        instance = self.instance(histogram_within(support, scale)).relu()
         pooled = (support.shares @ instance).flatten(-2)
         sizes = (support.shares > 0).sum(-1).to(pooled.dtype).log().expand(*pooled.shape[:-1], 2)
-        units = [unit.log().squeeze(-1) for unit in yardsticks.deviations]
+        units = [unit.log().squeeze(-1) for unit in scale.deviations]
         if self.absolute:
             units = [
-                unit.log().squeeze(-1)
-                for pair in zip(yardsticks.means, yardsticks.deviations, strict=True)
-                for unit in pair
+                unit.log().squeeze(-1) for pair in zip(scale.means, scale.deviations, strict=True) for unit in pair
             ]
         return self.set(torch.cat([pooled, sizes, *units], dim=-1)).relu()
 
@@ -239,7 +237,7 @@ class RelationalFeatures(nn.Module):
     """
 
     # A support instance must not see itself.
-    leaves_out_own = True
+    leaves_one_out = True
 
     def __init__(
         self,
@@ -259,17 +257,17 @@ class RelationalFeatures(nn.Module):
         self.instance = mlp([size + (2 * width if n_context else 0) + n_latent, 2 * width, width, n_outputs], generator)
 
     def forward(
-        self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"], own: Tensor | None = None
+        self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"], index: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
-        """Give the features of instances ``x``; ``own`` says which of the support's rows they are, -1 for none."""
-        yardsticks = Yardsticks.of(support, self.blocks)
+        """Give the features of instances ``x``; ``index`` says which of the support's rows they are, -1 for none."""
+        scale = DistanceScale.of(support, self.blocks)
         context = None
         if self.context is not None:
-            context = self.context(histogram_within(support, yardsticks)).unsqueeze(-3)
-        own = torch.full((x.shape[-2],), -1, device=x.device) if own is None else own
-        step = _rows_at_once(support, len(own))
-        parts = zip(x.split(step, -2), own.split(step), strict=True)
-        relations = (Relations(rows, support, yardsticks, numbers) for rows, numbers in parts)
+            context = self.context(histogram_within(support, scale)).unsqueeze(-3)
+        index = torch.full((x.shape[-2],), -1, device=x.device) if index is None else index
+        step = _rows_at_once(support, len(index))
+        parts = zip(x.split(step, -2), index.split(step), strict=True)
+        relations = (Relations(rows, support, scale, numbers) for rows, numbers in parts)
         return torch.cat([self._of_block(block, z, context) for block in relations], dim=-2)
 
     def _of_block(self, relations: Relations, z: Tensor, context: Tensor | None) -> Tensor:

@@ -25,7 +25,7 @@ class Ensemble:
     device : torch.device or str
         Where to train.
     averaging : float
-        Decay of the running average of the weights that is judged and kept in their stead; 0 for the weights as they
+        Decay of the running average of the weights that is validated and kept in their stead; 0 for the weights as they
         are. It averages over about 1 / (1 - averaging) steps.
     """
 
@@ -49,13 +49,18 @@ class Ensemble:
         return len(self.models)
 
     @property
-    def parameters(self) -> list[Tensor]:
-        """What is trained: each parameter of the architecture, with an axis of members where there are several."""
-        return [parameter for parameter in self._named.values() if parameter.requires_grad]
+    def parameters(self) -> tuple[list[Tensor], list[Tensor]]:
+        """What is trained: weight matrices, and all else (biases, lambda, a learned alpha), which must not decay.
+
+        Each has an axis of members where there are several.
+        """
+        trained = [(name, parameter) for name, parameter in self._named.items() if parameter.requires_grad]
+        matrices = {name for name, parameter in self.models[0].named_parameters() if parameter.dim() >= 2}
+        return [p for name, p in trained if name in matrices], [p for name, p in trained if name not in matrices]
 
     @property
     def _candidate(self) -> dict[str, Tensor]:
-        """The weights that are judged and kept: the average where there is one."""
+        """The weights that are validated and kept: the average where there is one."""
         return self._named if self._average is None else self._average
 
     def __call__(self, episode: Episode) -> Float[Tensor, "member task n"]:
@@ -63,16 +68,16 @@ class Ensemble:
         if self.size == 1:
             ratio: Tensor = self.models[0](episode)
             return ratio
-        return self._evaluate(self._named, episode)
+        return self._stacked(self._named, episode)
 
-    def judge(self, episode: Episode) -> Float[Tensor, "member task n"]:
+    def evaluate(self, episode: Episode) -> Float[Tensor, "member task n"]:
         """Give the query ratios by the weights that would be kept."""
         if self.size == 1:
             ratio: Tensor = functional_call(self.models[0], self._candidate, (episode,))
             return ratio
-        return self._evaluate(self._candidate, episode)
+        return self._stacked(self._candidate, episode)
 
-    def _evaluate(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
+    def _stacked(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
 
         def one(
             parameters: dict[str, Tensor],
@@ -83,7 +88,7 @@ class Ensemble:
             query: Tensor,
         ) -> Tensor:
             sizes = episode.support.n_nu, episode.query.n_nu
-            mine = Episode.joined(rows, support, query, *sizes, alpha, episode.own)
+            mine = Episode.joined(rows, support, query, *sizes, alpha, episode.support_index)
             ratio: Tensor = functional_call(self._skeleton, (parameters, buffers), (mine,))
             return ratio
 

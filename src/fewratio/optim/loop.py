@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fewratio.core.objectives import EpisodeObjective, Objective
@@ -15,12 +16,16 @@ from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
 from fewratio.optim.ensemble import Ensemble
 from fewratio.optim.graphs import GraphedStep
-from fewratio.optim.stopping import EarlyStopping, History
+from fewratio.optim.stopping import EarlyStopping, History, standard_error
 from fewratio.progress import deferred_interrupt, progress_bar
 
 
 class ValidationEpisodes(Protocol):
     """Fixed episodes, in batches that fit in memory; leading axes (member, task)."""
+
+    @property
+    def tasks(self) -> NDArray[Any] | None:
+        """Which two datasets each task is of, shape (member, task, 2); None for tasks that share nothing."""
 
     def batches(self) -> Iterable[Episode]:
         """Give the episodes, the same every time."""
@@ -37,15 +42,16 @@ class TrainingPlan:
     learning_rate : float
         Adam's.
     weight_decay : float
-        Share of each weight, times the learning rate, that a step takes off it (AdamW).
+        Share of each weight matrix, times the learning rate, that a step takes off it (AdamW); nothing else decays.
     validate_every : int
-        Steps between two looks at the validation episodes.
+        Steps between validations.
     patience : int, optional
-        Looks without a better one after which to stop; by default all steps are taken and the best look is kept.
+        Validations without improvement before stopping; by default all steps are taken. The weights of the best
+        validation are kept.
     show_progress : bool, optional
         By default where standard error is a terminal.
     checkpoint : path, optional
-        File to write the state to now and then, and to go on from if it is there.
+        File to write the state to now and then, and to resume from if it is there.
     checkpoint_seconds : float
         Time between two checkpoints.
     identity : str
@@ -70,7 +76,7 @@ def train(
     objective: Objective,
     plan: TrainingPlan,
 ) -> list[History]:
-    """Train every member on its own episodes and leave it with the weights of its best look at the validation.
+    """Train every member on its own episodes and leave it with the weights of its best validation.
 
     Parameters
     ----------
@@ -79,7 +85,7 @@ def train(
     draw : callable
         Gives the training episodes of a step, as a pure function of the step's number (a tensor on the device).
     validation : ValidationEpisodes
-        What early stopping looks at.
+        What early stopping goes by.
     objective : Objective
         The query loss.
     plan : TrainingPlan
@@ -88,7 +94,7 @@ def train(
     Returns
     -------
     list of History
-        One a member.
+        One per member.
     """
     training = Training(ensemble, draw, validation, objective, plan)
     training.resume()
@@ -98,9 +104,9 @@ def train(
         progress_bar(plan.max_steps, description, plan.show_progress) as report,
     ):
         training.run(interrupted, report)
-        # Before the last look, which falls off the beat in general: a resumed training must not know of it.
+        # Before a last validation between the regular ones: a resumed training must not know of it.
         training.save()
-        training.look_at_the_end()
+        training.validate_at_the_end()
         training.stopping.finish(interrupted(), training.seconds)
     ensemble.restore_best()
     return training.stopping.histories
@@ -116,7 +122,7 @@ def train_in_stages(
     """Train with nothing to validate on, pausing after each of these numbers of steps.
 
     For models that know nothing but a target: how long to train them is then a parameter, chosen elsewhere. At each
-    pause `Ensemble.judge` evaluates the weights of that moment (and a lone model simply has them).
+    pause `Ensemble.evaluate` evaluates the weights of that moment (and a lone model simply has them).
 
     Parameters
     ----------
@@ -142,13 +148,15 @@ def train_in_stages(
 class _Nothing:
     """No episodes to validate on."""
 
+    tasks = None
+
     def batches(self) -> Iterable[Episode]:
         """Give none."""
         return ()
 
 
 class Training:
-    """The moving state of a training: weights, Adam's moments, the step, the best look so far."""
+    """The state of a training: weights, Adam's moments, the step, the best validation so far."""
 
     def __init__(
         self,
@@ -162,13 +170,15 @@ class Training:
         self.objective, self.plan = objective, plan
         self.stopping = EarlyStopping(ensemble.size, plan.patience)
         on_gpu = ensemble.device.type == "cuda"
-        self.optimizer = torch.optim.AdamW(
-            ensemble.parameters,
-            lr=plan.learning_rate,
-            weight_decay=plan.weight_decay,
-            fused=True,
-            capturable=on_gpu,
-        )
+        matrices, others = ensemble.parameters
+        groups = [
+            {"params": parameters, "weight_decay": decay}
+            for parameters, decay in ((matrices, plan.weight_decay), (others, 0.0))
+            if parameters
+        ]
+        self.optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, fused=True, capturable=on_gpu)
+        tasks = validation.tasks
+        self._tasks = None if tasks is None else torch.as_tensor(tasks, device=ensemble.device)
         self.step = 0
         self._started = time.monotonic()
         # What the step reads and writes stays on the device, so that it can be captured.
@@ -185,7 +195,7 @@ class Training:
             self.step += 1
             due = self.step % self.plan.validate_every == 0
             if due:
-                self.look()
+                self.validate()
             if due or self.step % 20 == 0:
                 report(self.step, self._mean_best() if due else None)
             if due and time.monotonic() - last_save > self.plan.checkpoint_seconds:
@@ -197,10 +207,10 @@ class Training:
         """Time spent, earlier parts of a resumed training included."""
         return time.monotonic() - self._started
 
-    def look_at_the_end(self) -> None:
-        """Judge the last steps too, where the training does not end on a look."""
+    def validate_at_the_end(self) -> None:
+        """Validate after the last step too, where the training does not end on a validation."""
         if self.step % self.plan.validate_every:
-            self.look()
+            self.validate()
 
     def _gradient_step(self) -> None:
         episode = self.draw(self.counter)
@@ -217,19 +227,18 @@ class Training:
         self.counter += 1
 
     @torch.no_grad()
-    def look(self) -> None:
+    def validate(self) -> None:
         """Evaluate the validation episodes and keep the weights of members that have improved."""
         losses = torch.cat(
             [
-                self.objective(self.ensemble.judge(episode), episode.query.shares)
+                self.objective(self.ensemble.evaluate(episode), episode.query.shares)
                 for episode in self.validation.batches()
             ],
             dim=-1,
         ).double()
         n_steps = self.step % self.plan.validate_every or self.plan.validate_every
-        error = losses.std(-1) / losses.shape[-1] ** 0.5
-        columns = (self.loss_sum / n_steps, losses.mean(-1), error)
-        self.ensemble.keep(self.stopping.look(self.step, *(column.tolist() for column in columns)))
+        columns = (self.loss_sum / n_steps, losses.mean(-1), standard_error(losses, self._tasks))
+        self.ensemble.keep(self.stopping.record(self.step, *(column.tolist() for column in columns)))
         self.loss_sum.zero_()
 
     def _mean_best(self) -> float:
@@ -246,19 +255,28 @@ class Training:
             "seconds": self.seconds,
             "histories": [history.to_dict() for history in self.stopping.histories],
         }
-        write_tensors(self.plan.checkpoint, "checkpoint", self._tensors(), header)
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in self._tensors().items()}
+        write_tensors(self.plan.checkpoint, "checkpoint", arrays, header)
 
     def resume(self) -> None:
-        """Go on from the checkpoint, if there is one."""
+        """Continue from the checkpoint, if there is one."""
         path = self.plan.checkpoint
         if path is None or not os.path.exists(path):
             return
-        tensors, header = read_tensors(path, "checkpoint")
-        if header["identity"] != self.plan.identity:
+        arrays, header = read_tensors(path, "checkpoint")
+        if header.get("identity") != self.plan.identity:
             raise ModelFileError(
-                f"{path} is a checkpoint of a training with other data or settings, so this one cannot go on from it. "
+                f"{path} is a checkpoint of a training with other data or settings, so this one cannot resume from it. "
                 "Give another file name, or delete it to start afresh."
             )
+        try:
+            self._load({name: torch.from_numpy(array) for name, array in arrays.items()}, header)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise ModelFileError(
+                f"{path} does not fit this training ({error!r}). Delete it to start afresh, or use another copy."
+            ) from error
+
+    def _load(self, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
         self.step = header["step"]
         self._started -= header["seconds"]
         self.counter.fill_(self.step)

@@ -5,6 +5,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from fewratio.core.shapes import Float, Int
+
 
 @dataclass
 class History:
@@ -13,10 +18,10 @@ class History:
     Attributes
     ----------
     step, train, validation, standard_error : list
-        At each look: the step, the mean training loss since the last look, the mean validation loss and its standard
-        error over the validation episodes.
+        At each validation: the step, the mean training loss since the one before, the mean validation loss and its
+        standard error over validation datasets (`standard_error`).
     best_step, best_validation, best_standard_error : int, float, float
-        The look whose weights were kept.
+        The validation whose weights were kept.
     stopped : str
         Why it ended: "max_steps", "patience" or "interrupted".
     seconds : float
@@ -46,18 +51,18 @@ class EarlyStopping:
     n_members : int
         Number of members.
     patience : int, optional
-        A member is done after so many looks without a better one. Later looks no longer count for it, as if it had been
-        trained alone and stopped there.
+        Validations without improvement before a member is stopped. Later ones no longer count for it, as if it had
+        been trained alone and stopped there.
     """
 
     def __init__(self, n_members: int, patience: int | None = None) -> None:
         self.patience = patience
         self.histories = [History() for _ in range(n_members)]
 
-    def look(
+    def record(
         self, step: int, train: Sequence[float], validation: Sequence[float], error: Sequence[float]
     ) -> list[bool]:
-        """Take one look and say which members have improved."""
+        """Take in a validation and say which members have improved."""
         improved = []
         for history, *values in zip(self.histories, train, validation, error, strict=True):
             improved.append(not self._exhausted(history) and self._record(history, step, *values))
@@ -89,8 +94,34 @@ class EarlyStopping:
         history.train.append(train)
         history.validation.append(validation)
         history.standard_error.append(error)
-        # NaN compares false, so a training that has gone astray never replaces good weights.
+        # NaN compares false, so a training that has diverged never replaces good weights.
         if not validation < history.best_validation:
             return False
         history.best_step, history.best_validation, history.best_standard_error = step, validation, error
         return True
+
+
+def standard_error(
+    losses: Float[Tensor, "member task"], tasks: Int[Tensor, "member task 2"] | None
+) -> Float[Tensor, " member"]:
+    """Give the standard error of the mean loss, over the choice of the datasets that the tasks are of.
+
+    Tasks that share a dataset are not independent, so it is the jackknife's: how far the mean moves when all tasks of
+    one dataset are left out. Without ``tasks`` each task counts as independent. NaN where there is one dataset only.
+    """
+    if tasks is None:
+        return losses.std(-1) / losses.shape[-1] ** 0.5
+    first, second = tasks.unbind(-1)
+    # A task of a dataset with itself counts once.
+    apart = (first != second).to(losses.dtype)
+    shape = (len(losses), int(tasks.max()) + 1)
+    sums, counts = (
+        losses.new_zeros(shape).scatter_add(1, first, values).scatter_add(1, second, values * apart)
+        for values in (losses, torch.ones_like(losses))
+    )
+    without = (losses.sum(-1, keepdim=True) - sums) / (losses.shape[-1] - counts)
+    used = counts > 0
+    n_used = used.sum(-1)
+    centre = torch.where(used, without, 0).sum(-1) / n_used
+    spread = torch.where(used, without - centre[:, None], 0).square().sum(-1)
+    return ((n_used - 1) / n_used * spread).sqrt()

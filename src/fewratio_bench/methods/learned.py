@@ -12,19 +12,18 @@ from typing import Any
 import joblib
 import numpy as np
 import torch
+from sklearn.base import clone
 from torch import Tensor, nn
 
 from fewratio.core.kernels import median_distance
 from fewratio.core.objectives import NonNegativeLSIF, Objective, RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
-from fewratio.data.episodes import SupportSize
-from fewratio.estimators import MetaRatioEstimator
-from fewratio.estimators.learning import Lesson, learn_together
-from fewratio.estimators.pretraining import UNLABELLED_SUPPORT, squared_error
+from fewratio.estimators.networks import build
+from fewratio.estimators.settings import Architecture
+from fewratio.estimators.training import Job, squared_error, train_jobs
 from fewratio.nn import (
     AdaptedRatio,
-    DescentHead,
     GaussianFeatures,
     MLPFeatures,
     NoEncoder,
@@ -37,6 +36,8 @@ from fewratio.nn import (
 from fewratio.optim import Ensemble, History, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Parameters, Verdict, by_split, quick_steps
+from fewratio_bench.methods.flat_settings import Grouped, grouped
+from fewratio_bench.methods.parts import DescentHead, set_latent_dim
 from fewratio_bench.methods.processes import dealt_out, put_together, use_one_thread_of
 from fewratio_bench.problems import Problem, Trial
 
@@ -64,7 +65,7 @@ class Learned:
     features : {"mlp", "relational", "gaussian"}
         A network, one of distances to the support, or Gaussian kernels at fixed centres.
     shape : dict
-        Settings of `MetaRatioEstimator` that say what relational features are made of.
+        Settings of `Architecture` that say what relational features are made of.
     depth : int
         Layers of the network.
     head : {"ridge", "shared", "descent"}
@@ -85,11 +86,11 @@ class Learned:
     quick_dims : tuple of int
         The same of a quick run.
     sizes : (int, int) or None
-        Sizes of the supports to practise on, one model for all cells of a split; by default each cell's own size.
+        Sizes of the supports to train on, one model for all cells of a split; by default each cell's own size.
     training : dict
-        Settings of `MetaRatioEstimator` that say how to train.
+        Settings that say how to train, by the names of `flat_settings`.
     keep_aside : bool
-        Whether to choose the best moment by some of the sources, kept aside, instead of the validation datasets.
+        Whether early stopping goes by some of the sources, held out, instead of the validation datasets.
     trained_as : str, optional
         The method whose models these are, before fine-tuning; by default its own.
     """
@@ -146,16 +147,16 @@ class Learned:
         return [source | tuning for source, tuning in product(self._source_settings(problem), self._tuning_settings())]
 
     def _source_settings(self, problem: Problem) -> list[Parameters]:
-        curriculum = self._curriculum(problem, None)
+        settings = self._settings(problem).flat()
         common: Parameters = {name: getattr(self, name) for name in ("encoder", "features", "head", "alpha", "clip")}
         common |= self.shape | ({"keep_aside": True} if self.keep_aside else {})
         common |= {"depth": self.depth, "learn_alpha": self.learn_alpha, "n_support": self.sizes}
         common |= {
-            name: getattr(curriculum, name)
+            name: settings[name]
             for name in ("tasks_per_step", "averaging", "validate_every", "max_steps", "patience", "standardise")
         }
         if self.features == "relational":
-            common |= {name: getattr(curriculum, name) for name in ("n_query", "weight_decay", "calibration")}
+            common |= {name: settings[name] for name in ("n_query", "weight_decay", "calibration")}
         dims = self.latent_dims if self.encoder == "set" else (None,)
         return [
             common | ({} if dim is None else {"latent_dim": dim}) | ({} if bound is None else {"bound": bound})
@@ -201,7 +202,7 @@ class Learned:
         """Give the ratio at each setting of fine-tuning, with the seconds that it takes to have it."""
         settings, spent = self._tuning_settings(), 0.0
         if self.target_head == "adam":
-            rate = self._curriculum(problem, None).learning_rate
+            rate = self._settings(problem).training.learning_rate
             ratios = _fine_tuned(model, support, self._objective(bound), self.steps, rate)
         else:
             ratios = (self._tuned(model, tuning).adapt(support) for tuning in settings)
@@ -229,29 +230,32 @@ class Learned:
     def _train(
         self, jobs: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
     ) -> list[tuple[RatioModel, History, int]]:
-        curriculum = self._curriculum(problem, bench, n_inliers=jobs[0][0][0].split.n_normals)
+        settings = self._settings(problem, n_inliers=jobs[0][0][0].split.n_normals)
+        longest = max((source.get("latent_dim", 0) for _, source in jobs), default=0)
         seeds = [group[0].seed(self.trained_as or self.name, source.get("latent_dim", 0)) for group, source in jobs]
-        lessons = [
-            Lesson(
+        trainings = [
+            Job(
                 group[0].split.source,
                 None if self.keep_aside else group[0].split.validation,
-                _Build(self, group[0].split.source, source.get("latent_dim")),
-                self._support_sizes(group[0]),
+                _Build(self, group[0].split.source, source.get("latent_dim"), longest),
+                clone(settings.episodes).set_params(n_support=self.sizes or group[0].n_support),
                 seed,
             )
             for (group, source), seed in zip(jobs, seeds, strict=True)
         ]
-        parts = dealt_out(lessons, bench)
-        # Loss and parts are in the settings, so no training goes on from another's checkpoint.
+        parts = dealt_out(trainings, bench)
+        # Loss and parts are in the settings, so no training resumes from another's checkpoint.
         identities = [json.dumps([source for _, source in part]) for part in dealt_out(jobs, bench)]
         checkpoints = [
             bench.checkpoint(self.name, identity, *part)
             for identity, part in zip(identities, dealt_out(seeds, bench), strict=True)
         ]
-        loss = self._training_loss(curriculum, bound)
+        loss = self._training_loss(settings, bound)
         learned = put_together(
             joblib.Parallel(len(parts))(
-                joblib.delayed(_learn)(part, curriculum, loss, checkpoint, identity, len(parts))
+                joblib.delayed(_train_part)(
+                    part, settings, replace(bench, trained={}), loss, checkpoint, identity, len(parts)
+                )
                 for part, checkpoint, identity in zip(parts, checkpoints, identities, strict=True)
             )
         )
@@ -261,24 +265,21 @@ class Learned:
         for checkpoint in checkpoints:
             if checkpoint is not None:
                 checkpoint.unlink(missing_ok=True)
-        return [(model, history, seed) for (model, history), seed in zip(learned, seeds, strict=True)]
+        lengths = [source.get("latent_dim", 0) for _, source in jobs]
+        return [
+            (set_latent_dim(model, length), history, seed)
+            for (model, history), seed, length in zip(learned, seeds, lengths, strict=True)
+        ]
 
-    def _curriculum(self, problem: Problem, bench: Bench | None, **settings: Any) -> MetaRatioEstimator:
-        circumstances: dict[str, Any] = {} if bench is None else {"device": bench.device, "progress": bench.progress}
-        looks = {"validate_every": problem.validate_every, "patience": problem.patience}
-        made_of: dict[str, Any] = {"features": "relational"} if self.features == "relational" else {}
-        return MetaRatioEstimator(
-            self.alpha, episodes=problem.episodes, **settings, **circumstances, **made_of, **(looks | self.training)
-        )
+    def _settings(self, problem: Problem, **changes: Any) -> Grouped:
+        stopping = {"validate_every": problem.validate_every, "patience": problem.patience}
+        return grouped(problem.episodes, changes | stopping | self.training)
 
-    def _support_sizes(self, cell: Trial) -> tuple[SupportSize, SupportSize]:
-        nu = SupportSize(*(self.sizes or (cell.n_support, cell.n_support)))
-        if cell.problem.episodes == "pairs":
-            return nu, nu
-        return nu, SupportSize(UNLABELLED_SUPPORT, UNLABELLED_SUPPORT)
-
-    def _training_loss(self, curriculum: MetaRatioEstimator, bound: float | None) -> Objective:
-        return squared_error(curriculum) if bound is None else self._objective(bound)
+    def _training_loss(self, settings: Grouped, bound: float | None) -> Objective:
+        if bound is not None:
+            return self._objective(bound)
+        kind = "relational" if self.features == "relational" else "mlp"
+        return squared_error(kind, self.alpha, settings.training.calibration)
 
     def _objective(self, bound: float | None) -> Objective:
         return RelativeSquaredError(self.alpha) if bound is None else NonNegativeLSIF(bound)
@@ -295,12 +296,9 @@ class Learned:
     ) -> RatioModel:
         """Put the parts together, untrained."""
         if self.features == "relational":
-            made_as: dict[str, Any] = {
-                "features": "relational",
-                "clip": self.clip,
-                "latent_dim": latent_dim,
-            } | self.shape
-            return MetaRatioEstimator(self.alpha, **made_as).build_model(n_features, generator, scaler)
+            made_as: dict[str, Any] = {"clip": self.clip, "latent_dim": latent_dim} | self.shape
+            architecture = Architecture("relational", **made_as)
+            return build("relational", architecture, self.alpha, n_features, generator, scaler)
         encoder = NoEncoder() if latent_dim is None else SetEncoder(n_features, latent_dim, generator=generator)
         features: nn.Module
         if self.features == "gaussian":
@@ -352,7 +350,7 @@ def _fine_tuned(
 class _GivenFeatures(nn.Module):
     """What is given for instances is their features."""
 
-    def forward(self, x: Tensor, support: Pair, z: None, own: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, support: Pair, z: None, index: Tensor | None = None) -> Tensor:
         return x
 
 
@@ -363,22 +361,34 @@ class _Build:
     method: Learned
     source: Collection
     latent_dim: int | None
+    longest: int
 
     def __call__(self, n_features: int, generator: torch.Generator, scaler: Standardiser | None) -> RatioModel:
-        return self.method.build(self.source, self.latent_dim, n_features, generator, scaler)
+        model = self.method.build(self.source, self.latent_dim, n_features, generator, scaler)
+        # Models whose dataset vectors differ in length are one architecture while they are trained together.
+        return set_latent_dim(model, self.longest)
 
 
-def _learn(
-    lessons: Sequence[Lesson],
-    curriculum: MetaRatioEstimator,
+def _train_part(
+    jobs: Sequence[Job],
+    settings: Grouped,
+    bench: Bench,
     objective: Objective,
     checkpoint: Path | None,
     identity: str,
     n_jobs: int,
 ) -> list[tuple[RatioModel, History]]:
     use_one_thread_of(n_jobs)
-    settings = [identity, curriculum.get_params()]
-    return learn_together(lessons, curriculum, objective, checkpoint=checkpoint, identity=settings)
+    return train_jobs(
+        jobs,
+        settings.training,
+        objective,
+        scale=settings.scale,
+        device=bench.device,
+        progress=bench.progress,
+        checkpoint=checkpoint,
+        identity=[identity, settings.flat()],
+    )
 
 
 def _fixed_kernels(source: Collection, generator: torch.Generator) -> GaussianFeatures:

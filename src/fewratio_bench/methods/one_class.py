@@ -6,15 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.data.seeds import seed_for
-from fewratio.estimators import OneClassEstimator, errors_by_stage, pretrain_one_class
-from fewratio.nn import OneClassNetwork
+from fewratio.optim import TrainingPlan
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.methods.base import STEPS, Bench, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.learned import LATENT_DIMS
+from fewratio_bench.methods.one_class_networks import OneClassNetwork, errors_by_stage, new_network, train_on_sources
 from fewratio_bench.problems import ROLES, Problem, Trial
 
 
@@ -33,7 +32,7 @@ class OneClass:
     steps : tuple of int
         Grid of numbers of steps on the target; every one is recorded, which is the training curve.
     max_steps, validate_every, patience : int
-        Training on the sources: steps at most, between two looks, and looks without a better one.
+        Training on the sources: steps at most, steps between validations, and validations without improvement.
     criterion : str or None
         What a selection on validation looks at: as in the paper the scores of normals, for which no outlier need be
         known; None for what the table shows.
@@ -94,17 +93,20 @@ class OneClass:
         if self.train_on == "target":
             return {}, 0.0
         splits = {cell.split.number: cell for cell in cells}
-        estimators = [
-            self._estimator(latent_dim, bench.device, self._seed(cell, latent_dim), bench.progress)
-            for cell in splits.values()
-        ]
-        pretrain_one_class(
-            estimators,
+        plan = TrainingPlan(
+            self.max_steps, validate_every=self.validate_every, patience=self.patience, show_progress=bench.progress
+        )
+        trained = train_on_sources(
+            self.network,
+            latent_dim,
             [cell.split.source for cell in splits.values()],
             [cell.split.validation for cell in splits.values()],
+            [self._seed(cell, latent_dim) for cell in splits.values()],
+            plan,
+            bench.device,
         )
-        models = {number: estimator.source_model_ for number, estimator in zip(splits, estimators, strict=True)}
-        return models, estimators[0].history_.seconds / len(cells)
+        models = {number: model for number, (model, _) in zip(splits, trained, strict=True)}
+        return models, trained[0][1].seconds / len(cells)
 
     def _judge_cells(
         self,
@@ -120,7 +122,8 @@ class OneClass:
         normals = [rows for episode in episodes for rows in episode.support.nu]
         queries = [rows for episode in episodes for rows in episode.query.rows]
         models = [
-            sources.get(cell.split.number) or self._new(latent_dim, self._seed(cell, latent_dim) + task, rows)
+            sources.get(cell.split.number)
+            or new_network(self.network, latent_dim, rows, self._seed(cell, latent_dim) + task)
             for cell, episode in zip(cells, episodes, strict=True)
             for task, rows in enumerate(episode.support.nu)
         ]
@@ -150,20 +153,3 @@ class OneClass:
             return cell.seed(self.name, latent_dim)
         # One network a split, whatever sizes it is judged with.
         return seed_for(problem.name, problem.data, number, self.name, latent_dim)
-
-    def _new(self, latent_dim: int, seed: int, normals: Tensor) -> OneClassNetwork:
-        model = self._estimator(latent_dim, str(normals.device), seed).new_model(normals.cpu().numpy())
-        return model.to(normals.device)
-
-    def _estimator(self, latent_dim: int, device: str, seed: int, progress: bool | None = None) -> OneClassEstimator:
-        return OneClassEstimator(
-            self.network,
-            latent_dim=latent_dim,
-            train_on=self.train_on,
-            max_steps=self.max_steps,
-            validate_every=self.validate_every,
-            patience=self.patience,
-            device=device,
-            progress=progress,
-            random_state=seed,
-        )

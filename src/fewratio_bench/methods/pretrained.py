@@ -10,9 +10,11 @@ import joblib
 import torch
 
 from fewratio.estimators import MetaRatioEstimator, pretrain_together
-from fewratio.estimators.networks import KINDS
+from fewratio.estimators.meta import architecture_of
+from fewratio.estimators.settings import KINDS
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, Bench, Parameters, Verdict, by_split
+from fewratio_bench.methods.flat_settings import Grouped, grouped
 from fewratio_bench.methods.processes import dealt_out, put_together, use_one_thread_of
 from fewratio_bench.problems import Problem, Trial
 
@@ -24,9 +26,9 @@ class Pretrained:
     Attributes
     ----------
     parameters : mapping
-        Parameters of the estimator.
+        Its settings, by the names of `flat_settings`.
     keep_aside : bool
-        Whether to choose the best moment by some of the sources, kept aside, instead of the validation datasets.
+        Whether early stopping goes by some of the sources, held out, instead of the validation datasets.
     """
 
     name: str
@@ -39,15 +41,13 @@ class Pretrained:
 
     def quick(self) -> "Pretrained":
         """Give the same with one network of each kind and a training of a fiftieth."""
-        steps = self._estimator(None).max_steps // QUICKER
+        steps = grouped("pairs", self.parameters).training.max_steps // QUICKER
         return replace(self, parameters={**self.parameters, "max_steps": steps, "n_networks": 1})
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give the one setting there is, defaults included: with others the records would be others."""
-        ignored = ("device", "progress", "random_state", "n_inliers")
-        parameters = self._estimator(problem).get_params()
-        kept = {name: value for name, value in parameters.items() if name not in ignored}
-        return [kept | ({"keep_aside": True} if self.keep_aside else {})]
+        kept = {name: value for name, value in self._settings(problem).flat().items() if name != "n_inliers"}
+        return [{"alpha": self.alpha, "init": "random"} | kept | ({"keep_aside": True} if self.keep_aside else {})]
 
     def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Train on every split, and judge with what was learned."""
@@ -83,8 +83,12 @@ class Pretrained:
         problem, splits = groups[0][0].problem, [group[0].split for group in groups]
         seeds = [group[0].seed(self.name) for group in groups]
         estimators = [
-            self._estimator(problem).set_params(
-                device=bench.device, progress=bench.progress, random_state=seed, n_inliers=split.n_normals
+            MetaRatioEstimator(
+                self.alpha,
+                **self._settings(problem, n_inliers=split.n_normals)._asdict(),
+                device=bench.device,
+                progress=bench.progress,
+                random_state=seed,
             )
             for split, seed in zip(splits, seeds, strict=True)
         ]
@@ -97,13 +101,12 @@ class Pretrained:
                 file.unlink()
         return estimators
 
-    def _estimator(self, problem: Problem | None) -> MetaRatioEstimator:
-        practice = {} if problem is None else {"episodes": problem.episodes, "patience": problem.patience}
-        return MetaRatioEstimator(self.alpha, **(practice | dict(self.parameters)))
+    def _settings(self, problem: Problem, **changes: Any) -> Grouped:
+        return grouped(problem.episodes, {"patience": problem.patience} | changes | dict(self.parameters))
 
 
 def _complete(estimator: MetaRatioEstimator) -> bool:
     """Tell whether no network was interrupted, or left out for that."""
-    kinds = KINDS[estimator.features]
+    architecture = architecture_of(estimator.network)
     finished = [network for network in estimator.networks_ if network.history.stopped != "interrupted"]
-    return len(finished) >= len(kinds) * estimator.n_networks
+    return len(finished) >= len(KINDS[architecture.features]) * architecture.n_networks

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fewratio.core.objectives import NonNegativeLSIF, NonNegativePU, Objective
+from fewratio.core.objectives import NonNegativeLSIF, Objective
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.dataset import as_flags
 from fewratio.data.seeds import seed_for
@@ -16,6 +16,7 @@ from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import Judgement, judged_values
 from fewratio_bench.methods.base import STEPS, Bench, Parameters, SelectedOnTest, Verdict, quick_steps
+from fewratio_bench.methods.parts import NonNegativePU
 from fewratio_bench.problems import Problem, Trial
 
 
@@ -89,7 +90,7 @@ class TargetTrained(SelectedOnTest):
             if n_steps is None:
                 return
             with torch.no_grad():
-                value = ensemble.judge(judged)[:, 0].unflatten(0, (n_values, n_tasks))
+                value = ensemble.evaluate(judged)[:, 0].unflatten(0, (n_values, n_tasks))
             seconds += time.perf_counter() - started
             for number, bound in enumerate(self.bounds):
                 at_support, at_query = value[number].split([n_support, value.shape[-1] - n_support], dim=-1)

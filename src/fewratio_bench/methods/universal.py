@@ -52,7 +52,7 @@ class Universal:
                     rows = episode.support.rows[part]
                     pair = Pair.joined(rows, shares if shares.dim() == 2 else shares[part], episode.support.n_nu)
                     ratio = model.adapt(pair, rows.new_full((len(rows),), self.alpha))
-                    support.append(ratio.of_support())
-                    query.append(ratio(episode.query.rows[part], episode.own))
+                    support.append(ratio.at_support())
+                    query.append(ratio(episode.query.rows[part], episode.support_index))
                 judgement = judged_values(torch.cat(support), torch.cat(query), episode, self.alpha)
                 yield Verdict(cell, role, parameters, judgement, time.perf_counter() - started, 0)

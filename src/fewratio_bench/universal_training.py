@@ -6,21 +6,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from fewratio.core.objectives import InformedSquaredError, QueryMean
-from fewratio.core.pair import Episode
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.exact import true_ratio
+from fewratio.core.objectives import RelativeSquaredError, shares_of_expectations, weighted_squared_error
+from fewratio.core.pair import Episode, Pair
 from fewratio.data.episodes import EpisodeSampler, SupportSize
 from fewratio.data.seeds import seed_for
 from fewratio.estimators.universal import ALPHAS, universal_model, untrained_intervals
 from fewratio.nn import RatioModel
-from fewratio.nn.intervals import IntervalLoss, Intervals
+from fewratio.nn.intervals import QUANTILES, Intervals
 from fewratio.optim import Ensemble, History, TrainingPlan, train
 from fewratio_bench.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 
-# Kinds of pairs that the network never practises on, to see how it does on kinds that are new to it.
+# Kinds of pairs that the network is never trained on, to see how it does on kinds that are new to it.
 HELD_OUT_SHAPE = "warped"
 HELD_OUT_RELATION = "subset"
-PRACTISED_SHAPES = tuple(name for name in SHAPES if name != HELD_OUT_SHAPE)
-PRACTISED_RELATIONS = tuple(name for name in RELATIONS if name != HELD_OUT_RELATION)
+TRAINED_SHAPES = tuple(name for name in SHAPES if name != HELD_OUT_SHAPE)
+TRAINED_RELATIONS = tuple(name for name in RELATIONS if name != HELD_OUT_RELATION)
 
 _AVERAGING = 0.999
 _N_VALIDATION = 1000
@@ -42,9 +44,9 @@ class Stage:
     skew : float
         1 if all sizes are as frequent.
     tasks : int
-        Pairs a step.
+        Pairs per step.
     n_query : int
-        Instances drawn a side; those that are not in the sample judge.
+        Instances drawn per side; the ratio is evaluated on those that are not in the sample.
     """
 
     steps: int
@@ -66,7 +68,7 @@ INTERVALS = Stage(4_000, 1e-3, largest=32, skew=2.0, tasks=64, n_query=64)
 
 @dataclass(frozen=True)
 class Bank:
-    """Pairs to practise on: how many, and how many instances of each side."""
+    """Pairs to train on: how many, and how many instances of each side."""
 
     n_pairs: int = 16_384
     n_instances: int = 192
@@ -104,7 +106,7 @@ def train_universal(
     (RatioModel, Intervals, list of History)
         The network, its intervals and how each stage went.
     """
-    kinds = {"relations": PRACTISED_RELATIONS, "shapes": PRACTISED_SHAPES}
+    kinds = {"relations": TRAINED_RELATIONS, "shapes": TRAINED_SHAPES}
     pairs, others = (
         draw_pairs(count, bank.n_instances, bank.max_columns, seed_for("prior", role, seed), device, **kinds)
         for role, count in (("practice", bank.n_pairs), ("validation", min(bank.n_pairs, _N_VALIDATION)))
@@ -117,8 +119,8 @@ def train_universal(
             stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress
         )
         draw = _sampler(pairs, stage, seed_for("universal", number, seed))
-        looks = _Fixed(_sampler(others, stage, seed, alphas=(0.5, 0.5)))
-        histories += train(Ensemble([model], device, _AVERAGING), draw, looks, InformedSquaredError(), plan)
+        validation = _Fixed(_sampler(others, stage, seed, alphas=(0.5, 0.5)))
+        histories += train(Ensemble([model], device, _AVERAGING), draw, validation, InformedSquaredError(), plan)
     model.scaler = nn.Identity()
     bounds = untrained_intervals(torch.Generator().manual_seed(seed))
     histories += _train_intervals(model, bounds, pairs, others, intervals, seed, device, progress)
@@ -136,9 +138,9 @@ def _train_intervals(
     progress: bool | None,
 ) -> list[History]:
     plan = TrainingPlan(stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress)
-    draw, looks = (_sampler(part, stage, seed, known=True) for part in (pairs, others))
+    draw, validation = (_sampler(part, stage, seed, known=True) for part in (pairs, others))
     loss = IntervalLoss(model, bounds)
-    return train(Ensemble([loss], device, _AVERAGING), draw, _Fixed(looks), QueryMean(), plan)
+    return train(Ensemble([loss], device, _AVERAGING), draw, _Fixed(validation), QueryMean(), plan)
 
 
 def _sampler(
@@ -169,9 +171,85 @@ class _WithoutTruth(nn.Module):
 class _Fixed:
     """The first steps of a sampler, the same every time."""
 
+    tasks = None
+
     def __init__(self, draw: EpisodeSampler) -> None:
         self._draw = draw
 
     def batches(self) -> Iterable[Episode]:
         """Give the episodes."""
         return (self._draw(torch.tensor(step, device=self._draw.device)) for step in range(_VALIDATION_STEPS))
+
+
+@dataclass(frozen=True)
+class InformedSquaredError:
+    """Eq. 8 times 2 alpha, so that all alphas count alike, for training on pairs whose true ratio r* is known.
+
+    ``mean_nu r`` is the mean of ``r* r`` over the mixture of both: the same in expectation, but whatever instances were
+    drawn, it is r* itself that is best. The last column of the rows is the true log-ratio; where it is NaN the
+    numerator's instances count.
+    """
+
+    def __call__(self, ratio: Tensor, shares: Tensor) -> Tensor:
+        """Give the loss for each task at alpha = 0.5, from the instances alone."""
+        return RelativeSquaredError(0.5)(ratio, shares)
+
+    def on(self, ratio: Tensor, episode: Episode) -> Tensor:
+        """Give the loss for tasks that each have an alpha."""
+        assert episode.alpha is not None
+        share_nu, mixture = shares_of_expectations(episode.query.shares, episode.alpha)
+        truth = true_ratio(episode.query.rows[..., -1], episode.alpha)
+        numerator = torch.where(truth.isnan(), share_nu, mixture * truth.nan_to_num())
+        return 2 * episode.alpha * weighted_squared_error(ratio, numerator, mixture)
+
+
+@dataclass(frozen=True)
+class QueryMean:
+    """The mean over both sides of whatever a model gives for a row: the loss of models that give losses."""
+
+    def __call__(self, value: Tensor, shares: Tensor) -> Tensor:
+        """Give the mean for each task."""
+        return (value * shares.mean(-2)).sum(-1)
+
+
+class IntervalLoss(nn.Module):
+    """Trains `Intervals`: gives each query row's quantile loss; the last column of the rows is the true log-ratio.
+
+    Parameters
+    ----------
+    model : RatioModel
+        The trained model; it is frozen.
+    intervals : Intervals
+        What is trained.
+    """
+
+    levels: Tensor
+
+    def __init__(self, model: RatioModel, intervals: Intervals) -> None:
+        super().__init__()
+        self.model = model.requires_grad_(False)
+        self.intervals = intervals
+        self.register_buffer("levels", torch.tensor(QUANTILES), persistent=False)
+
+    def forward(self, episode: Episode) -> Tensor:
+        """Give the loss of ratio and divergence, the latter once a row."""
+        support, query, alpha = episode.support, episode.query, episode.alpha
+        assert alpha is not None
+        with torch.no_grad():
+            ratio = self.model.adapt(Pair.joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
+            phi = self.model.features(query.rows[..., :-1], ratio.support, ratio.z)
+            estimate = ratio.combine(phi)
+            own = relative_pearson_divergence(ratio.at_support(), support.shares, alpha)
+            truth = true_ratio(query.rows[..., -1], alpha)
+            # Over the query's instances; the mean of a finite sample can be a little below zero, where none is.
+            divergence = relative_pearson_divergence(truth, query.shares, alpha).clamp_min(0)
+        assert ratio.z is not None
+        quantiles = self.intervals.ratio_quantiles(phi, ratio.z, estimate, alpha)
+        of_pair = self.intervals.divergence_quantiles(ratio.z, own, alpha)
+        scale = 2 * alpha
+        losses = self._pinball(quantiles, truth) * scale.unsqueeze(-1)
+        return losses + (self._pinball(of_pair, divergence) * scale).unsqueeze(-1)
+
+    def _pinball(self, quantiles: Tensor, truth: Tensor) -> Tensor:
+        error = truth.unsqueeze(-1) - quantiles
+        return torch.maximum(self.levels * error, (self.levels - 1) * error).mean(-1)

@@ -1,0 +1,75 @@
+"""Estimators that are a trained network: fitting adapts it to the two samples."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.pair import Pair
+from fewratio.errors import InputError
+from fewratio.estimators.base import RatioEstimator
+from fewratio.nn import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, SampleScaled
+
+# Values of a block of pairs, with what becomes of them on the way: about 30 MB as float64.
+_BLOCK_VALUES = 2**22
+_HIDDEN_VALUES = 256
+
+Model = RatioModel | RatioCommittee | SampleScaled
+
+
+class NetworkEstimator(RatioEstimator):
+    """Base of estimators that adapt a network to the samples; a subclass gives `_model`."""
+
+    alpha: float
+    model_: Model
+    ratio_: AdaptedRatio | MeanRatio
+
+    @abstractmethod
+    def _model(self) -> Model:
+        """Give the network, or say why there is none."""
+
+    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        model = self._model()
+        pair = Pair(*(as_rows(model, X) for X in (X_nu, X_de)))
+        with torch.no_grad():
+            ratio = model.adapt(pair)
+            values: NDArray[np.float64] = ratio.at_support().double().cpu().numpy()
+        if not np.isfinite(values).all():
+            raise InputError(
+                "The ratio of these samples is not finite: their values are too large for the model's arithmetic. Use "
+                'scale="columns", or rescale the columns to about unit size (those of source datasets alike).'
+            )
+        # Only now: a refused fit leaves the one before it as it was.
+        self.model_, self.ratio_ = model, ratio
+        self.ratio_nu_, self.ratio_de_ = values[: len(X_nu)], values[len(X_nu) :]
+
+    @torch.no_grad()
+    def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
+        found: NDArray[Any] = self.ratio_(as_rows(self.model_, X)).cpu().numpy()
+        return found
+
+    @torch.no_grad()
+    def _divergences(
+        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        model, alpha = self._model(), float(self.alpha)
+        table, numbers = as_rows(model, rows), torch.from_numpy(np.concatenate([nu, de], axis=1))
+        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + _HIDDEN_VALUES)))
+        found = [np.empty(0)]
+        for block in numbers.to(table.device).split(step):
+            pair = Pair(table[block[:, : nu.shape[1]]], table[block[:, nu.shape[1] :]])
+            ratio = model.adapt(pair).at_support().double()
+            found.append(relative_pearson_divergence(ratio, pair.shares.double(), alpha).cpu().numpy())
+        return np.concatenate(found)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ratio_")
+
+
+def as_rows(model: Model, X: NDArray[np.float64]) -> Tensor:
+    """Give rows as what a model takes, where it is."""
+    return torch.from_numpy(X).to(next(model.parameters()).device, model.row_dtype)

@@ -1,0 +1,280 @@
+"""Settings of `MetaRatioEstimator`, in groups: what it trains on, what the network is, and how it is trained."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from fewratio.data.collection import Collection
+from fewratio.data.episodes import SupportSize
+from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
+from fewratio.errors import ParameterError
+from fewratio.estimators.base import Parameters
+from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
+from fewratio.nn.relational import SPACES
+from fewratio.nn.set_encoder import POOLINGS
+
+POSITIVE = Interval(Integral, 1, None, closed="left")
+_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+# Kinds of networks that an architecture with these features consists of.
+KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relational",)}
+
+
+class Settings(Parameters):
+    """Base of a group of settings: scikit-learn's `get_params`, `set_params` and `clone`; equal if all values are."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare class and values."""
+        return type(self) is type(other) and self.get_params() == other.get_params()
+
+
+class Episodes(Settings):
+    """Base of what is trained on: small estimation tasks cut from the source datasets."""
+
+    # Whether a numerator only ever meets the denominator of its own dataset.
+    paired: ClassVar[bool]
+
+    n_support: int | tuple[int, int]
+    n_support_de: int | tuple[int, int] | None
+    n_query: int
+
+    @property
+    def sizes(self) -> tuple[SupportSize, SupportSize]:
+        """The range of sizes of the two samples."""
+        nu = _support_size(self.n_support, "n_support")
+        return nu, nu if self.n_support_de is None else _support_size(self.n_support_de, "n_support_de")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _ = self.sizes
+
+    def pools(self, collection: Collection, table: RowTable, seed: int) -> Pools:
+        """Give the rows that numerators and denominators are drawn from."""
+        raise NotImplementedError
+
+
+class Pairs(Episodes):
+    """Train on pairs of datasets, one against the other (Alg. 1).
+
+    Parameters
+    ----------
+    n_support : int or (int, int), default=(1, 10)
+        Size of the samples to prepare for, or a range of sizes.
+    n_support_de : int or (int, int), optional
+        The same for the denominator where it differs.
+    n_query : int, default=64
+        Instances per side on which an adapted ratio is evaluated in training; at least as many as the largest support.
+
+    Examples
+    --------
+    >>> from fewratio import Pairs
+    >>> Pairs(n_support=5)
+    Pairs(n_support=5)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_support": [POSITIVE, tuple, list],
+        "n_support_de": [None, POSITIVE, tuple, list],
+        "n_query": [POSITIVE],
+    }
+    paired = False
+
+    def __init__(
+        self,
+        n_support: int | tuple[int, int] = (1, 10),
+        n_support_de: int | tuple[int, int] | None = None,
+        n_query: int = 64,
+    ) -> None:
+        self.n_support = n_support
+        self.n_support_de = n_support_de
+        self.n_query = n_query
+
+    def pools(self, collection: Collection, table: RowTable, seed: int) -> Pools:
+        """Give the datasets, any of which may meet any."""
+        return pair_pools(collection, table)
+
+
+class Inliers(Episodes):
+    """Train on the normal instances of a dataset against its unlabelled ones (Alg. 2), for outlier detection.
+
+    The source datasets must say which of their instances are outliers.
+
+    Parameters
+    ----------
+    n_support : int or (int, int), default=(1, 10)
+        Number of normal instances to prepare for, or a range of numbers.
+    n_support_de : int or (int, int), default=100
+        The same for the unlabelled instances; 100 is the paper's.
+    n_inliers : int, optional
+        How many normal instances of a dataset count as known; half of them by default.
+    n_query : int, default=64
+        As in `Pairs`.
+
+    Examples
+    --------
+    >>> from fewratio import Inliers
+    >>> Inliers(n_support=5).n_support_de
+    100
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Pairs._parameter_constraints,
+        "n_inliers": [None, POSITIVE],
+    }
+    paired = True
+
+    def __init__(
+        self,
+        n_support: int | tuple[int, int] = (1, 10),
+        n_support_de: int | tuple[int, int] | None = 100,
+        n_inliers: int | None = None,
+        n_query: int = 64,
+    ) -> None:
+        self.n_support = n_support
+        self.n_support_de = n_support_de
+        self.n_inliers = n_inliers
+        self.n_query = n_query
+
+    def pools(self, collection: Collection, table: RowTable, seed: int) -> Pools:
+        """Give the known normal instances of each dataset, drawn by the seed, and its other instances."""
+        return inlier_pools(collection, table, np.random.default_rng(seed), self.n_inliers)
+
+
+class Architecture(Settings):
+    """What networks a model consists of, and of what size.
+
+    Parameters
+    ----------
+    features : {"mlp", "relational", "both"}, default="mlp"
+        What the ratio is linear in: a network of the instance and of the dataset vectors (Eq. 2), or one of the
+        instance's distances to the support instances. With "both" the ratio is the mean of two networks'.
+    n_networks : int, default=1
+        Number of networks of each kind, trained from different starts; the ratio is their mean.
+    latent_dim : int, default=32
+        Length K of a dataset's vector.
+    width, depth, n_outputs : int, default=100, 3, 100
+        Hidden width of all networks, layers of the feature network (relational ones have three), and its number of
+        outputs T.
+    pooling : {"mean", "sum", "attention"}, default="mean"
+        How instances make a dataset's vector; not for relational features, which take means.
+    space : {"both", "learned", "raw"}, default="both"
+        Where relational features measure distances: in a learned space, in that of the columns, or in both.
+    clip : {"range", "ratio", "weights"}, default="range"
+        What keeps the ratio where it must be: ``r = max(0, w'phi)`` and at most 1 / alpha; the same without an upper
+        bound; or ``w = max(0, w)`` (the paper's form).
+    learn_alpha : bool, default=False
+        Whether the alpha used in adapting (not in evaluating) is learned.
+
+    Examples
+    --------
+    >>> from fewratio import Architecture
+    >>> Architecture("both", n_networks=2)
+    Architecture(features='both', n_networks=2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "features": [StrOptions(set(KINDS))],
+        **{name: [POSITIVE] for name in ("n_networks", "latent_dim", "width", "depth", "n_outputs")},
+        "pooling": [StrOptions(set(POOLINGS))],
+        "space": [StrOptions(set(SPACES))],
+        "clip": [StrOptions({*CLIPS, WITHIN_RANGE})],
+        "learn_alpha": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        features: str = "mlp",
+        n_networks: int = 1,
+        latent_dim: int = 32,
+        width: int = 100,
+        depth: int = 3,
+        n_outputs: int = 100,
+        pooling: str = "mean",
+        space: str = "both",
+        clip: str = "range",
+        learn_alpha: bool = False,
+    ) -> None:
+        self.features = features
+        self.n_networks = n_networks
+        self.latent_dim = latent_dim
+        self.width = width
+        self.depth = depth
+        self.n_outputs = n_outputs
+        self.pooling = pooling
+        self.space = space
+        self.clip = clip
+        self.learn_alpha = learn_alpha
+
+
+class Training(Settings):
+    """How a network is trained: AdamW on batches of episodes, with early stopping on validation datasets.
+
+    Parameters
+    ----------
+    max_steps : int, default=5000
+        Gradient steps at most.
+    tasks_per_step : int, default=16
+        Episodes in a gradient step; the paper's recipe is 1.
+    learning_rate : float, default=1e-3
+        Adam's learning rate.
+    weight_decay : float, default=0.3
+        Share of each weight matrix, times the learning rate, that a step takes off it. Biases, lambda and a learned
+        alpha do not decay.
+    averaging : float, default=0.99
+        Decay of a running average of the weights, over about 1 / (1 - averaging) steps, that is validated and kept
+        instead of the weights themselves; 0 for none.
+    calibration : float, default=0.3
+        Weight of a term of the training loss that makes the divergence, which is computed from the samples themselves,
+        agree with that of other instances (for networks of relational features).
+    validate_every : int, default=100
+        Steps between validations.
+    patience : int, optional
+        Validations without improvement before stopping; by default all steps are taken. Either way the weights of the
+        best validation are kept.
+
+    Examples
+    --------
+    >>> from fewratio import MetaRatioEstimator, Training
+    >>> MetaRatioEstimator(training=Training(max_steps=100)).set_params(training__patience=5).training
+    Training(max_steps=100, patience=5)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{name: [POSITIVE] for name in ("max_steps", "tasks_per_step", "validate_every")},
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "weight_decay": [_NOT_NEGATIVE],
+        "averaging": [Interval(Real, 0, 1, closed="left")],
+        "calibration": [_NOT_NEGATIVE],
+        "patience": [None, POSITIVE],
+    }
+
+    def __init__(
+        self,
+        max_steps: int = 5000,
+        tasks_per_step: int = 16,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.3,
+        averaging: float = 0.99,
+        calibration: float = 0.3,
+        validate_every: int = 100,
+        patience: int | None = None,
+    ) -> None:
+        self.max_steps = max_steps
+        self.tasks_per_step = tasks_per_step
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.averaging = averaging
+        self.calibration = calibration
+        self.validate_every = validate_every
+        self.patience = patience
+
+
+def _support_size(value: int | tuple[int, int], name: str) -> SupportSize:
+    sizes = (value, value) if isinstance(value, int | np.integer) else tuple(value)
+    valid = len(sizes) == 2 and all(isinstance(size, int | np.integer) for size in sizes)
+    if not valid or not 1 <= sizes[0] <= sizes[1]:
+        raise ParameterError(
+            f"{name} is {value}; a number of at least 1, or a range (low, high) of such, is needed. Choose such sizes."
+        )
+    return SupportSize(*(int(size) for size in sizes))

@@ -1,0 +1,277 @@
+"""Training on source datasets: from collections and settings to one call of the training loop."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from fewratio.core.objectives import CalibratedSquaredError, Objective, RelativeSquaredError
+from fewratio.data.collection import Collection
+from fewratio.data.columns import Layout, check_layout, listed
+from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes
+from fewratio.data.pools import Pools, RowTable
+from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError, TrainingError
+from fewratio.estimators.devices import resolve_device
+from fewratio.estimators.scaling import column_scaling
+from fewratio.estimators.settings import Episodes, Training
+from fewratio.nn import RatioModel, Standardiser
+from fewratio.optim import Ensemble, History, TrainingPlan, train
+
+# Validation episodes to aim for: few validation datasets are drawn from more often, of many some pairs are taken.
+VALIDATION_EPISODES = 300
+VALIDATION_PAIRS = 400
+# Tasks that are evaluated at a time: on a GPU the memory is there, and each batch costs the same few dozen launches.
+_TASKS_AT_ONCE = {"cpu": 512, "cuda": 4096}
+
+
+class Job(NamedTuple):
+    """What one model is trained on.
+
+    Attributes
+    ----------
+    source : Collection
+        The datasets.
+    validation : Collection or None
+        Datasets for early stopping; if none, some of the sources are held out.
+    build : callable
+        ``build(n_features, generator, scaler)`` gives the untrained model.
+    episodes : Episodes
+        What is drawn from the datasets. Models that are trained together may differ in the sizes of the samples only.
+    random_state : int, numpy Generator or None
+        Seed of everything random.
+    """
+
+    source: Collection
+    validation: Collection | None
+    build: Callable[[int, torch.Generator, Standardiser | None], RatioModel]
+    episodes: Episodes
+    random_state: int | np.random.Generator | None
+
+
+class Seeds(NamedTuple):
+    """Seeds by role, so that none depends on how often another was used."""
+
+    start: int
+    sampling: int
+    validation: int
+    inliers: int
+    held_out: int
+
+
+def train_jobs(
+    jobs: Sequence[Job],
+    training: Training,
+    objective: Objective,
+    *,
+    scale: str = "none",
+    device: str = "cpu",
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    identity: object = None,
+) -> list[tuple[RatioModel, History]]:
+    """Train models of one architecture, made of whatever parts, as one batched program.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        One per model.
+    training : Training
+        How all of them are trained.
+    objective : Objective
+        The query loss.
+    scale : {"columns", "none"}
+        Whether to standardise the columns by the sources' means and deviations.
+    device, progress, checkpoint
+        As in `MetaRatioEstimator`.
+    identity : JSON value
+        What else a checkpoint must agree in.
+
+    Returns
+    -------
+    list of (RatioModel, History)
+        One per job.
+    """
+    _check_collections(jobs)
+    if checkpoint is not None:
+        _check_checkpoint(Path(checkpoint), jobs)
+    episodes = jobs[0].episodes
+    seeds = [draw_seeds(job.random_state) for job in jobs]
+    divided = [
+        divide(job.source, job.validation, seed.held_out, not episodes.paired)
+        for job, seed in zip(jobs, seeds, strict=True)
+    ]
+    models = [
+        job.build(
+            job.source.n_features,
+            torch.Generator().manual_seed(seed.start),
+            standardiser(parts[0]) if scale == "columns" else None,
+        )
+        for job, parts, seed in zip(jobs, divided, seeds, strict=True)
+    ]
+    place = resolve_device(device)
+    table = row_table([part for parts in divided for part in parts], place, models[0].row_dtype)
+    sources, held_out = (
+        [
+            job.episodes.pools(parts[part], table, seed.inliers)
+            for job, parts, seed in zip(jobs, divided, seeds, strict=True)
+        ]
+        for part in (0, 1)
+    )
+    sizes = [job.episodes.sizes for job in jobs]
+    # Features of a support instance that leave that instance out are not what a new one's are. Among unlabelled
+    # instances it is the support itself that is evaluated in the end.
+    leaves_one_out = models[0].leaves_one_out
+    draw = EpisodeSampler(
+        table.rows,
+        sources,
+        [seed.sampling for seed in seeds],
+        sizes,
+        episodes.n_query,
+        training.tasks_per_step,
+        (leaves_one_out, leaves_one_out and not episodes.paired),
+    )
+    n_pairs = min(len(pools.nu) if pools.paired else len(pools.nu) ** 2 for pools in held_out)
+    validation = EvaluationEpisodes(
+        table.rows,
+        held_out,
+        [seed.validation for seed in seeds],
+        sizes,
+        n_draws=max(3, -(-VALIDATION_EPISODES // n_pairs)),
+        n_query=episodes.n_query,
+        tasks_per_batch=_TASKS_AT_ONCE["cuda" if place.type == "cuda" else "cpu"],
+        max_pairs=VALIDATION_PAIRS,
+    )
+    plan = TrainingPlan(
+        max_steps=training.max_steps,
+        learning_rate=training.learning_rate,
+        weight_decay=training.weight_decay,
+        validate_every=training.validate_every,
+        patience=training.patience,
+        show_progress=progress,
+        checkpoint=checkpoint,
+        identity=_identity(identity, seeds, table, [*sources, *held_out]) if checkpoint is not None else "",
+    )
+    histories = train(Ensemble(models, place, training.averaging), draw, validation, objective, plan)
+    return list(zip(models, histories, strict=True))
+
+
+def squared_error(kind: str, alpha: float, calibration: float) -> Objective:
+    """Give the loss that a network of this kind is trained with."""
+    if kind != "mlp" and calibration:
+        return CalibratedSquaredError(alpha, calibration)
+    return RelativeSquaredError(alpha)
+
+
+def draw_seeds(random_state: int | np.random.Generator | None) -> Seeds:
+    """Draw the seed of each role."""
+    rng = np.random.default_rng(random_state)
+    return Seeds(*(int(seed) for seed in rng.integers(2**63, size=len(Seeds._fields))))
+
+
+def divide(
+    collection: Collection, validation: Collection | None, seed: int, pairs: bool
+) -> tuple[Collection, Collection]:
+    """Give sources and validation datasets."""
+    if len(collection) < 2:
+        raise CollectionError(
+            f"Collection {collection.name!r} has one dataset; learning needs at least two. Add related datasets."
+        )
+    if validation is not None:
+        check_layout(
+            Layout("the validation collection", validation.n_features, feature_names(validation)),
+            Layout("the source collection", collection.n_features, feature_names(collection)),
+            CollectionError,
+        )
+        if len(validation) < 2 and pairs:
+            raise CollectionError(
+                f"The validation collection {validation.name!r} has one dataset, which can only be compared with "
+                "itself; at least two are needed. Add one, or leave validation out."
+            )
+        if validation.encoding is not None and validation.encoding != collection.encoding:
+            raise CollectionError(
+                "The validation collection is encoded in another way than the source collection; the same columns must "
+                "mean the same. Make it with encoding=sources.encoding, where sources is the source collection."
+            )
+        return collection, validation
+    if len(collection) < 6:
+        return collection, collection
+    order = np.random.default_rng(seed).permutation(len(collection))
+    n_held_out = min(10, max(2, len(collection) // 10))
+    return collection[np.sort(order[n_held_out:])], collection[np.sort(order[:n_held_out])]
+
+
+def feature_names(collection: Collection) -> tuple[str, ...] | None:
+    """Give the names of a collection's features as a tuple, if they have names."""
+    return None if collection.feature_names is None else tuple(collection.feature_names)
+
+
+def standardiser(collection: Collection) -> Standardiser:
+    """Standardise with the means and deviations of the columns over all source rows."""
+    mean, scale = column_scaling(dataset.X for dataset in collection)
+    if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
+        raise CollectionError(
+            f"Collection {collection.name!r} has columns too large to be standardised: their sums of squares overflow. "
+            "Rescale those columns."
+        )
+    return Standardiser(torch.from_numpy(mean), torch.from_numpy(scale), torch.float32)
+
+
+def row_table(collections: Sequence[Collection], device: torch.device, dtype: torch.dtype) -> RowTable:
+    """Put the rows of collections on the device, if they can be trained on."""
+    table = RowTable(collections, device, dtype)
+    if not torch.isfinite(table.rows).all():
+        raise CollectionError(
+            "Some source values are beyond float32 (about 3e38), in which models are trained. Rescale those columns."
+        )
+    return table
+
+
+def raise_if_diverged(names: Sequence[str]) -> None:
+    """Raise if trainings on collections of these names gave no model."""
+    if names:
+        raise TrainingError(
+            f"The validation loss was never finite with {listed(names)}, so there is no model to keep. Use "
+            'scale="columns" if the columns are of very different sizes, or a smaller learning_rate.'
+        )
+
+
+def _check_collections(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        for argument, given in (("collection", job.source), ("validation", job.validation)):
+            if not (isinstance(given, Collection) or (given is None and argument == "validation")):
+                raise InputError(
+                    f"{argument} is a {type(given).__name__}; a Collection of datasets is needed. Make one with "
+                    "Collection.from_arrays, from_frame or from_folder."
+                )
+    counts = sorted({job.source.n_features for job in jobs})
+    if len(counts) > 1:
+        raise CollectionError(
+            f"Models trained together have sources with different numbers of features ({counts}). Train them in groups "
+            "of equally many features."
+        )
+
+
+def _check_checkpoint(path: Path, jobs: Sequence[Job]) -> None:
+    if any(job.random_state is None for job in jobs):
+        raise ParameterError(
+            "random_state is None, but a training can only resume from a checkpoint if its random numbers can be had "
+            "again. Give random_state a number."
+        )
+    if not path.parent.is_dir():
+        raise DataNotFoundError(
+            f"The folder {path.parent} does not exist, so no checkpoint can be written there. Create it."
+        )
+
+
+def _identity(settings: object, seeds: Sequence[Seeds], table: RowTable, pools: Sequence[Pools]) -> str:
+    """Fingerprint of settings, seeds and data, by which a checkpoint knows its training."""
+    digest = hashlib.sha256(json.dumps([settings, seeds], default=str).encode())
+    digest.update(table.rows.cpu().numpy().data)
+    for pool in (rows for member in pools for rows in (*member.nu, *member.de)):
+        digest.update(len(pool).to_bytes(8) + np.ascontiguousarray(pool).data)
+    return digest.hexdigest()
