@@ -360,7 +360,7 @@ def test_feature_names_of_the_sources_are_remembered(pretrained_on_names):
     assert pretrained_on_names.n_features_in_ == 2
     assert pretrained_on_names.feature_names_in_.tolist() == ["height", "income"]
     pretrained_on_names.fit(frame("height", "income"), frame("height", "income"))
-    with pytest.raises(InputError, match="X has other column names than the fitted sample"):
+    with pytest.raises(InputError, match="X has other column names than the source collection"):
         pretrained_on_names.predict(frame("height", "age"))
 
 
@@ -392,7 +392,7 @@ def test_samples_may_bring_the_names_that_the_sources_lack(pretrained):
     [
         (([[1.0], [np.nan]], [[1.0]]), "X_nu has 1 NaN or infinite value, the first in column 0"),
         (([[1.0]], [[np.inf]]), "X_de has 1 NaN or infinite value, the first in column 0"),
-        (([[1.0]], [[1.0, 2.0]]), "X_de has 2 features but X_nu has 1"),
+        (([[1.0]], [[1.0, 2.0]]), "X_de has 2 features but the source collection has 1"),
         ((np.empty((0, 1)), [[1.0]]), "X_nu is empty"),
         (([[1.0]], []), "X_de is empty"),
         (([1.0, 2.0], [[1.0]]), "X_nu has one axis"),
