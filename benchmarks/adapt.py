@@ -14,8 +14,7 @@ import time
 
 import torch
 
-from fewratio import UniversalRatioEstimator
-from fewratio.core import Pair
+from fewratio import Pair, UniversalRatioEstimator
 from fewratio.estimators.universal import shipped_parts
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
 from fewratio_bench.records import circumstances

@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 from fewratio import RuLSIF, gaussian_relative_ratio
-from fewratio.core import median_distance
+from fewratio.core.kernels import median_distance
 from fewratio_bench.records import circumstances
 
 Array = NDArray[np.float64]

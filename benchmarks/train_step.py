@@ -20,7 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fewratio.core import Episode, RelativeSquaredError
+from fewratio.core.objectives import RelativeSquaredError
+from fewratio.core.pair import Episode
 from fewratio.data.collection import Collection
 from fewratio.data.episodes import EpisodeSampler, SupportSize
 from fewratio.data.pools import RowTable, pair_pools

@@ -64,7 +64,7 @@ for use in sys.argv[1:]:
         "from fewratio import MetaRatioEstimator",
         "from fewratio import UniversalRatioEstimator",
         "from fewratio.estimators import D3RE",
-        "from fewratio.core import Pair",
+        "from fewratio import Pair",
         "import fewratio.nn",
     ]
     done = run(program, *uses)

@@ -255,3 +255,15 @@ def test_a_generator_may_be_the_random_state():
         RuLSIF(random_state=random_state).fit(X_nu, X_de).centres_ for random_state in (3, np.random.default_rng(3))
     )
     np.testing.assert_array_equal(by_seed, by_generator)
+
+
+@pytest.mark.parametrize("scale", ["none", "columns"])
+def test_fit_and_divergences_agree_far_from_the_origin_and_beside_a_far_row(samples, scale):
+    X_nu, X_de = samples
+    moved = X_nu + 1e8, X_de + 1e8
+    beside_a_far_row = np.concatenate([X_nu, X_nu[:1] + 1e8]), X_de
+    for nu, de in (moved, beside_a_far_row):
+        estimator = RuLSIF(scale=scale)
+        numbers = np.arange(len(nu) + len(de))[None]
+        together = estimator.divergences(np.concatenate([nu, de]), numbers[:, : len(nu)], numbers[:, len(nu) :])
+        assert together[0] == pytest.approx(estimator.fit(nu, de).divergence(), rel=1e-6)
