@@ -16,7 +16,7 @@ import pytest
 from matplotlib.image import imread
 from typer.testing import CliRunner
 
-from fewratio import AutoRatioEstimator, MetaRatioEstimator, __version__, compare_datasets
+from fewratio import AutoRatioEstimator, Inliers, MetaRatioEstimator, __version__, compare_datasets
 from fewratio.cli import app, exchange
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
