@@ -16,7 +16,7 @@ import pytest
 from matplotlib.image import imread
 from typer.testing import CliRunner
 
-from fewratio import AutoRatioEstimator, MetaRatioEstimator, __version__, compare_datasets
+from fewratio import AutoRatioEstimator, Inliers, MetaRatioEstimator, __version__, compare_datasets
 from fewratio.cli import app, exchange
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
@@ -226,7 +226,7 @@ def test_info_tells_what_was_learned(filled):
     assert "2 (x, y)" in done.stdout
     found = json.loads(run(["info", "m.model", "--json"], filled).stdout)
     assert found["feature_names"] == ["x", "y"]
-    assert (found["parameters"]["max_steps"], found["parameters"]["standardise"]) == (3, True)
+    assert (found["parameters"]["training__max_steps"], found["parameters"]["scale"]) == (3, "columns")
 
 
 def test_a_training_with_a_checkpoint_goes_on_from_it(filled, tmp_path):
@@ -269,7 +269,7 @@ def test_train_on_inliers_with_categories_and_gaps(tmp_path):
     done = run(["train", "sources", "-o", "m.model", "--steps", "2", *options, "--json"], tmp_path)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["n_datasets"] == 4
-    assert MetaRatioEstimator.load(tmp_path / "m.model").episodes == "inliers"
+    assert MetaRatioEstimator.load(tmp_path / "m.model").episodes == Inliers()
     (tmp_path / "n.csv").write_text("kind,x\na,1\nb,2\na,\n")
     (tmp_path / "u.csv").write_text("x,kind\n1,a\n2,b\n9,a\n")
     done = run(["outliers", "--normal", "n.csv", "--unlabelled", "u.csv", "-m", "m.model", "--json"], tmp_path)

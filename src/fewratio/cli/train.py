@@ -52,7 +52,7 @@ def train(
     from fewratio.estimators.settings import Architecture, Inliers, Pairs, Training
 
     if episodes not in ("pairs", "inliers"):
-        raise ParameterError(f"--episodes is {episodes!r}; pairs and inliers are known. Choose one of them.")
+        raise ParameterError(f"--episodes must be one of pairs and inliers; it is {episodes!r}. Choose one.")
     estimator = MetaRatioEstimator(
         episodes=Inliers() if episodes == "inliers" else Pairs(),
         network=Architecture(features, networks),

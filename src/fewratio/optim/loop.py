@@ -171,11 +171,9 @@ class Training:
         self.stopping = EarlyStopping(ensemble.size, plan.patience)
         on_gpu = ensemble.device.type == "cuda"
         matrices, others = ensemble.parameters
-        groups = [
-            {"params": parameters, "weight_decay": decay}
-            for parameters, decay in ((matrices, plan.weight_decay), (others, 0.0))
-            if parameters
-        ]
+        # One group is faster than two.
+        decays = ((matrices, plan.weight_decay), (others, 0.0)) if plan.weight_decay else (([*matrices, *others], 0.0),)
+        groups = [{"params": parameters, "weight_decay": decay} for parameters, decay in decays if parameters]
         self.optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, fused=True, capturable=on_gpu)
         tasks = validation.tasks
         self._tasks = None if tasks is None else torch.as_tensor(tasks, device=ensemble.device)
