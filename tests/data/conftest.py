@@ -1,4 +1,4 @@
-"""Folders of a test's own, a server on this machine that a download can come from, and packages that seem absent."""
+"""Folders of a test's own, and a server on this machine that a download can come from."""
 
 import threading
 from functools import partial
@@ -21,23 +21,6 @@ def data_folder(tmp_path, monkeypatch):
 def cache(data_folder, tmp_path):
     """The cache that belongs to `data_folder`; not made yet."""
     return tmp_path / "cache"
-
-
-@pytest.fixture
-def only_installed(monkeypatch):
-    """Let one package seem to be the only one that reads data files."""
-
-    def hide_others(package):
-        monkeypatch.setattr("fewratio.data.files.is_installed", lambda name: name in (package, "narwhals"))
-
-    return hide_others
-
-
-@pytest.fixture(params=["pyarrow", "polars", "pandas"])
-def backend(request, only_installed):
-    """The only package that seems to be installed, one after the other."""
-    only_installed(request.param)
-    return request.param
 
 
 class _Silent(SimpleHTTPRequestHandler):

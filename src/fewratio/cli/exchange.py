@@ -31,11 +31,11 @@ from fewratio.errors import (
 
 if TYPE_CHECKING:
     from fewratio.data.collection import Collection as Datasets
-    from fewratio.data.tables import Table
+    from fewratio.data.columns import Layout
+    from fewratio.data.table import Table
     from fewratio.estimators.base import RatioEstimator
     from fewratio.estimators.meta import MetaRatioEstimator
 
-STANDARD_INPUT = "-"
 _WRONG_INPUT = (CollectionError, DataFileError, DataNotFoundError, InputError, ModelFileError, ParameterError)
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _RESULTS = (".json", *_SEPARATORS)
@@ -138,27 +138,31 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
     Parameters
     ----------
     paths : sequence of path
-        CSV, TSV, Parquet, ``.npy`` or ``.npz`` files; ``-`` for CSV on standard input.
+        Files of any kind that `fewratio.data.files` knows; ``-`` for CSV on standard input.
     model : MetaRatioEstimator or None
         What the tables are for; it encodes them if its sources were encoded.
     model_path : path or None
         What messages call the model.
     """
-    from fewratio.data.columns import Layout, check_layout
-    from fewratio.data.tables import check_same_features
+    from fewratio.data.encoding import EncodingChoice
+    from fewratio.data.files import STANDARD_INPUT, find_file, read_file
+    from fewratio.data.table import check_same_features
 
     if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
         raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
+    encoding = None if model is None else model.encoding_
+    choice = EncodingChoice(encoding=encoding)
     tables: list[Table] = []
     for path in paths:
-        table = _read_table(path, model, tables[0].feature_names if tables else None)
+        content = read_file(find_file(path), open_piece=lambda X, argument: choice.open(X, argument, encoding))
+        table = content.table
         if model is not None:
-            names = getattr(model, "feature_names_in_", None)
-            reference = Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names))
-            check_layout(table.layout, reference, InputError, _MODELS_COLUMNS)
+            table = table.in_order(getattr(model, "feature_names_in_", None))
+            _check_model_columns(table.layout, model, model_path)
         if tables:
-            check_same_features(table, tables[0].n_features, tables[0].feature_names, tables[0].argument)
-        table.check_finite()
+            first = tables[0]
+            table = table.in_order(first.feature_names)
+            check_same_features(table, first.n_features, first.feature_names, first.argument)
         tables.append(table)
     return tables
 
@@ -166,51 +170,26 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
 def read_folder(folder: Path, model: "MetaRatioEstimator | None" = None, model_path: Path | None = None) -> "Datasets":
     """Read a folder of table files, one dataset each, with the columns of the model if there is one."""
     from fewratio.data.collection import Collection
-    from fewratio.data.columns import Layout, check_layout
+    from fewratio.data.columns import Layout
 
     collection = Collection.from_folder(folder, encoding=None if model is None else model.encoding_)
     if model is not None:
-        names = getattr(model, "feature_names_in_", None)
-        found = Layout(f"folder {str(folder)!r}", collection.n_features, _as_tuple(collection.feature_names))
-        reference = Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names))
-        check_layout(found, reference, InputError, _MODELS_COLUMNS)
+        names = None if collection.feature_names is None else tuple(collection.feature_names)
+        _check_model_columns(Layout(f"folder {str(folder)!r}", collection.n_features, names), model, model_path)
     return collection
+
+
+def _check_model_columns(layout: "Layout", model: "MetaRatioEstimator", path: Path | None) -> None:
+    from fewratio.data.columns import Layout, check_layout
+
+    names = getattr(model, "feature_names_in_", None)
+    reference = Layout(f"model {str(path)!r}", model.n_features_in_, None if names is None else tuple(names))
+    check_layout(layout, reference, InputError, _MODELS_COLUMNS)
 
 
 def label(path: Path) -> str:
     """Give what answers call a file."""
-    return "standard input" if str(path) == STANDARD_INPUT else path.name
-
-
-def _as_tuple(names: Any) -> tuple[str, ...] | None:
-    return None if names is None else tuple(names)
-
-
-def _read_table(path: Path, model: "MetaRatioEstimator | None", like: Sequence[str] | None) -> "Table":
-    from fewratio.data.files import SUFFIXES, TableFile, read_content
-    from fewratio.data.frames import in_order, is_frame
-    from fewratio.data.tables import as_table
-
-    if str(path) == STANDARD_INPUT:
-        # The readers of tables want a file.
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "input.csv"
-            copy.write_bytes(sys.stdin.buffer.read())
-            file = TableFile(copy, label(path), label(path))
-            X = read_content(file, None).X
-    else:
-        if not path.is_file():
-            problem = "is not a file" if path.exists() else "does not exist"
-            raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
-        file = TableFile(path, str(path), path.stem)
-        if file.suffix not in SUFFIXES:
-            raise DataFileError(f"{file} must end in one of {', '.join(SUFFIXES)}. Rename or convert it.")
-        X = read_content(file, None).X
-    encoding = None if model is None else model.encoding_
-    if encoding is not None:
-        return encoding.open(in_order(X, encoding.names) if is_frame(X) else X, str(file))
-    names = getattr(model, "feature_names_in_", like)
-    return as_table(in_order(X, _as_tuple(names)) if is_frame(X) else X, str(file))
+    return "standard input" if str(path) == "-" else path.name
 
 
 # ---------------------------------------------------------------- writing
