@@ -1,9 +1,15 @@
 """Files of a user's own: every kind is read, and one that cannot be used is refused in one line that says why."""
 
+import gzip
+import lzma
 import os
+import re
+import shlex
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewratio.data.collection import Collection
+from fewratio.data.csv_files import read_csv
+from fewratio.data.files import find_file, read_file
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -159,6 +167,104 @@ def test_the_numbers_of_the_columns_may_be_their_names(tmp_path, header):
     assert Collection.from_folder(tmp_path).feature_names == tuple(header.split(","))
 
 
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [("a.csv.gz", gzip.compress), ("a.tsv.xz", lzma.compress), ("a.csv.zip", None), ("a.CSV.GZ", gzip.compress)],
+)
+def test_compressed_text_is_read(tmp_path, name, pack):
+    text = "p,q\n1,2.5\n3,4\n".replace(",", "\t" if ".tsv" in name else ",").encode()
+    if pack is None:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("inner.csv", text)
+    else:
+        (tmp_path / name).write_bytes(pack(text))
+    assert Collection.from_folder(tmp_path)["a"].X.tolist() == TABLE
+    (tmp_path / name).write_bytes(b"not compressed")
+    assert_refused(tmp_path, f"file '{name}' cannot be read")
+
+
+def test_an_archive_of_several_files_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.csv.zip", "w") as archive:
+        archive.writestr("one.csv", "p\n1\n")
+        archive.writestr("two.csv", "p\n1\n")
+    assert_refused(tmp_path, "it holds 2 files where one is needed: 'one.csv', 'two.csv'")
+
+
+@pytest.mark.parametrize("name", ["a.arrow", "a.feather", "a.jsonl", "a.ndjson"])
+def test_arrow_files_and_json_lines_are_read(tmp_path, name):
+    frame = pl.DataFrame(TABLE, schema=["p", "q"], orient="row")
+    (frame.write_ipc if name[2:] in ("arrow", "feather") else frame.write_ndjson)(tmp_path / name)
+    collection = Collection.from_folder(tmp_path)
+    assert collection["a"].X.tolist() == TABLE
+    assert collection.feature_names == ("p", "q")
+    (tmp_path / name).write_bytes(b"{broken")
+    assert_refused(tmp_path, f"file '{name}' cannot be read")
+
+
+def test_excel_files_are_read_or_say_what_to_install(tmp_path):
+    if find_spec("openpyxl") is None:
+        write(tmp_path, "a.xlsx", "anything")
+        assert_refused(tmp_path, "file 'a.xlsx' cannot be read", "pip install openpyxl")
+        return
+    pd.DataFrame(TABLE, columns=["p", "q"]).to_excel(tmp_path / "a.xlsx", index=False)
+    assert Collection.from_folder(tmp_path)["a"].X.tolist() == TABLE
+
+
+@pytest.mark.parametrize("text", ["1,2.5\n3,4\n", "\ufeff1,2.5\n3,4", '"1","2.5"\n3,4\n', "1,2.5\r\n\r\n3,4\r\n"])
+def test_a_file_without_a_header_keeps_its_first_row(tmp_path, text):
+    write(tmp_path, "a.csv", text)
+    collection = Collection.from_folder(tmp_path)
+    assert collection["a"].X.tolist() == TABLE
+    assert collection.feature_names == ("0", "1")
+
+
+def test_semicolons_and_decimal_commas_can_be_read(tmp_path):
+    path = write(tmp_path, "a.csv", "p;q\n1,0;2,5\n3;4\n")
+    file = replace(find_file(path), separator=";", decimal=",")
+    assert read_file(file).table.numbers.tolist() == TABLE
+
+
+def test_a_stream_is_read(tmp_path):
+    program = "import sys; from pathlib import Path; from fewratio.data.files import find_file, read_file\n"
+    program += "print(read_file(find_file(Path(sys.argv[1]))).table.numbers.tolist())"
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} <(printf 'p,q\\n1,2.5\\n3,4\\n')"
+    assert subprocess.run(["bash", "-c", command], check=True, capture_output=True, text=True).stdout == f"{TABLE}\n"
+
+
+def test_pieces_of_a_file_may_change_their_types(tmp_path):
+    """Whole numbers, then decimals, then text: what the first piece holds does not decide."""
+    lines = [b"1,2"] * 60 + [b",0.5"] * 60
+    path = write(tmp_path, "a.csv", b"p,q\n" + b"\n".join(lines) + b"\n")
+    batches = list(read_csv(path, ",", block_bytes=100))
+    assert len(batches) > 3
+    assert [value for batch in batches for value in batch["q"].to_pylist()] == [2.0] * 60 + [0.5] * 60
+    write(tmp_path, "a.csv", b"p,q\n" + b"\n".join([*lines, b"1,x", *lines]) + b"\n")
+    batches = list(read_csv(path, ",", block_bytes=100))
+    values = [value for batch in batches for value in batch["q"].to_pylist()]
+    assert len(values) == 241
+    assert values[120] == "x"
+    assert float(values[-1]) == 0.5
+
+
+def test_a_file_of_many_pieces_keeps_its_rows_in_order(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60_000, 10))
+    frame = pl.DataFrame(X, schema=[f"c{j}" for j in range(10)])
+    frame.write_csv(tmp_path / "a.csv")
+    frame.write_parquet(tmp_path / "b.parquet")
+    for dataset in Collection.from_folder(tmp_path):
+        np.testing.assert_array_equal(dataset.X, X)
+        assert dataset.X.flags.c_contiguous
+        assert not dataset.X.flags.writeable
+    frame[55_000, 3] = np.inf
+    frame.write_csv(tmp_path / "a.csv")
+    with pytest.raises(
+        InputError, match=r"part of file 'a\.csv' from row (\d+) on has 1 .* 'c3' at row (\d+)"
+    ) as caught:
+        Collection.from_folder(tmp_path)
+    start, row = re.search(r"from row (\d+) on .* at row (\d+)", str(caught.value)).groups()
+    assert int(start) + int(row) == 55_000
+
+
 # ---------------------------------------------------------------- what is refused
 
 LONG = "p,q\n1,2\n" + "7" * (2**24 + 10) + ",4\n5,6\n"
@@ -169,7 +275,7 @@ HOSTILE = {
     "more fields than names": ("p,q\n1,2,3\n", "line 1 has 2 fields but line 2 has 3"),
     "one name twice": ("p,p\n1,2\n", "several columns have the name 'p'"),
     "a saved row index": (",p\n0,2\n", "column 1 has no name, as a row index saved by pandas has"),
-    "no line end": (LONG, "a line is longer than 8 MiB"),
+    "no line end": (LONG, "a line is longer than 4 MiB"),
     "nothing": ("", "it is empty"),
     "an empty line only": ("\n", "first line is empty"),
     "binary data": (b"p,q\n1,2\n\x00\xff\xfe,3\n", "line 3 holds binary data"),
@@ -265,6 +371,23 @@ def test_an_array_that_promises_more_than_it_has_is_refused(tmp_path, name):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("X.npy", liar)
     assert_refused(tmp_path, f"file '{name}' cannot be read")
+
+
+@pytest.mark.parametrize("shape", [b"(-2, 16)", b"(2, )", b"(2, 1e9)", b"[2, 16]"])
+def test_a_damaged_header_of_an_array_is_refused(tmp_path, shape):
+    np.save(tmp_path / "a.npy", np.zeros((2, 16)))
+    whole = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(whole.replace(b"(2, 16), }" + b" " * 10, shape.ljust(8) + b", }" + b" " * 9))
+    assert_refused(tmp_path, "file 'a.npy' cannot be read")
+
+
+def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (2**21, 20)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for _ in range(320):
+            file.write(bytes(2**20))
+    assert_refused(tmp_path, "file 'a.npz' cannot be read", "bytes was made of")
 
 
 def test_another_header_is_refused_by_its_columns(tmp_path):

@@ -1,4 +1,4 @@
-"""What verbs take in and give out: options, tables from files, answers, and what becomes of a mistake."""
+"""What verbs share: options, tables from files, answers, and what becomes of a mistake."""
 
 import csv
 import functools
@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -53,16 +54,16 @@ Output = Annotated[
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-Standardise = Annotated[
-    bool, typer.Option("--standardise", help="Bring the columns to a common unit. (A model knows its units.)")
+Scale = Annotated[
+    str, typer.Option(help="columns: bring the columns to a common unit; none: as they are. (A model knows its units.)")
 ]
 
 
 class Answer(NamedTuple):
-    """A result: lines for a person, words of JSON, and columns of equal length for a table."""
+    """A result: lines for a person, JSON values, and columns of equal length for a table."""
 
     lines: Sequence[str]
-    words: Mapping[str, Any]
+    payload: Mapping[str, Any]
     columns: Mapping[str, Sequence[Any]]
 
 
@@ -116,20 +117,53 @@ def load_model(path: Path | None) -> "MetaRatioEstimator | None":
     return MetaRatioEstimator.load(path)
 
 
-def chosen_estimator(
-    model: "MetaRatioEstimator | None", standardise: bool, for_ratios: bool = False
-) -> "RatioEstimator":
-    """Give the model, or what is used without one: for ratios themselves, or for tests."""
+def prepare(
+    paths: Sequence[Path],
+    model: Path | None,
+    scale: str = "none",
+    output: Path | None = None,
+    plot: Path | None = None,
+    for_ratios: bool = False,
+) -> "tuple[list[Table], RatioEstimator]":
+    """Refuse what cannot be written, then read the tables and the model: nothing heavy is imported for a mistake.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        The tables; ``-`` for CSV on standard input.
+    model, scale, output, plot
+        The options of those names.
+    for_ratios : bool
+        Whether ratios themselves are asked for, not a test.
+    """
+    check_targets(output, plot, *paths, model)
+    learned = load_model(model)
+    tables = read_tables(paths, learned, model)
+    return tables, chosen_estimator(learned, scale, for_ratios)
+
+
+def chosen_estimator(model: "MetaRatioEstimator | None", scale: str, for_ratios: bool = False) -> "RatioEstimator":
+    """Return the model, or what is used without one: for ratios themselves, or for tests."""
+    check_scale(scale)
+    if model is not None:
+        if scale != "none":
+            raise ParameterError(
+                "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, or "
+                "give it to `fewratio train`."
+            )
+        return model
     from fewratio.applications.defaults import default_estimator, default_ratio_estimator
 
-    if model is None:
-        return default_ratio_estimator(standardise) if for_ratios else default_estimator(standardise)
-    if standardise:
-        raise ParameterError(
-            "--standardise is given with --model, but a model has the units of what it was trained on. Leave it out, "
-            "or give it to `fewratio train`."
-        )
-    return model
+    if for_ratios and find_spec("torch") is None:
+        _say("torch is not installed; RuLSIF is used instead of the network. Run pip install 'fewratio[networks]'.")
+        for_ratios = False
+    return (default_ratio_estimator if for_ratios else default_estimator)(standardise=scale == "columns")
+
+
+def check_scale(scale: str) -> None:
+    """Refuse a scale that does not exist."""
+    if scale not in ("columns", "none"):
+        raise ParameterError(f"--scale is {scale!r}; it must be columns or none. Choose one of them.")
 
 
 def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model_path: Path | None) -> "list[Table]":
@@ -188,7 +222,7 @@ def _check_model_columns(layout: "Layout", model: "MetaRatioEstimator", path: Pa
 
 
 def label(path: Path) -> str:
-    """Give what answers call a file."""
+    """Return what answers call a file."""
     return "standard input" if str(path) == "-" else path.name
 
 
@@ -208,8 +242,6 @@ def check_targets(output: Path | None, plot: Path | None, *inputs: Path | None) 
 
 def check_picture(path: Path, option: str) -> None:
     """Refuse a picture that cannot be drawn or written."""
-    from importlib.util import find_spec
-
     if find_spec("matplotlib") is None:
         raise FewRatioError(f"matplotlib is not installed; {option} needs it. Run pip install 'fewratio[plot]'.")
     _check_ending(path, _PICTURES, option)
@@ -253,7 +285,7 @@ def deliver(
     draw : callable
         Gives the picture, as a Figure or an Axes.
     """
-    text = json.dumps(_finite(answer.words), indent=2, allow_nan=False)
+    text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False)
     files = {}
     if output is not None:
         separator = _SEPARATORS.get(output.suffix.lower())
@@ -269,7 +301,7 @@ def deliver(
 
 
 def first_rows(columns: Mapping[str, Sequence[Any]], output: Path | None) -> Iterator[str]:
-    """Give the first rows of a result as lines, and say where to find the others."""
+    """Return the first rows of a result as lines, and say where to find the others."""
     yield "  ".join(f"{name:>10}" for name in columns)
     rows = list(zip(*columns.values(), strict=True))
     for row in rows[:SHOWN]:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 # A piece of a file; also the longest line (a hundred thousand columns of full precision take two million bytes).
-_BLOCK_BYTES = 2**23
+_BLOCK_BYTES = 2**22
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 # What pyarrow takes for missing unless told otherwise: "None" may well be a category.
 MISSING_MARKS = [
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NULL", "null"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 ]
-_BAD_VALUE = re.compile(r"In CSV column #(\d+): CSV conversion error to (?!string)")
+_BAD_VALUE = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to (?!string)")
 
 
 def read_csv(

@@ -143,12 +143,14 @@ def read_file(
     stack = Stack()
     for frame in pieces(file):
         if outlier is not None:
-            marks.append(frames.take_column(frame, outlier, str(file)).to_numpy())
+            marks += frames.take_column(frame, outlier, str(file)).to_list()
             frame = frame.drop(outlier)
         part = f"the part of {file} from row {stack.n_rows} on" if stack.n_rows else str(file)
         stack.add(open_piece(frames.in_order(frame, names), part))
     table = stack.table(str(file))
-    return Content(table, as_flags(np.concatenate(marks), f"column {outlier!r} of {file}") if marks else None)
+    return Content(
+        table, as_flags(np.array(marks, dtype=object), f"column {outlier!r} of {file}") if outlier is not None else None
+    )
 
 
 class Stack:

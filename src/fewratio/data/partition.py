@@ -136,7 +136,7 @@ def _sorted_rows(
     for frame in table.pieces():
         argument = table.argument if start == 0 else f"the part of {table.argument} from row {start} on"
         if roles.outlier is not None:
-            marks.append(frame.get_column(roles.outlier).to_numpy())
+            marks += frame.get_column(roles.outlier).to_list()
         part = choice.open(frame.drop(*roles.named.values()), argument, encoding)
         if start == 0:
             result, names = np.empty((len(place), part.n_features), dtype=part.dtype), part.feature_names
@@ -145,7 +145,7 @@ def _sorted_rows(
     if roles.outlier is None:
         return result, None, names
     # Joined before they are looked at, so that a message counts and numbers the rows of the whole table.
-    flags = as_flags(np.concatenate(marks), f"column {roles.outlier!r} of {table.argument}")
+    flags = as_flags(np.array(marks, dtype=object), f"column {roles.outlier!r} of {table.argument}")
     sorted_flags = np.empty_like(flags)
     sorted_flags[place] = flags
     return result, frozen(sorted_flags), names
