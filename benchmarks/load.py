@@ -54,15 +54,16 @@ READERS = {
     "fewratio": "from pathlib import Path; from fewratio.data.files import *; list(pieces(find_file(Path('{path}'))))",
 }
 MEASURE = """
-import json, resource
+import json, re, time
 exec({program!r})
-used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+# Not getrusage: there the peak of the process that started this one counts, too.
+peak = re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())
+print(json.dumps([time.process_time(), int(peak[1]) / 1024]))
 """
 
 
 def measure(program: str) -> tuple[float, float]:
-    """Return processor seconds and peak memory in MB (Linux) of a program."""
+    """Return processor seconds and peak memory in MB of a program, on Linux."""
     command = [sys.executable, "-c", MEASURE.format(program=program)]
     seconds, megabytes = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return seconds, megabytes

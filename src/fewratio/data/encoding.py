@@ -110,23 +110,25 @@ class Encoding:
 
     def open(self, X: Any, argument: str, keep_missing: bool = False) -> Table:
         """Validate a table and encode it; `keep_missing` leaves NaN where a number is missing."""
+        may_miss = keep_missing or self.medians is not None
         frame = frames.open_frame(X, argument)
         if frame is None or self.names != self.feature_names == frames.feature_names(frame):
-            table = as_table(X, argument, keep_missing=keep_missing or self.medians is not None)
+            table = as_table(X, argument, may_miss)
             encoded = Layout("the encoded source collection", self.n_features)
             check_layout(table.layout, encoded, InputError, _NEEDED)
-            numbers = table.numbers
         else:
             check_shape(frame.shape, argument)
             found = Layout(argument, len(frame.columns), frames.feature_names(frame))
             check_layout(found, Layout("the source collection", len(self.categories), self.names), InputError, _NEEDED)
-            table = Table(self._encode(frame, argument, keep_missing), self.feature_names, argument)
-            numbers = table.numbers
-        if not keep_missing and self.medians is not None and np.isnan(numbers).any():
-            numbers = np.array(numbers)
-            self.fill(numbers)
-        table = replace(table, numbers=frozen(numbers.view()), is_complete=not keep_missing)
-        return table.validate_finite(keep_missing)
+            table = Table(
+                self._encode(frame, argument, may_miss), self.feature_names, argument, is_complete=not may_miss
+            )
+            table.validate_finite(may_miss)
+        if keep_missing or table.is_complete:
+            return table
+        numbers = np.array(table.numbers)
+        self.fill(numbers)
+        return replace(table, numbers=frozen(numbers), is_complete=True).validate_finite()
 
     def with_medians(self, arrays: Sequence[NDArray[Any]]) -> Encoding:
         """Return an encoding that replaces missing numbers by the medians of encoded rows (NaN: missing)."""
@@ -168,20 +170,12 @@ class Encoding:
     def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
         """Return the encoding that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
         names, categories, medians, unseen = (content[key] for key in ("names", "categories", "medians", "unseen"))
-        problems = {
-            "its encoding has no columns": not isinstance(categories, list) or not categories,
-            "the names of its encoding do not fit": names is not None
-            and not (_are_different_texts(names) and len(names) == len(categories)),
-            "its categories are no lists of texts": any(
-                known is not None and not (_are_different_texts(known) and known) for known in categories
-            ),
-            "its medians do not fit": medians is not None
-            and not (isinstance(medians, list) and list(map(_is_finite, medians)) == [c is None for c in categories]),
-            f"its rule for unseen categories is {unseen!r}": unseen not in _CHOICES["unseen"],
-        }
-        for problem, found in problems.items():
-            if found:
-                raise ValueError(problem)
+        _check(isinstance(categories, list) and categories != [], "its encoding has no columns")
+        _check(names is None or (_are_texts(names) and len(names) == len(categories)), "its names do not fit")
+        _check(all(known is None or (_are_texts(known) and known) for known in categories), "its categories do not fit")
+        fitting = medians is None or [_is_number(median) for median in medians] == [c is None for c in categories]
+        _check(fitting, "its medians do not fit")
+        _check(unseen in _CHOICES["unseen"], f"its rule for unseen categories is {unseen!r}")
         return cls(
             None if names is None else tuple(names),
             tuple(None if known is None else tuple(known) for known in categories),
@@ -198,42 +192,34 @@ class Encoding:
             values += [math.nan if median is None else median] * (1 if known is None else len(known))
         return values
 
-    def _encode(self, frame: Frame, argument: str, keep_missing: bool) -> NDArray[Any]:
+    def _encode(self, frame: Frame, argument: str, may_miss: bool) -> NDArray[Any]:
         """Return the rows of a frame of the original columns, encoded, NaN for missing numbers."""
-        columns = [frame.get_column(label) for label in frame.columns]
-        kinds = [(label, frames.column_kind(column)) for label, column in zip(frame.columns, columns, strict=True)]
-        known_kinds = list(zip(kinds, self.categories, strict=True))
-        # Booleans pass for numbers, and categories for what they are where they are known.
-        unusable = [
-            (label, kind) for (label, kind), known in known_kinds if known is None or kind not in (*_LABELS, NUMBERS)
-        ]
-        check_numbers(unusable, argument, lambda label: frame.get_column(label).to_list())
-        for (label, kind), known in known_kinds:
-            if known is not None and kind == NUMBERS:
-                raise InputError(
-                    f"column {label!r} of {argument} holds numbers but the source collection has categories there "
-                    f"({listed(known)}); both must hold the same. Pass the categories as text."
-                )
-        if self.medians is None and not keep_missing:
-            gaps = [
-                (label, c.is_null().to_numpy()) for (label, _), c in zip(kinds, columns, strict=True) if c.null_count()
-            ]
-            if gaps:
-                label, missing = gaps[0]
-                count = sum(int(np.count_nonzero(gap)) for _, gap in gaps)
-                raise unusable_values(argument, "missing", count, label, int(missing.argmax()))
-        numeric = [column for column, known in zip(columns, self.categories, strict=True) if known is None]
-        result = np.zeros((len(frame), self.n_features), np.float32 if frames.is_single(numeric) else np.float64)
+        kinds = frames.kinds(frame)
+        columns = [frame.get_column(label) for label, _ in kinds]
+        known_of = dict(zip(frame.columns, self.categories, strict=True))
+        # Booleans pass for numbers, and labels for categories where those are known.
+        others = [(label, kind) for label, kind in kinds if known_of[label] is None or kind not in (*_LABELS, NUMBERS)]
+        check_numbers(others, argument, lambda label: frame.get_column(label).to_list())
+        gaps = [column.null_count() for column in columns]
+        if any(gaps) and not may_miss:
+            first = next(j for j, count in enumerate(gaps) if count)
+            row = columns[first].is_null().to_list().index(True)
+            raise unusable_values(argument, "missing", sum(gaps), frame.columns[first], row)
+        single = frames.is_single([column for column in columns if known_of[column.name] is None])
+        result = np.zeros((len(frame), self.n_features), np.float32 if single else np.float64)
         place = 0
-        for ((label, _), known), column in zip(known_kinds, columns, strict=True):
+        for (label, kind), column in zip(kinds, columns, strict=True):
+            known, what = known_of[label], f"column {label!r} of {argument}"
             if known is None:
                 result[:, place] = frames.column_numbers(column, label, argument)
-                place += 1
-            else:
-                self._encode_categories(
-                    column, known, result[:, place : place + len(known)], f"column {label!r} of {argument}"
+            elif kind == NUMBERS:
+                raise InputError(
+                    f"{what} holds numbers but the source collection has categories there ({listed(known)}); both must "
+                    "hold the same. Pass the categories as text."
                 )
-                place += len(known)
+            else:
+                self._encode_categories(column, known, result[:, place : place + len(known)], what)
+            place += 1 if known is None else len(known)
         return result
 
     def _encode_categories(self, column: Series, known: tuple[str, ...], result: NDArray[Any], argument: str) -> None:
@@ -417,13 +403,17 @@ def _check_not_numbers(found: set[str], column: Series, argument: str) -> None:
         )
 
 
-def _are_different_texts(value: object) -> bool:
+def _check(holds: object, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
+
+
+def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value) and len(set(value)) == len(value)
 
 
-def _is_finite(value: object) -> bool:
-    if value is None:
-        return False
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("its medians are no numbers")
-    return True
+def _is_number(value: object) -> bool:
+    """Tell whether a median is a finite number, not None; raise ``ValueError`` for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    _check(value is None or is_number, "its medians are no numbers")
+    return value is not None

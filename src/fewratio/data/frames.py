@@ -182,16 +182,12 @@ def is_single(columns: Sequence[Series]) -> bool:
 
 def take_column(frame: Frame, column: str, argument: str) -> Series:
     """Return one column by name, or say which columns there are."""
-    check_column(column, frame.columns, argument)
-    return frame.get_column(column)
-
-
-def check_column(column: str, columns: Sequence[str], argument: str) -> None:
-    """Raise unless a table has a column, and say which it has."""
-    if column not in columns:
+    if column not in frame.columns:
         raise MissingColumnError(
-            f"{argument} has no column {column!r}; its columns are {listed(columns)}. Pass the name of one of them."
+            f"{argument} has no column {column!r}; its columns are {listed(frame.columns)}. Pass the name of one of "
+            "them."
         )
+    return frame.get_column(column)
 
 
 def in_order(frame: Frame, names: Sequence[str] | None) -> Frame:
