@@ -161,10 +161,12 @@ def test_every_package_knows_the_same_marks_of_missing_values(tmp_path):
     assert collection["a"].X[2].tolist() == [3, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("header", ["0,1", "1,2"])
+@pytest.mark.parametrize("header", ["0,1,2", "1,2,3"])
 def test_the_numbers_of_the_columns_may_be_their_names(tmp_path, header):
-    write(tmp_path, "a.csv", f"{header}\n1,2.5\n3,4\n")
-    assert Collection.from_folder(tmp_path).feature_names == tuple(header.split(","))
+    write(tmp_path, "a.csv", f"{header}\n1,2.5,0\n3,4,0\n")
+    collection = Collection.from_folder(tmp_path)
+    assert collection.feature_names == tuple(header.split(","))
+    assert len(collection[0]) == 2
 
 
 @pytest.mark.parametrize(
@@ -216,6 +218,13 @@ def test_a_file_without_a_header_keeps_its_first_row(tmp_path, text):
     collection = Collection.from_folder(tmp_path)
     assert collection["a"].X.tolist() == TABLE
     assert collection.feature_names == ("0", "1")
+
+
+def test_a_short_first_row_that_counts_is_a_row(tmp_path):
+    write(tmp_path, "a.csv", "0\n1\n0\n")
+    assert Collection.from_folder(tmp_path)["a"].X.tolist() == [[0], [1], [0]]
+    write(tmp_path, "a.csv", "1,2\n3,4\n")
+    assert len(Collection.from_folder(tmp_path)["a"]) == 2
 
 
 def test_semicolons_and_decimal_commas_can_be_read(tmp_path):

@@ -36,8 +36,8 @@ def read_csv(
 ) -> Iterator[pyarrow.RecordBatch]:
     """Read a delimited file piece by piece, or raise ``ValueError`` that says in which line it is wrong.
 
-    A first line of nothing but numbers is a row, unless they count the columns from 0 or 1; columns without a header
-    are named "0", "1" and so on.
+    A first line of nothing but numbers is a row, unless they count three columns or more from 0 or 1. Columns without
+    a header are named "0", "1" and so on.
 
     Parameters
     ----------
@@ -131,7 +131,9 @@ def _read_header(path: Path, separator: str) -> tuple[list[str], bool, bool]:
             )
     counts = [str(place) for place in range(len(names) + 1)]
     given = [name for name in names if name]
-    if given and all(map(is_number, given)) and names not in (counts[:-1], counts[1:]):
+    # Fewer than three may well be a first row.
+    is_counted = len(names) > 2 and names in (counts[:-1], counts[1:])
+    if given and all(map(is_number, given)) and not is_counted:
         return counts[:-1], False, True
     check_names(names)
     return names, True, bool(first)
