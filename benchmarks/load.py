@@ -1,92 +1,120 @@
-"""Rows a second: one large CSV file into a `Collection`, against `pandas.read_csv` and `polars.read_csv`.
+"""Reading tables: processor time and peak memory of fewratio and of two engines alone, each in a process of its own.
 
-All ways in one run, interleaved, on the same file. Ours ends with an array in row order, of which every value was seen
-to be finite; a frame is less than that, so pandas is also measured with these two steps added. How many threads each
-has is left to itself: ours (through polars), polars and pandas since 3.1 use all cores; pandas before that used one.
+What was measured to choose the engine (pyarrow), and what shows that the one gate costs little beside it. Ways of
+reading: ours (an array in row order of which every value was seen to be finite), pyarrow and polars alone (a frame).
+`import sklearn.base` is there for comparison: start-up is to stay within 1.5 times of it.
 
-    python benchmarks/load.py
+    python benchmarks/load.py --rows 1000000
 """
 
 import argparse
 import json
+import platform
 import statistics
+import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from fewratio import Collection
-from fewratio_bench.records import circumstances
+WAYS = {
+    "nothing": "",
+    "import sklearn.base": "import sklearn.base",
+    "import pyarrow": "import pyarrow.csv, pyarrow.parquet",
+    "import polars": "import polars",
+    "fewratio csv": (
+        "from pathlib import Path; from fewratio.data.files import *; read_file(find_file(Path('{folder}/{size}.csv')))"
+    ),
+    "pyarrow csv": (
+        "from pyarrow.csv import *\nfor _ in open_csv('{folder}/{size}.csv', ReadOptions(use_threads=False)): pass"
+    ),
+    "pyarrow csv at once": "from pyarrow.csv import *; read_csv('{folder}/{size}.csv')",
+    "polars csv": "import polars; polars.read_csv('{folder}/{size}.csv')",
+    "polars csv, types of all rows": "import polars; polars.read_csv('{folder}/{size}.csv', infer_schema_length=None)",
+    "fewratio parquet": (
+        "from pathlib import Path; from fewratio.data.files import *; "
+        "read_file(find_file(Path('{folder}/{size}.parquet')))"
+    ),
+    "pyarrow parquet": "import pyarrow.parquet as p; p.read_table('{folder}/{size}.parquet')",
+    "polars parquet": "import polars; polars.read_parquet('{folder}/{size}.parquet')",
+}
+# What an engine makes of text that is wrong; ours refuses all of it, and names the line.
+WRONG = {
+    "unclosed quote": b'p,q\n1,"a\n2,b\n3,c\n',
+    "not UTF-8": b"p,q\n1,\xff\n",
+    "repeated name": b"p,p\n1,2\n",
+    "short line": b"p,q\n1,2\n3\n",
+    "long line": b"p,q\n1,2\n3,4,5\n",
+}
+READERS = {
+    "pyarrow": "from pyarrow.csv import *; read_csv('{path}')",
+    "polars": "import polars; polars.read_csv('{path}', infer_schema_length=None)",
+    "fewratio": "from pathlib import Path; from fewratio.data.files import *; list(pieces(find_file(Path('{path}'))))",
+}
+MEASURE = """
+import json, re, time
+exec({program!r})
+# Not getrusage: there the peak of the process that started this one counts, too.
+peak = re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())
+print(json.dumps([time.process_time(), int(peak[1]) / 1024]))
+"""
 
-if TYPE_CHECKING:
-    import pandas as pd
+
+def measure(program: str) -> tuple[float, float]:
+    """Return processor seconds and peak memory in MB of a program, on Linux."""
+    command = [sys.executable, "-c", MEASURE.format(program=program)]
+    seconds, megabytes = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return seconds, megabytes
 
 
-def write_csv(path: Path, n_rows: int, n_columns: int) -> None:
+def refuses(program: str) -> bool:
+    return subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode != 0
+
+
+def write_tables(folder: Path, size: str, n_rows: int, n_columns: int) -> None:
     import polars as pl
 
     rng = np.random.default_rng(0)
-    pl.DataFrame({f"c{j}": rng.normal(size=n_rows) for j in range(n_columns)}).write_csv(path)
-
-
-def checked_array(frame: "pd.DataFrame") -> np.ndarray:
-    array = np.ascontiguousarray(frame.to_numpy())
-    if not np.isfinite(array).all():
-        raise ValueError("not finite")
-    return array
-
-
-def one_thread(path: Path) -> "pd.DataFrame":
-    import pandas as pd
-
-    with pd.option_context("mode.max_threads", 1):
-        return pd.read_csv(path)
+    frame = pl.DataFrame({f"c{j}": rng.normal(size=n_rows) for j in range(n_columns)})
+    frame.write_csv(folder / f"{size}.csv")
+    frame.write_parquet(folder / f"{size}.parquet")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the large table")
     parser.add_argument("--columns", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    # After the arguments, so that --help needs neither of them.
-    import pandas as pd
-    import polars as pl
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table.csv"
-        write_csv(path, args.rows, args.columns)
-        megabytes = path.stat().st_size / 1e6
-        ways: dict[str, Callable[[], object]] = {
-            "fewratio": lambda: Collection.from_folder(folder),
-            "pandas": lambda: pd.read_csv(path),
-            "pandas to a checked array": lambda: checked_array(pd.read_csv(path)),
-            "pandas, one thread": lambda: one_thread(path),
-            "polars": lambda: pl.read_csv(path),
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sizes = {"small": 30, "large": args.rows}
+        for size, n_rows in sizes.items():
+            write_tables(folder, size, n_rows, args.columns)
+        runs = {
+            way if "{size}" not in program else f"{way}, {n_rows} rows": program.format(folder=folder, size=size)
+            for way, program in WAYS.items()
+            for size, n_rows in sizes.items()
         }
-        np.testing.assert_array_equal(Collection.from_folder(folder)[0].X, pl.read_csv(path).to_numpy())
-        rates: dict[str, list[float]] = {name: [] for name in ways}
+        found: dict[str, list[tuple[float, float]]] = {run: [] for run in runs}
         for _ in range(args.rounds):
-            for name, way in ways.items():
-                started = time.perf_counter()
-                way()
-                rates[name].append(args.rows / (time.perf_counter() - started))
-    median = {name: statistics.median(values) for name, values in rates.items()}
+            for run, program in runs.items():
+                found[run].append(measure(program))
+        wrong = {}
+        for what, content in WRONG.items():
+            (folder / "wrong.csv").write_bytes(content)
+            refused = [by for by, program in READERS.items() if refuses(program.format(path=folder / "wrong.csv"))]
+            wrong[what] = refused
     record = {
-        **{f"{name}, rows per second": round(rate) for name, rate in median.items()},
-        **{
-            f"fewratio / {name}": round(median["fewratio"] / rate, 2)
-            for name, rate in median.items()
-            if name != "fewratio"
-        },
-        "file_mb": round(megabytes),
-        "columns": args.columns,
-        **circumstances(torch.device("cpu")),
+        "processor_seconds": {run: round(statistics.median(s for s, _ in each), 2) for run, each in found.items()},
+        "peak_mb": {run: round(max(mb for _, mb in each)) for run, each in found.items()},
+        "table_mb": round(args.rows * args.columns * 8 / 2**20),
+        "refused_by": wrong,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{package: version(package) for package in ("pyarrow", "polars", "narwhals", "numpy")},
     }
     sys.stdout.write(json.dumps(record) + "\n")
 

@@ -22,7 +22,7 @@ def fewratio(*arguments, cwd=None):
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def test_the_main_demo_compares_real_tables_and_ranks_odd_rows(tmp_path, monkeypatch):
+def test_the_main_demo_compares_real_tables_and_finds_outliers(tmp_path, monkeypatch):
     done = fewratio("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     made = tmp_path / "demo"
@@ -35,7 +35,7 @@ def test_the_main_demo_compares_real_tables_and_ranks_odd_rows(tmp_path, monkeyp
     for said in ("divergence", "p-value     0.001 (999 permutations)", "columns     alcohol, "):
         assert said in done.stdout
     (truth,) = re.findall(r"In truth rows (.*) of delivery.csv are", done.stdout)
-    oddest = re.findall(r"^ +(\d+) +[\d.e-]+ +odd", done.stdout, flags=re.MULTILINE)
+    oddest = re.findall(r"^ +(\d+) +[\d.e-]+ +outlier", done.stdout, flags=re.MULTILINE)
     assert set(oddest) == set(truth.split(", "))
     # What it says it runs gives what it shows.
     (command,) = re.findall(r"^\$ fewratio (outliers .*)$", done.stdout, flags=re.MULTILINE)

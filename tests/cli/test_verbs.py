@@ -63,9 +63,10 @@ def filled(tmp_path_factory):
     (folder / "nan.csv").write_text("x,y\n1,2\n3,\n5,6\n")
     (folder / "ragged.csv").write_text("x,y\n1,2\n3\n")
     (folder / "binary.csv").write_bytes(bytes(range(256)) * 4)
-    (folder / "table.xlsx").write_bytes(b"PK\x03\x04")
+    for name in ("table.xls", "table.xlsx"):
+        (folder / name).write_bytes(b"PK\x03\x04")
     (folder / "junk.model").write_bytes(b"not a model")
-    done = run(["train", "sources", "-o", "m.model", "--steps", "3", "--standardise"], folder)
+    done = run(["train", "sources", "-o", "m.model", "--steps", "3", "--scale", "columns"], folder)
     assert done.exit_code == 0, done.output
     return folder
 
@@ -118,14 +119,14 @@ def test_the_ratio_of_one_column_is_drawn_along_it(tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["compare", "compare-all", "outliers", "changes", "ratio"])
-def test_units_do_not_matter_where_columns_are_standardised(filled, tmp_path, verb):
+def test_units_do_not_matter_where_columns_are_scaled(filled, tmp_path, verb):
     shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
     for path in tmp_path.rglob("*.csv"):
         if path.read_text("latin-1").startswith(("x,y\n", "y,x\n")) and path.stem in ("a", "b", "series", *SOURCES):
             write(path, np.loadtxt(path, delimiter=",", skiprows=1) * [1, 1000])
     numbers = []
     for folder in (filled, tmp_path):
-        done = run([*ONE[verb], "--standardise", "--json"], folder)
+        done = run([*ONE[verb], "--scale", "columns", "--json"], folder)
         assert done.exit_code == 0, done.output
         numbers.append(json.loads(done.stdout))
     key = {"compare": "null", "compare-all": "divergences", "outliers": "margin", "changes": "points", "ratio": "ratio"}
@@ -146,25 +147,25 @@ def test_compare_says_what_the_function_finds(filled):
     assert "p-value" not in run([*ONE["compare"], "--permutations", "0"], filled).stdout
 
 
-def test_changes_finds_the_change_and_outliers_the_odd_row(filled, tmp_path):
+def test_changes_finds_the_change_and_outliers_the_outlier(filled, tmp_path):
     assert json.loads(run([*ONE["changes"], "--json"], filled).stdout)["points"] == [30]
     write(tmp_path / "today.csv", np.vstack([np.loadtxt(filled / "a.csv", delimiter=",", skiprows=1), [9, 9]]))
     done = run(["outliers", "--normal", "a.csv", "--unlabelled", str(tmp_path / "today.csv"), "--json"], filled)
     found = json.loads(done.stdout)
     assert found["order"][0] == 12
-    assert found["odd"][12]
+    assert found["outlier"][12]
 
 
-def test_outliers_says_the_threshold_and_explains_each_odd_row(filled, tmp_path):
+def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path):
     normals = np.loadtxt(filled / "a.csv", delimiter=",", skiprows=1)
     write(tmp_path / "today.csv", np.vstack([np.tile(normals, (4, 1)), np.full((12, 2), [0, 9])]))
     verb = ["outliers", "--normal", "a.csv", "--unlabelled", str(tmp_path / "today.csv")]
     options = [*verb, "--contamination", "0.25"]
     found = json.loads(run([*verb, "--json"], filled).stdout)
     np.testing.assert_allclose(np.subtract(found["score"], found["threshold"]), found["margin"])
-    assert [each["row"] for each in found["explanations"]] == [row for row in found["order"] if found["odd"][row]]
+    assert [each["row"] for each in found["explanations"]] == [row for row in found["order"] if found["outlier"][row]]
     assert {each["columns"][0] for each in found["explanations"]} == {"y"}
-    assert sum(found["odd"]) == 12
+    assert sum(found["outlier"]) == 12
     lines = run(verb, filled).stdout.splitlines()
     assert lines[1].startswith(f"threshold {found['threshold']:.3g}: a quarter of the usual score")
     assert lines[-1] == "and 2 more; --output FILE.csv writes all"
@@ -246,7 +247,7 @@ def test_a_training_with_a_checkpoint_goes_on_from_it(filled, tmp_path):
     ("options", "kinds"),
     [
         (["--features", "both", "--networks", "2"], ["mlp", "mlp", "relational", "relational"]),
-        (["--init", "universal", "--standardise"], ["universal"]),
+        (["--init", "universal", "--scale", "columns"], ["universal"]),
     ],
 )
 def test_train_says_which_networks_a_model_consists_of(filled, tmp_path, options, kinds):
@@ -284,7 +285,7 @@ def test_train_on_inliers_with_categories_and_gaps(tmp_path):
 
 HOSTILE = [
     (["compare", "a.csv", "absent.csv"], ["absent.csv", "does not exist"]),
-    (["compare", "sources", "b.csv"], ["'sources' is not a file"]),
+    (["compare", "sources", "b.csv"], ["'sources' is a folder"]),
     (["compare", "a.csv", "empty.csv"], ["empty.csv", "it is empty"]),
     (["compare", "a.csv", "header.csv"], ["header.csv"]),
     (["compare", "empty.parquet", "b.csv"], ["empty.parquet", "it is empty"]),
@@ -292,7 +293,9 @@ HOSTILE = [
     (["ratio", "a.csv", "b.csv", "nan.csv"], ["nan.csv", "column 'y'", "row 1"]),
     (["weights", "a.csv", "ragged.csv"], ["ragged.csv", "line 3"]),
     (["changes", "binary.csv"], ["binary.csv", "cannot be read"]),
-    (["changes", "table.xlsx"], ["table.xlsx", "must end in"]),
+    (["changes", "table.xls"], ["table.xls", "must end in"]),
+    (["changes", "table.xlsx"], ["table.xlsx", "cannot be read"]),
+    (["compare", "a.csv", "b.csv", "--scale", "rows"], ["--scale is 'rows'"]),
     (["changes", "a.csv", "--window", "50"], ["file 'a.csv' has 12 rows", "100"]),
     (["changes", "one.csv"], ["file 'one.csv' has 1 row;"]),
     (["changes", "a.csv", "--window", "2", "--level", "2"], ["--level is 2.0"]),
@@ -327,7 +330,7 @@ HOSTILE = [
     (["train", "sources", "-o", "new.model", "--episodes", "some"], ["--episodes must be one of"]),
     (["train", "sources", "-o", "new.model", "--outlier", "odd"], ["odd"]),
     (["train", "sources", "-o", "new.model", "--categorical", "some"], ["--categorical is 'some'"]),
-    (["compare", "a.csv", "b.csv", "--standardise", "-m", "m.model"], ["--standardise", "--model"]),
+    (["compare", "a.csv", "b.csv", "--scale", "columns", "-m", "m.model"], ["--scale", "--model"]),
     (["compare", "a.csv", "b.csv", "-o", "absent/r.json"], ["absent", "--output"]),
     (["compare", "a.csv", "b.csv", "-o", "sources"], ["must end in"]),
     (["compare", "a.csv", "b.csv", "-o", "r.xlsx"], ["must end in"]),
@@ -510,7 +513,7 @@ def test_mistakes_in_a_shell(filled):
 # Each start of the program takes seconds, so all verbs share one session, on the few rows that they need.
 SESSION = """
 set -euo pipefail
-fewratio train sources -o new.model --steps 3 --device cpu --standardise
+fewratio train sources -o new.model --steps 3 --device cpu --scale columns
 fewratio info new.model
 cat a.csv | fewratio compare - b.csv -m new.model -o compare.csv --plot compare.png | head -1
 fewratio compare-all sources -o all.csv
@@ -533,7 +536,7 @@ def test_every_verb_in_a_shell(filled, tmp_path):
         "standard input (12 rows) and b.csv (14 rows)",
         "6 datasets, like ones side by side:",
         "a.csv (12 rows) over b.csv (14 rows)",
-        "rows of b.csv are odd (by contamination)",
+        "rows of b.csv are outliers (by contamination)",
         "1 change in 60 rows of standard input",
         "digits_r",
     ):

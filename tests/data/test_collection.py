@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import pickle
-import sys
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,6 @@ from fewratio.errors import (
 )
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
-BACKENDS = ("pyarrow", "polars", "pandas")
 
 
 @pytest.fixture
@@ -120,7 +118,7 @@ def test_dataset_len_and_repr():
         ([[1], [2], [3]], [0, np.nan, np.nan], "2 missing values, the first at row 1 (counting from 0)"),
         ([[1], [2]], pd.array([True, None], dtype="boolean"), "1 missing value, the first at row 1"),
         ([[1], [2]], np.array([True, np.nan], dtype=object), "1 missing value, the first at row 1"),
-        ([[1], [2]], pl.Series([[1, 2], [0]]).to_numpy(), "holds array([1, 2])"),
+        ([[1], [2]], pl.Series([[1, 2], [0]]).to_numpy(), "holds array([0]), array([1, 2])"),
         ([[1]], [[True]], "shape (1, 1)"),
     ],
 )
@@ -238,7 +236,7 @@ def test_from_arrays_wants_one_entry_per_dataset(argument):
 
 
 def test_from_arrays_names_the_dataset_that_is_wrong():
-    with pytest.raises(InputError, match=r"dataset 'b' has 1 NaN or infinite value, the first in column 'q' at row 0"):
+    with pytest.raises(InputError, match=r"dataset 'b' has 1 missing value, the first in column 'q' at row 0"):
         Collection.from_arrays({"a": pl.DataFrame({"q": [1.0]}), "b": pl.DataFrame({"q": [np.nan]})})
     with pytest.raises(InputError, match=r"dataset '1' has one axis"):
         Collection.from_arrays([[[1]], [2]])
@@ -380,7 +378,7 @@ def test_from_frame_wants_an_eager_frame():
 CSV = "p,q,odd\n1,0.1,0\n2,0.25,1\n"
 
 
-def test_csv_and_parquet_give_the_same_collection(tmp_path, backend):
+def test_csv_and_parquet_give_the_same_collection(tmp_path):
     rng = np.random.default_rng(0)
     frames = {
         name: pl.DataFrame({"p": rng.normal(size=n), "q": rng.integers(0, 9, size=n), "odd": rng.random(n) < 0.3})
@@ -422,13 +420,13 @@ def test_equal_names_in_sub_folders_are_told_apart(tmp_path):
     assert collection.groups == ("x", "y", "y")
 
 
-def test_columns_in_another_order_are_reordered(tmp_path, backend):
+def test_columns_in_another_order_are_reordered(tmp_path):
     collection = Collection.from_folder(write(tmp_path, {"a.csv": "p,q\n1,2\n", "b.csv": "q,p\n4,3\n"}))
     assert collection.feature_names == ("p", "q")
     assert collection["b"].X.tolist() == [[3, 4]]
 
 
-def test_column_types_come_from_all_rows(tmp_path, backend):
+def test_column_types_come_from_all_rows(tmp_path):
     write(tmp_path, {"late.csv": "p\n" + "1\n" * 3000 + "0.5\n"})
     assert Collection.from_folder(tmp_path)["late"].X[-1, 0] == 0.5
 
@@ -454,14 +452,14 @@ def test_column_types_come_from_all_rows(tmp_path, backend):
         ({"b.parquet": "no such thing"}, DataFileError, ["file 'b.parquet' cannot be read"]),
     ],
 )
-def test_the_file_that_is_wrong_is_named(tmp_path, backend, files, error, words):
+def test_the_file_that_is_wrong_is_named(tmp_path, files, error, words):
     with pytest.raises(error) as caught:
         Collection.from_folder(write(tmp_path, files))
     for word in words:
         assert word in str(caught.value)
 
 
-def test_a_file_in_another_encoding_is_named(tmp_path, backend):
+def test_a_file_in_another_encoding_is_named(tmp_path):
     (tmp_path / "b.csv").write_bytes("größe\n1\n".encode("latin-1"))
     with pytest.raises(DataFileError, match=r"file 'b\.csv' cannot be read.*UTF-8"):
         Collection.from_folder(tmp_path)
@@ -480,7 +478,7 @@ def test_a_missing_outlier_column_is_named(tmp_path):
 def test_a_folder_that_cannot_be_used_is_named(tmp_path):
     with pytest.raises(DataNotFoundError, match=r"nowhere' does not exist"):
         Collection.from_folder(tmp_path / "nowhere")
-    with pytest.raises(DataNotFoundError, match=r"holds no \.csv, \.tsv, \.parquet, \.npy or \.npz files"):
+    with pytest.raises(DataNotFoundError, match=r"holds no \.csv, \.tsv, .* \.npy or \.npz files"):
         Collection.from_folder(tmp_path)
     write(tmp_path, {"a.csv": CSV})
     with pytest.raises(DataNotFoundError, match=r"a\.csv' is not a folder"):
@@ -491,27 +489,4 @@ def test_two_files_of_one_name_in_one_folder_are_refused(tmp_path):
     write(tmp_path, {"a.csv": "p\n1\n"})
     pl.DataFrame({"p": [1]}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(CollectionError, match="several datasets named 'a'"):
-        Collection.from_folder(tmp_path)
-
-
-def test_the_first_installed_package_reads_the_files(tmp_path, monkeypatch):
-    write(tmp_path, {"a.csv": "p\ntrue\n"})  # numbers alone are read in a faster way
-    asked = []
-    monkeypatch.setattr(
-        "narwhals.stable.v2.read_csv", lambda path, backend, **_: asked.append(backend) or pl.DataFrame()
-    )
-    for hidden in ("pyarrow", "polars", None):
-        with pytest.raises(InputError):
-            Collection.from_folder(tmp_path)
-        if hidden:
-            monkeypatch.setitem(sys.modules, hidden, None)
-    assert asked == list(BACKENDS)
-
-
-@pytest.mark.parametrize("hidden", [BACKENDS, ["narwhals"]])
-def test_without_a_table_package_the_error_says_what_to_install(tmp_path, monkeypatch, hidden):
-    write(tmp_path, {"a.csv": CSV})
-    for name in hidden:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(DataFileError, match=r"narwhals and one of 'pyarrow'.*pip install 'fewratio\[tables\]'"):
         Collection.from_folder(tmp_path)

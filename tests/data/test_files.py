@@ -1,9 +1,15 @@
 """Files of a user's own: every kind is read, and one that cannot be used is refused in one line that says why."""
 
+import gzip
+import lzma
 import os
+import re
+import shlex
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fewratio.data import csv_numbers
 from fewratio.data.collection import Collection
+from fewratio.data.csv_files import read_csv
+from fewratio.data.files import find_file, read_file
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -67,7 +74,7 @@ def test_every_kind_of_file_is_read(tmp_path, name, content):
 
 
 @pytest.mark.parametrize("text", ["\ufeffp,q\r\n1,2.5\r\n3,4\r\n", '"p","q"\n"1","2.5"\n3,"4"\n'])
-def test_every_package_knows_marks_line_ends_and_quotes(tmp_path, backend, text):
+def test_every_package_knows_marks_line_ends_and_quotes(tmp_path, text):
     write(tmp_path, "a.csv", text)
     collection = Collection.from_folder(tmp_path)
     assert collection["a"].X.tolist() == TABLE
@@ -75,7 +82,7 @@ def test_every_package_knows_marks_line_ends_and_quotes(tmp_path, backend, text)
 
 
 @pytest.mark.parametrize("text", ["p,q\n1,2\n", 'p,q\n"1",2\n'])
-def test_a_name_like_a_pattern_is_only_a_name(tmp_path, backend, text):
+def test_a_name_like_a_pattern_is_only_a_name(tmp_path, text):
     write(tmp_path, "a[1]*.csv", text)
     assert Collection.from_folder(tmp_path)["a[1]*"].X.tolist() == [[1, 2]]
 
@@ -98,22 +105,6 @@ def test_arrays_and_named_tables_may_lie_together(tmp_path):
         Collection.from_folder(tmp_path)
 
 
-def test_a_file_of_numbers_is_read_alike_both_ways(tmp_path, only_installed):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 3)) * 10.0 ** rng.integers(-300, 300, size=(500, 3))
-    pl.DataFrame(X, schema=["p", "q", "r"]).write_csv(tmp_path / "a.csv")
-    np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
-    for package in ("pyarrow", "pandas"):
-        only_installed(package)
-        np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
-
-
-@pytest.fixture
-def small_pieces(monkeypatch):
-    """Let the fast way of reading go through a small file in many pieces."""
-    monkeypatch.setattr(csv_numbers, "_PIECE_BYTES", 100)
-
-
 def numbers_csv(n_rows):
     # Later lines are shorter, so that there are more of them than the first ones lead one to expect.
     return [f"{row + 0.123456789 if row < 20 else row % 7},{-row}" for row in range(n_rows)]
@@ -121,7 +112,7 @@ def numbers_csv(n_rows):
 
 @pytest.mark.parametrize("end", ["\n", ""])
 @pytest.mark.parametrize("outlier", [None, "flag"])
-def test_a_file_read_in_pieces_keeps_its_rows_in_order(tmp_path, small_pieces, end, outlier):
+def test_a_file_read_in_pieces_keeps_its_rows_in_order(tmp_path, end, outlier):
     lines = [f"{line},{row % 2}" for row, line in enumerate(numbers_csv(500))]
     write(tmp_path, "a.csv", "\n".join(["p,q,flag", *lines]) + end)
     dataset = Collection.from_folder(tmp_path, outlier=outlier)["a"]
@@ -130,14 +121,6 @@ def test_a_file_read_in_pieces_keeps_its_rows_in_order(tmp_path, small_pieces, e
     assert dataset.X.flags.c_contiguous
     assert not dataset.X.flags.writeable
     assert outlier is None or dataset.is_outlier.sum() == 250
-
-
-def test_files_read_in_pieces_take_the_first_ones_columns(tmp_path, small_pieces):
-    lines = numbers_csv(50)
-    write(tmp_path, "a.csv", "\n".join(["p,q", *lines]))
-    write(tmp_path, "b.csv", "\n".join(["q,p", *(",".join(line.split(",")[::-1]) for line in lines)]))
-    first, second = Collection.from_folder(tmp_path)
-    np.testing.assert_array_equal(first.X, second.X)
 
 
 @pytest.mark.parametrize(
@@ -151,32 +134,26 @@ def test_files_read_in_pieces_take_the_first_ones_columns(tmp_path, small_pieces
         (b"1,\xff", "line 402 holds the byte 0xff"),
     ],
 )
-def test_what_is_wrong_in_a_late_piece_is_named(tmp_path, small_pieces, late, reason):
+def test_what_is_wrong_in_a_late_piece_is_named(tmp_path, late, reason):
     lines = [line.encode() for line in numbers_csv(800)]
     lines.insert(400, late.encode() if isinstance(late, str) else late)
     write(tmp_path, "a.csv", b"\n".join([b"p,q", *lines]))
     assert_refused(tmp_path, reason)
 
 
-def test_lines_longer_than_a_piece_stay_whole(tmp_path, small_pieces):
-    X = np.random.default_rng(0).normal(size=(20, 50))
-    pl.DataFrame(X, schema=[f"c{j}" for j in range(50)]).write_csv(tmp_path / "a.csv")
-    np.testing.assert_array_equal(Collection.from_folder(tmp_path)["a"].X, X)
-
-
 @pytest.mark.parametrize("text", ["p,q\n1,2\n\n5,6\n\n\n", "\ufeffp,q\r\n\r\n1,2\r\n5,6\r\n", '"p",q\n1,2\n\n"5",6'])
-def test_blank_lines_are_no_rows_to_any_package(tmp_path, backend, text):
+def test_blank_lines_are_no_rows_to_any_package(tmp_path, text):
     write(tmp_path, "a.csv", text)
     for options in ({}, {"missing": "median"}, {"categorical": "onehot"}):
         assert Collection.from_folder(tmp_path, **options)["a"].X.tolist() == [[1, 2], [5, 6]]
 
 
-def test_a_blank_line_inside_quotes_is_part_of_a_value(tmp_path, backend):
+def test_a_blank_line_inside_quotes_is_part_of_a_value(tmp_path):
     write(tmp_path, "a.csv", 'p\n"x\n\ny"\n\nz\n')
     assert Collection.from_folder(tmp_path, categorical="onehot")["a"].X.tolist() == [[1, 0], [0, 1]]
 
 
-def test_every_package_knows_the_same_marks_of_missing_values(tmp_path, backend):
+def test_every_package_knows_the_same_marks_of_missing_values(tmp_path):
     marks = ["", "NA", "#N/A", "#NA", "n/a", "NULL", "nan", "-NaN", "1.#IND", "None", "<NA>", "none"]
     write(tmp_path, "a.csv", "p,q\n1,x\n" + "".join(f"{3 if mark != 'NA' else mark},{mark}\n" for mark in marks))
     collection = Collection.from_folder(tmp_path, categorical="onehot", missing="median")
@@ -184,35 +161,136 @@ def test_every_package_knows_the_same_marks_of_missing_values(tmp_path, backend)
     assert collection["a"].X[2].tolist() == [3, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("header", ["0,1", "1,2"])
-def test_the_numbers_of_the_columns_may_be_their_names(tmp_path, backend, header):
-    write(tmp_path, "a.csv", f"{header}\n1,2.5\n3,4\n")
-    assert Collection.from_folder(tmp_path).feature_names == tuple(header.split(","))
+@pytest.mark.parametrize("header", ["0,1,2", "1,2,3"])
+def test_the_numbers_of_the_columns_may_be_their_names(tmp_path, header):
+    write(tmp_path, "a.csv", f"{header}\n1,2.5,0\n3,4,0\n")
+    collection = Collection.from_folder(tmp_path)
+    assert collection.feature_names == tuple(header.split(","))
+    assert len(collection[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [("a.csv.gz", gzip.compress), ("a.tsv.xz", lzma.compress), ("a.csv.zip", None), ("a.CSV.GZ", gzip.compress)],
+)
+def test_compressed_text_is_read(tmp_path, name, pack):
+    text = "p,q\n1,2.5\n3,4\n".replace(",", "\t" if ".tsv" in name else ",").encode()
+    if pack is None:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("inner.csv", text)
+    else:
+        (tmp_path / name).write_bytes(pack(text))
+    assert Collection.from_folder(tmp_path)["a"].X.tolist() == TABLE
+    (tmp_path / name).write_bytes(b"not compressed")
+    assert_refused(tmp_path, f"file '{name}' cannot be read")
+
+
+def test_an_archive_of_several_files_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.csv.zip", "w") as archive:
+        archive.writestr("one.csv", "p\n1\n")
+        archive.writestr("two.csv", "p\n1\n")
+    assert_refused(tmp_path, "it holds 2 files where one is needed: 'one.csv', 'two.csv'")
+
+
+@pytest.mark.parametrize("name", ["a.arrow", "a.feather", "a.jsonl", "a.ndjson"])
+def test_arrow_files_and_json_lines_are_read(tmp_path, name):
+    frame = pl.DataFrame(TABLE, schema=["p", "q"], orient="row")
+    (frame.write_ipc if name[2:] in ("arrow", "feather") else frame.write_ndjson)(tmp_path / name)
+    collection = Collection.from_folder(tmp_path)
+    assert collection["a"].X.tolist() == TABLE
+    assert collection.feature_names == ("p", "q")
+    (tmp_path / name).write_bytes(b"{broken")
+    assert_refused(tmp_path, f"file '{name}' cannot be read")
+
+
+def test_excel_files_are_read_or_say_what_to_install(tmp_path):
+    if find_spec("openpyxl") is None:
+        write(tmp_path, "a.xlsx", "anything")
+        assert_refused(tmp_path, "file 'a.xlsx' cannot be read", "pip install openpyxl")
+        return
+    pd.DataFrame(TABLE, columns=["p", "q"]).to_excel(tmp_path / "a.xlsx", index=False)
+    assert Collection.from_folder(tmp_path)["a"].X.tolist() == TABLE
+
+
+@pytest.mark.parametrize("text", ["1,2.5\n3,4\n", "\ufeff1,2.5\n3,4", '"1","2.5"\n3,4\n', "1,2.5\r\n\r\n3,4\r\n"])
+def test_a_file_without_a_header_keeps_its_first_row(tmp_path, text):
+    write(tmp_path, "a.csv", text)
+    collection = Collection.from_folder(tmp_path)
+    assert collection["a"].X.tolist() == TABLE
+    assert collection.feature_names == ("0", "1")
+
+
+def test_a_short_first_row_that_counts_is_a_row(tmp_path):
+    write(tmp_path, "a.csv", "0\n1\n0\n")
+    assert Collection.from_folder(tmp_path)["a"].X.tolist() == [[0], [1], [0]]
+    write(tmp_path, "a.csv", "1,2\n3,4\n")
+    assert len(Collection.from_folder(tmp_path)["a"]) == 2
+
+
+def test_semicolons_and_decimal_commas_can_be_read(tmp_path):
+    path = write(tmp_path, "a.csv", "p;q\n1,0;2,5\n3;4\n")
+    file = replace(find_file(path), separator=";", decimal=",")
+    assert read_file(file).table.numbers.tolist() == TABLE
+
+
+def test_a_stream_is_read(tmp_path):
+    program = "import sys; from pathlib import Path; from fewratio.data.files import find_file, read_file\n"
+    program += "print(read_file(find_file(Path(sys.argv[1]))).table.numbers.tolist())"
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} <(printf 'p,q\\n1,2.5\\n3,4\\n')"
+    assert subprocess.run(["bash", "-c", command], check=True, capture_output=True, text=True).stdout == f"{TABLE}\n"
+
+
+def test_pieces_of_a_file_may_change_their_types(tmp_path):
+    """Whole numbers, then decimals, then text: what the first piece holds does not decide."""
+    lines = [b"1,2"] * 60 + [b",0.5"] * 60
+    path = write(tmp_path, "a.csv", b"p,q\n" + b"\n".join(lines) + b"\n")
+    batches = list(read_csv(path, ",", block_bytes=100))
+    assert len(batches) > 3
+    assert [value for batch in batches for value in batch["q"].to_pylist()] == [2.0] * 60 + [0.5] * 60
+    write(tmp_path, "a.csv", b"p,q\n" + b"\n".join([*lines, b"1,x", *lines]) + b"\n")
+    batches = list(read_csv(path, ",", block_bytes=100))
+    values = [value for batch in batches for value in batch["q"].to_pylist()]
+    assert len(values) == 241
+    assert values[120] == "x"
+    assert float(values[-1]) == 0.5
+
+
+def test_a_file_of_many_pieces_keeps_its_rows_in_order(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60_000, 10))
+    frame = pl.DataFrame(X, schema=[f"c{j}" for j in range(10)])
+    frame.write_csv(tmp_path / "a.csv")
+    frame.write_parquet(tmp_path / "b.parquet")
+    for dataset in Collection.from_folder(tmp_path):
+        np.testing.assert_array_equal(dataset.X, X)
+        assert dataset.X.flags.c_contiguous
+        assert not dataset.X.flags.writeable
+    frame[55_000, 3] = np.inf
+    frame.write_csv(tmp_path / "a.csv")
+    with pytest.raises(
+        InputError, match=r"part of file 'a\.csv' from row (\d+) on has 1 .* 'c3' at row (\d+)"
+    ) as caught:
+        Collection.from_folder(tmp_path)
+    start, row = re.search(r"from row (\d+) on .* at row (\d+)", str(caught.value)).groups()
+    assert int(start) + int(row) == 55_000
 
 
 # ---------------------------------------------------------------- what is refused
 
-LONG = "p,q\n1,2\n" + "7" * (2**23 + 10) + ",4\n5,6\n"
+LONG = "p,q\n1,2\n" + "7" * (2**24 + 10) + ",4\n5,6\n"
 HOSTILE = {
     "a short line": ("p,q\n1,2\n3\n4,5\n", "line 1 has 2 fields but line 3 has 1"),
     "a long line": ("p,q\n1,2\n3,4,5\n", "line 1 has 2 fields but line 3 has 3"),
     "a ragged line after a quoted one": ('p,q\n"1\n",2\n3\n', "line 4 has 1"),
     "more fields than names": ("p,q\n1,2,3\n", "line 1 has 2 fields but line 2 has 3"),
-    "numbers for names": ("0.5,2\n1,2\n", "first line holds numbers, where the names of the columns should be"),
-    "other integers for names": (
-        "5,3\n1,2\n4,6\n",
-        "first line holds numbers, where the names of the columns should be",
-    ),
     "one name twice": ("p,p\n1,2\n", "several columns have the name 'p'"),
     "a saved row index": (",p\n0,2\n", "column 1 has no name, as a row index saved by pandas has"),
-    "no line end": (LONG, "line 3 is longer than 4 MiB"),
+    "no line end": (LONG, "a line is longer than 4 MiB"),
     "nothing": ("", "it is empty"),
     "an empty line only": ("\n", "first line is empty"),
     "binary data": (b"p,q\n1,2\n\x00\xff\xfe,3\n", "line 3 holds binary data"),
     "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
-    "semicolons": ("p;q\n1,5;2,5\n", "look like decimal commas"),
-    "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "look like decimal commas"),
-    "decimal commas in one line": ("p,q\n1,5,2,5\n\n", "look like decimal commas"),
+    "semicolons": ("p;q\n1,5;2,5\n", "its columns are divided by semicolons and not by commas"),
+    "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "line 1 has 2 fields but line 2 has 4"),
     "another encoding": (b"p,q\n" + b"1,2\n" * 400_000 + b"\xe9,2\n", "line 400002 holds the byte 0xe9"),
     "a letter cut in two": (b"p,q\n1,\xc3", "line 2 holds the byte 0xc3, which is not UTF-8"),
     "a quote left open": ('p,q\n1,2\n3,"a\n4,b\n5,c\n', "line 3 has a quote that is not closed"),
@@ -222,12 +300,11 @@ HOSTILE = {
     "tabs": ('"p"\t"q"\n1\t2\n', "its columns are divided by tabs and not by commas"),
     "Excel's own line": ("sep=;\np;q\n1;2\n", "its first line is 'sep=;', which only Excel understands"),
     "Excel's own line with a comma": ("sep=,\np,q\n1,2\n", "its first line is 'sep=,'"),
-    "quoted decimal commas": ('p,q\n"1,5","2,5"\n', "column 'p' of file 'a.csv' looks like decimal commas"),
 }
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_bad_text_file_is_refused_with_its_line(tmp_path, backend, case):
+def test_a_bad_text_file_is_refused_with_its_line(tmp_path, case):
     text, reason = HOSTILE[case]
     write(tmp_path, "a.csv", text)
     assert_refused(tmp_path, "file 'a.csv'", reason)
@@ -235,28 +312,23 @@ def test_a_bad_text_file_is_refused_with_its_line(tmp_path, backend, case):
     assert_refused(tmp_path, "file 'a.csv'", reason, categorical="onehot")
 
 
-def test_a_bad_text_file_is_refused_after_the_fast_way_was_tried(tmp_path):
-    for text, reason in HOSTILE.values():
-        write(tmp_path, "a.csv", text)
-        assert_refused(tmp_path, "file 'a.csv'", reason)
-
-
-def test_commas_in_a_file_of_tabs_are_named(tmp_path, backend):
+def test_commas_in_a_file_of_tabs_are_named(tmp_path):
     write(tmp_path, "a.tsv", "p,q\n1,2\n")
     assert_refused(tmp_path, "its columns are divided by commas and not by tabs", categorical="onehot")
 
 
 @pytest.mark.parametrize("text", ["height; in m\n1\n", '"height; in m"\n1\n', "a|b,c\n1,2\n"])
-def test_a_mark_in_a_name_divides_nothing(tmp_path, backend, text):
+def test_a_mark_in_a_name_divides_nothing(tmp_path, text):
     write(tmp_path, "a.csv", text)
     assert Collection.from_folder(tmp_path)["a"].X[0, 0] == 1
 
 
-def test_decimal_commas_between_tabs(tmp_path, backend):
-    write(tmp_path, "a.tsv", "p\tq\n1,5\t2\n")
-    assert_refused(tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5')")
-    write(tmp_path, "a.tsv", "p\tq\n\t2\n3\t2\n1,5\t2\n")
-    assert_refused(tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5')")
+def test_decimal_commas_between_tabs(tmp_path):
+    for text in ("p\tq\n1,5\t2\n", "p\tq\n\t2\n3\t2\n1,5\t2\n"):
+        write(tmp_path, "a.tsv", text)
+        assert_refused(tmp_path, "column 'p' (text), such as '1,5' in column 'p'")
+        expected = "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5')"
+        assert_refused(tmp_path, expected, categorical="onehot")
 
 
 OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)
@@ -277,13 +349,13 @@ OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)
         ("a.npy", b"", "it is empty"),
         ("a.npy", b"\x80\x04N.", "cannot be read"),
         ("a.npy", b"p,q\n1,2\n", "magic string is not correct"),
-        ("a.npy", OBJECTS, "Python objects in dtype"),
+        ("a.npy", OBJECTS, "its array holds Python objects"),
         ("a.npy", np.zeros(3), "the shape of its array is (3,)"),
         ("a.npy", np.array([["x"]]), "column 0 (text)"),
         ("a.npy", np.array([[1.0, np.nan]]), "1 NaN or infinite value, the first in column 1 at row 0"),
         ("a.npz", b"", "it is empty"),
         ("a.npz", b"garbage", "it is no archive of arrays"),
-        ("a.npz", {"X": OBJECTS}, "Object arrays cannot be loaded"),
+        ("a.npz", {"X": OBJECTS}, "X holds Python objects"),
         ("a.npz", {"X": np.zeros((2, 2)), "y": np.zeros(2)}, "it holds 2 arrays: 'X', 'y'"),
         ("a.npz", {}, "it holds 0 arrays"),
         ("a.npz", {"X": np.zeros((2, 2, 2))}, "the shape of X is (2, 2, 2)"),
@@ -310,7 +382,24 @@ def test_an_array_that_promises_more_than_it_has_is_refused(tmp_path, name):
     assert_refused(tmp_path, f"file '{name}' cannot be read")
 
 
-def test_another_header_is_refused_by_its_columns(tmp_path, backend):
+@pytest.mark.parametrize("shape", [b"(-2, 16)", b"(2, )", b"(2, 1e9)", b"[2, 16]"])
+def test_a_damaged_header_of_an_array_is_refused(tmp_path, shape):
+    np.save(tmp_path / "a.npy", np.zeros((2, 16)))
+    whole = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(whole.replace(b"(2, 16), }" + b" " * 10, shape.ljust(8) + b", }" + b" " * 9))
+    assert_refused(tmp_path, "file 'a.npy' cannot be read")
+
+
+def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (2**21, 20)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for _ in range(320):
+            file.write(bytes(2**20))
+    assert_refused(tmp_path, "file 'a.npz' cannot be read", "bytes was made of")
+
+
+def test_another_header_is_refused_by_its_columns(tmp_path):
     write(tmp_path, "a.csv", "p,q\n1,2\n")
     write(tmp_path, "b.csv", "p,Q\n1,2\n")
     assert_refused(tmp_path, "file 'b.csv' has other column names than file 'a.csv' (missing: 'q'; unexpected: 'Q')")
@@ -322,21 +411,8 @@ def test_an_array_without_flags_is_refused_where_outliers_are_asked_for(tmp_path
         Collection.from_folder(tmp_path, outlier="odd")
 
 
-@pytest.mark.parametrize("text", ["p,q\n1,2\n3,4,5\n", "p,q\n1,2,3\n", "p,q\n1\n", "p,p\n1,2\n", "p,p\n"])
-def test_an_ordinary_ragged_file_is_not_blamed_on_commas(tmp_path, text):
-    write(tmp_path, "a.csv", text)
-    with pytest.raises(DataFileError) as caught:
-        Collection.from_folder(tmp_path)
-    assert "decimal" not in str(caught.value)
-
-
-def test_decimal_commas_are_seen_though_the_look_ends_within_a_line(tmp_path):
-    write(tmp_path, "a.csv", "p,q\n" + "1,5,2,5\n" * 10_000)
-    assert_refused(tmp_path, "look like decimal commas")
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npy"])
-def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, backend, monkeypatch):
+def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, monkeypatch):
     content = {"a.csv": "p\n1\n", "a.parquet": pa.table({"p": [1]}), "a.npy": np.ones((1, 1))}[name]
     path = write(tmp_path, name, content)
 
@@ -345,11 +421,10 @@ def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, backend, monkeyp
 
     # Even the superuser, who may open anything, is refused here.
     monkeypatch.setattr(Path, "open", refuse)
-    monkeypatch.setattr("narwhals.stable.v2.read_parquet", refuse)
     assert_refused(tmp_path, f"file '{name}' cannot be read", "Permission denied", "Repair it or write it anew.")
 
 
-def test_a_row_index_in_a_parquet_file_is_refused(tmp_path, backend):
+def test_a_row_index_in_a_parquet_file_is_refused(tmp_path):
     frame = pd.DataFrame({"site": ["u", "u", "v"], "p": [1.0, 2.0, 3.0]}, index=[2, 0, 1])
     frame.to_parquet(tmp_path / "a.parquet")
     assert_refused(tmp_path, "file 'a.parquet' cannot be read", "row index saved by pandas", "index=False")
@@ -361,14 +436,12 @@ def test_a_row_index_in_a_parquet_file_is_refused(tmp_path, backend):
     assert Collection.from_table(tmp_path / "a.parquet", "site").feature_names == ("p",)
 
 
-def test_columns_of_one_name_in_a_parquet_file_are_refused_in_few_words(tmp_path, only_installed):
+def test_columns_of_one_name_in_a_parquet_file_are_refused_in_few_words(tmp_path):
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["p", "p"])
     path = write(tmp_path, "a.parquet", table)
     assert_refused(tmp_path, "file 'a.parquet' cannot be read (several columns have the name 'p'); needed is")
     with pytest.raises(DataFileError, match="several columns have the name 'p'"):
         Collection.from_table(path, "site")
-    only_installed("polars")
-    assert_refused(tmp_path, "file 'a.parquet' cannot be read (column with name 'p' has more than one occurrence)")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
@@ -411,7 +484,6 @@ LONG_TABLE = pl.DataFrame({"site": ["u", "v", "u"], "kind": ["k", None, "k"], "o
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
 def test_from_table_equals_from_frame(tmp_path, suffix, monkeypatch):
     path = write_long(LONG_TABLE, tmp_path / f"sites.{suffix}")
-    monkeypatch.setattr("fewratio.data.long_tables._PIECE_VALUES", 2)
     collection = Collection.from_table(path, "site", group="kind", outlier="odd")
     assert repr(collection) == "Collection('sites', 2 datasets of 1 to 2 rows, 1 feature, 1 group)"
     assert collection.groups == ("k", None)
@@ -428,7 +500,7 @@ def write_long(frame, path):
     return path
 
 
-def test_names_in_a_text_file_are_text(tmp_path, backend):
+def test_names_in_a_text_file_are_text(tmp_path):
     names = ["01", "1", "001", "1.10", "1.1", "12345678901234567890123", "12345678901234567890124", "NA", "true"]
     rows = "".join(f"{name},{name},{number}\n\n" for number, name in enumerate(names))
     path = write(tmp_path, "t.csv", "site,kind,p\n" + rows)
@@ -438,10 +510,10 @@ def test_names_in_a_text_file_are_text(tmp_path, backend):
 
 
 @pytest.mark.parametrize("empty", ["", '""'])
-def test_an_empty_name_is_missing(tmp_path, backend, empty):
+def test_an_empty_name_is_missing(tmp_path, empty):
     path = write(tmp_path, "t.csv", f"site,kind,p\nu,{empty},1\nv,k,2\n")
     assert Collection.from_table(path, "site", group="kind").groups == (None, "k")
-    with pytest.raises(InputError, match=r"column 'kind' of file 't\.csv' is missing at row 0"):
+    with pytest.raises(InputError, match=r"column 'kind' of file '.*t\.csv' is missing at row 0"):
         Collection.from_table(path, "kind", group="site")
 
 
@@ -450,7 +522,7 @@ def test_from_table_says_what_is_wrong(tmp_path, suffix):
     path = write_long(LONG_TABLE, tmp_path / f"sites.{suffix}")
     with pytest.raises(MissingColumnError, match=rf"sites\.{suffix}' has no column 'place'; its columns are"):
         Collection.from_table(path, "place")
-    with pytest.raises(InputError, match=rf"column 'kind' of file 'sites\.{suffix}' is missing at row 1"):
+    with pytest.raises(InputError, match=rf"column 'kind' of file '.*sites\.{suffix}' is missing at row 1"):
         Collection.from_table(path, "kind")
     with pytest.raises(InputError, match=r"column 'kind' \(text\)"):
         Collection.from_table(path, "site")
@@ -460,28 +532,26 @@ def test_from_table_says_what_is_wrong(tmp_path, suffix):
 
 
 def test_a_missing_value_far_down_a_parquet_file_is_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("fewratio.data.long_tables._PIECE_VALUES", 4)
     path = write_long(pl.DataFrame({"site": ["u"] * 9, "p": [1.0] * 6 + [None] + [1.0] * 2}), tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"part of file 't\.parquet' with rows 4 to 7 has 1 missing .* 'p' at row 2"):
+    with pytest.raises(InputError, match=r"t\.parquet' has 1 missing .* 'p' at row 6"):
         Collection.from_table(path, "site")
 
 
 def test_missing_flags_are_counted_over_a_whole_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("fewratio.data.long_tables._PIECE_VALUES", 2)
     frame = pl.DataFrame({"site": ["u"] * 9, "odd": [0] * 5 + [None] * 3 + [1], "p": [1.0] * 9})
     path = write_long(frame, tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"column 'odd' of file 't\.parquet' has 3 missing .* first at row 5"):
+    with pytest.raises(InputError, match=r"column 'odd' of file '.*t\.parquet' has 3 missing .* first at row 5"):
         Collection.from_table(path, "site", outlier="odd")
 
 
 def test_from_table_wants_one_table_with_names(tmp_path):
     with pytest.raises(DataNotFoundError, match=r"sites\.csv' does not exist"):
         Collection.from_table(tmp_path / "sites.csv", "site")
-    with pytest.raises(DataNotFoundError, match=r"is a folder.*from_folder"):
+    with pytest.raises(DataNotFoundError, match=r"is a folder; needed is a table file"):
         Collection.from_table(tmp_path, "site")
-    with pytest.raises(DataFileError, match=r"file 'a\.npy' ends in '\.npy'"):
+    with pytest.raises(DataFileError, match=r"a\.npy' ends in '\.npy'; it must end in one of \.csv"):
         Collection.from_table(write(tmp_path, "a.npy", np.array(TABLE)), "site")
-    with pytest.raises(DataFileError, match=r"file 'a\.parquet' cannot be read"):
+    with pytest.raises(DataFileError, match=r"a\.parquet' cannot be read"):
         Collection.from_table(write(tmp_path, "a.parquet", b"PAR1 nothing PAR1"), "site")
     with pytest.raises(InputError, match=r"column 'q' \(nested values\)"):
         Collection.from_table(write(tmp_path, "n.parquet", pa.table({"site": ["u"], "q": [[1]]})), "site")

@@ -5,23 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fewratio.cli.exchange import (
-    SHOWN,
-    Answer,
-    AsJson,
-    Model,
-    Output,
-    Plot,
-    Seed,
-    Standardise,
-    and_more,
-    check_targets,
-    chosen_estimator,
-    deliver,
-    load_model,
-    read_folder,
-    verb,
-)
+from fewratio.cli import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,31 +15,31 @@ if TYPE_CHECKING:
 _LEVEL = 0.05
 
 
-@verb
+@exchange.verb
 def compare_all(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset a file.")],
-    permutations: Annotated[int, typer.Option(min=0, help="Arrangements a pair for p-values; 0 for none.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one a core.")] = 1,
-    model: Model = None,
-    standardise: Standardise = False,
-    as_json: AsJson = False,
-    output: Output = None,
-    plot: Plot = None,
-    seed: Seed = 0,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset per file.")],
+    permutations: Annotated[int, typer.Option(min=0, help="Permutations per pair for p-values; 0 for none.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1,
+    model: exchange.Model = None,
+    scale: exchange.Scale = "none",
+    as_json: exchange.AsJson = False,
+    output: exchange.Output = None,
+    plot: exchange.Plot = None,
+    seed: exchange.Seed = 0,
 ) -> None:
     """Compare all datasets of a folder with each other.
 
     Example: fewratio compare-all sites/ --plot sites.png
     """
-    check_targets(output, plot, folder, model)
-    learned = load_model(model)
-    collection = read_folder(folder, learned, model)
+    exchange.check_targets(output, plot, folder, model)
+    learned = exchange.load_model(model)
+    collection = exchange.read_folder(folder, learned, model)
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets
 
-    estimator = chosen_estimator(learned, standardise)
+    estimator = exchange.chosen_estimator(learned, scale)
     result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=seed)
-    answer = Answer(list(_lines(result, output)), result.to_dict(), _columns(result))
-    deliver(answer, as_json, output, plot, result.plot)
+    answer = exchange.Answer(list(_lines(result, output)), result.to_dict(), _columns(result))
+    exchange.deliver(answer, as_json, output, plot, result.plot)
 
 
 def _lines(result: "AllPairsResult", output: Path | None) -> "Iterator[str]":
@@ -63,11 +47,11 @@ def _lines(result: "AllPairsResult", output: Path | None) -> "Iterator[str]":
 
     names = [result.names[i] for i in result.order()]
     yield f"{counted(len(names), 'dataset')}, like ones side by side:"
-    width = max(map(len, names[:SHOWN]))
-    for name in names[:SHOWN]:
+    width = max(map(len, names[: exchange.SHOWN]))
+    for name in names[: exchange.SHOWN]:
         (other, divergence), *_ = result.nearest(name, 1)
         yield f"  {name:<{width}}  nearest {other} ({divergence:.4g})"
-    yield from and_more(len(names) - SHOWN, output)
+    yield from exchange.and_more(len(names) - exchange.SHOWN, output)
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
         # Each pair stands twice in the table.

@@ -25,7 +25,7 @@ class Demo(StrEnum):
 @verb
 def demo(
     name: Annotated[
-        Demo, typer.Argument(help="tables: compare two real tables and find odd rows. ratio: learn to estimate ratios.")
+        Demo, typer.Argument(help="tables: compare two real tables and find outliers. ratio: learn to estimate ratios.")
     ] = Demo.TABLES,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables and pictures.")] = Path("demo"),
     steps: Annotated[
@@ -33,7 +33,7 @@ def demo(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
 ) -> None:
-    """Compare two small real tables and rank the odd rows of a third; or, as `ratio`, learn ratios and draw some.
+    """Compare two small real tables and find the outliers of a third; or, as `ratio`, learn ratios and draw some.
 
     Example: fewratio demo --output demo
     """
@@ -59,12 +59,12 @@ def _show_tables(folder: Path, seed: int) -> None:
     tables = write_wine_tables(folder, seed)
     known, other, delivery = tables.known, tables.other, tables.delivery
     typer.echo(f"Wines of two growers, {len(tables.columns)} measurements each (data that come with scikit-learn).\n")
-    _echo_command("compare", known, other, "--standardise", "--plot", pictures["compare"])
-    compare(known, other, standardise=True, plot=pictures["compare"], seed=seed)
+    _echo_command("compare", known, other, "--scale", "columns", "--plot", pictures["compare"])
+    compare(known, other, scale="columns", plot=pictures["compare"], seed=seed)
     typer.echo()
-    options = ("--normal", known, "--unlabelled", delivery, "--standardise", "--plot", pictures["outliers"])
+    options = ("--normal", known, "--unlabelled", delivery, "--scale", "columns", "--plot", pictures["outliers"])
     _echo_command("outliers", *options)
-    outliers(known, delivery, standardise=True, plot=pictures["outliers"], seed=seed)
+    outliers(known, delivery, scale="columns", plot=pictures["outliers"], seed=seed)
     typer.echo(
         f"In truth rows {', '.join(map(str, tables.strangers))} of {delivery.name} are wines of other growers.\n\n"
         f"Pictures: {', '.join(map(str, pictures.values()))}"
@@ -80,7 +80,7 @@ def _show_ratios(folder: Path, steps: int, seed: int) -> None:
 
     typer.echo(f"Learning from {N_SOURCES} datasets ({steps} steps; Ctrl-C keeps what is learned so far) ...")
     result = run_ratio_demo(folder, steps, seed)
-    typer.echo(f"Learned in {result.seconds:.0f} s; best look at step {result.best_step}.")
+    typer.echo(f"Learned in {result.seconds:.0f} s; best validation at step {result.best_step}.")
     typer.echo(f"Mean regret to the true ratio over {result.n_pairs} unseen pairs, ten instances each (0 is perfect):")
     for name, regret in result.regrets.items():
         typer.echo(f"  {name:<14} {regret:.3f}")

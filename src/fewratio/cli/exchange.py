@@ -1,4 +1,4 @@
-"""What verbs take in and give out: options, tables from files, answers, and what becomes of a mistake."""
+"""What verbs share: options, tables from files, answers, and what becomes of a mistake."""
 
 import csv
 import functools
@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -31,11 +32,11 @@ from fewratio.errors import (
 
 if TYPE_CHECKING:
     from fewratio.data.collection import Collection as Datasets
-    from fewratio.data.tables import Table
+    from fewratio.data.columns import Layout
+    from fewratio.data.table import Table
     from fewratio.estimators.base import RatioEstimator
     from fewratio.estimators.meta import MetaRatioEstimator
 
-STANDARD_INPUT = "-"
 _WRONG_INPUT = (CollectionError, DataFileError, DataNotFoundError, InputError, ModelFileError, ParameterError)
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _RESULTS = (".json", *_SEPARATORS)
@@ -53,16 +54,16 @@ Output = Annotated[
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-Standardise = Annotated[
-    bool, typer.Option("--standardise", help="Bring the columns to a common unit. (A model knows its units.)")
+Scale = Annotated[
+    str, typer.Option(help="columns: bring the columns to a common unit; none: as they are. (A model knows its units.)")
 ]
 
 
 class Answer(NamedTuple):
-    """A result: lines for a person, words of JSON, and columns of equal length for a table."""
+    """A result: lines for a person, JSON values, and columns of equal length for a table."""
 
     lines: Sequence[str]
-    words: Mapping[str, Any]
+    payload: Mapping[str, Any]
     columns: Mapping[str, Sequence[Any]]
 
 
@@ -116,21 +117,53 @@ def load_model(path: Path | None) -> "MetaRatioEstimator | None":
     return MetaRatioEstimator.load(path)
 
 
-def chosen_estimator(
-    model: "MetaRatioEstimator | None", standardise: bool, for_ratios: bool = False
-) -> "RatioEstimator":
-    """Give the model, or what is used without one: for ratios themselves, or for tests."""
+def prepare(
+    paths: Sequence[Path],
+    model: Path | None,
+    scale: str = "none",
+    output: Path | None = None,
+    plot: Path | None = None,
+    for_ratios: bool = False,
+) -> "tuple[list[Table], RatioEstimator]":
+    """Refuse what cannot be written, then read the tables and the model: nothing heavy is imported for a mistake.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        The tables; ``-`` for CSV on standard input.
+    model, scale, output, plot
+        The options of those names.
+    for_ratios : bool
+        Whether ratios themselves are asked for, not a test.
+    """
+    check_targets(output, plot, *paths, model)
+    learned = load_model(model)
+    tables = read_tables(paths, learned, model)
+    return tables, chosen_estimator(learned, scale, for_ratios)
+
+
+def chosen_estimator(model: "MetaRatioEstimator | None", scale: str, for_ratios: bool = False) -> "RatioEstimator":
+    """Return the model, or what is used without one: for ratios themselves, or for tests."""
+    check_scale(scale)
+    if model is not None:
+        if scale != "none":
+            raise ParameterError(
+                "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, or "
+                "give it to `fewratio train`."
+            )
+        return model
     from fewratio.applications.inputs import default_estimator, default_ratio_estimator
 
-    if model is None:
-        scale = "columns" if standardise else "none"
-        return default_ratio_estimator(scale) if for_ratios else default_estimator(scale)
-    if standardise:
-        raise ParameterError(
-            "--standardise is given with --model, but a model has the units of what it was trained on. Leave it out, "
-            "or give it to `fewratio train`."
-        )
-    return model
+    if for_ratios and find_spec("torch") is None:
+        _say("torch is not installed; RuLSIF is used instead of the network. Run pip install 'fewratio[networks]'.")
+        for_ratios = False
+    return (default_ratio_estimator if for_ratios else default_estimator)(scale)
+
+
+def check_scale(scale: str) -> None:
+    """Refuse a scale that does not exist."""
+    if scale not in ("columns", "none"):
+        raise ParameterError(f"--scale is {scale!r}; it must be columns or none. Choose one of them.")
 
 
 def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model_path: Path | None) -> "list[Table]":
@@ -139,27 +172,31 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
     Parameters
     ----------
     paths : sequence of path
-        CSV, TSV, Parquet, ``.npy`` or ``.npz`` files; ``-`` for CSV on standard input.
+        Files of any kind that `fewratio.data.files` knows; ``-`` for CSV on standard input.
     model : MetaRatioEstimator or None
         What the tables are for; it encodes them if its sources were encoded.
     model_path : path or None
         What messages call the model.
     """
-    from fewratio.data.columns import Layout, check_layout
-    from fewratio.data.tables import check_same_features
+    from fewratio.data.encoding import EncodingChoice
+    from fewratio.data.files import STANDARD_INPUT, find_file, read_file
+    from fewratio.data.table import check_same_features
 
     if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
         raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
+    encoding = None if model is None else model.encoding_
+    choice = EncodingChoice(encoding=encoding)
     tables: list[Table] = []
     for path in paths:
-        table = _read_table(path, model, tables[0].feature_names if tables else None)
+        content = read_file(find_file(path), open_piece=lambda X, argument: choice.open(X, argument, encoding))
+        table = content.table
         if model is not None:
-            names = getattr(model, "feature_names_in_", None)
-            reference = Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names))
-            check_layout(table.layout, reference, InputError, _MODELS_COLUMNS)
+            table = table.in_order(getattr(model, "feature_names_in_", None))
+            _check_model_columns(table.layout, model, model_path)
         if tables:
-            check_same_features(table, tables[0].n_features, tables[0].feature_names, tables[0].argument)
-        table.check_finite()
+            first = tables[0]
+            table = table.in_order(first.feature_names)
+            check_same_features(table, first.n_features, first.feature_names, first.argument)
         tables.append(table)
     return tables
 
@@ -167,51 +204,26 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
 def read_folder(folder: Path, model: "MetaRatioEstimator | None" = None, model_path: Path | None = None) -> "Datasets":
     """Read a folder of table files, one dataset each, with the columns of the model if there is one."""
     from fewratio.data.collection import Collection
-    from fewratio.data.columns import Layout, check_layout
+    from fewratio.data.columns import Layout
 
     collection = Collection.from_folder(folder, encoding=None if model is None else model.encoding_)
     if model is not None:
-        names = getattr(model, "feature_names_in_", None)
-        found = Layout(f"folder {str(folder)!r}", collection.n_features, _as_tuple(collection.feature_names))
-        reference = Layout(f"model {str(model_path)!r}", model.n_features_in_, _as_tuple(names))
-        check_layout(found, reference, InputError, _MODELS_COLUMNS)
+        names = None if collection.feature_names is None else tuple(collection.feature_names)
+        _check_model_columns(Layout(f"folder {str(folder)!r}", collection.n_features, names), model, model_path)
     return collection
 
 
+def _check_model_columns(layout: "Layout", model: "MetaRatioEstimator", path: Path | None) -> None:
+    from fewratio.data.columns import Layout, check_layout
+
+    names = getattr(model, "feature_names_in_", None)
+    reference = Layout(f"model {str(path)!r}", model.n_features_in_, None if names is None else tuple(names))
+    check_layout(layout, reference, InputError, _MODELS_COLUMNS)
+
+
 def label(path: Path) -> str:
-    """Give what answers call a file."""
-    return "standard input" if str(path) == STANDARD_INPUT else path.name
-
-
-def _as_tuple(names: Any) -> tuple[str, ...] | None:
-    return None if names is None else tuple(names)
-
-
-def _read_table(path: Path, model: "MetaRatioEstimator | None", like: Sequence[str] | None) -> "Table":
-    from fewratio.data.files import SUFFIXES, TableFile, read_content
-    from fewratio.data.frames import in_order, is_frame
-    from fewratio.data.tables import as_table
-
-    if str(path) == STANDARD_INPUT:
-        # The readers of tables want a file.
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "input.csv"
-            copy.write_bytes(sys.stdin.buffer.read())
-            file = TableFile(copy, label(path), label(path))
-            X = read_content(file, None).X
-    else:
-        if not path.is_file():
-            problem = "is not a file" if path.exists() else "does not exist"
-            raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
-        file = TableFile(path, str(path), path.stem)
-        if file.suffix not in SUFFIXES:
-            raise DataFileError(f"{file} must end in one of {', '.join(SUFFIXES)}. Rename or convert it.")
-        X = read_content(file, None).X
-    encoding = None if model is None else model.encoding_
-    if encoding is not None:
-        return encoding.open(in_order(X, encoding.names) if is_frame(X) else X, str(file))
-    names = getattr(model, "feature_names_in_", like)
-    return as_table(in_order(X, _as_tuple(names)) if is_frame(X) else X, str(file))
+    """Return what answers call a file."""
+    return "standard input" if str(path) == "-" else path.name
 
 
 # ---------------------------------------------------------------- writing
@@ -230,8 +242,6 @@ def check_targets(output: Path | None, plot: Path | None, *inputs: Path | None) 
 
 def check_picture(path: Path, option: str) -> None:
     """Refuse a picture that cannot be drawn or written."""
-    from importlib.util import find_spec
-
     if find_spec("matplotlib") is None:
         raise FewRatioError(f"matplotlib is not installed; {option} needs it. Run pip install 'fewratio[plot]'.")
     _check_ending(path, _PICTURES, option)
@@ -275,7 +285,7 @@ def deliver(
     draw : callable
         Gives the picture, as a Figure or an Axes.
     """
-    text = json.dumps(_finite(answer.words), indent=2, allow_nan=False)
+    text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False)
     files = {}
     if output is not None:
         separator = _SEPARATORS.get(output.suffix.lower())
@@ -291,7 +301,7 @@ def deliver(
 
 
 def first_rows(columns: Mapping[str, Sequence[Any]], output: Path | None) -> Iterator[str]:
-    """Give the first rows of a result as lines, and say where to find the others."""
+    """Return the first rows of a result as lines, and say where to find the others."""
     yield "  ".join(f"{name:>10}" for name in columns)
     rows = list(zip(*columns.values(), strict=True))
     for row in rows[:SHOWN]:

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from fewratio.cli.exchange import SHOWN, Answer, AsJson, deliver, verb
+from fewratio.cli import exchange
 
 
-@verb
+@exchange.verb
 def info(
-    model: Annotated[Path, typer.Argument(help="A model that `fewratio train` wrote.")], as_json: AsJson = False
+    model: Annotated[Path, typer.Argument(help="A model that `fewratio train` wrote.")],
+    as_json: exchange.AsJson = False,
 ) -> None:
     """Say what a model is: its columns, its parameters and its training.
 
@@ -23,7 +24,7 @@ def info(
     names = getattr(estimator, "feature_names_in_", None)
     encoding = estimator.encoding_
     parameters = {name: value for name, value in estimator.get_params().items() if not hasattr(value, "get_params")}
-    words = {
+    payload = {
         "model": str(model),
         "estimator": type(estimator).__name__,
         "parameters": parameters,
@@ -33,7 +34,11 @@ def info(
         "history": estimator.history_.to_dict(),
         "networks": [network.to_dict() for network in estimator.networks_],
     }
-    shown = "without names" if names is None else ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+    shown = (
+        "without names"
+        if names is None
+        else ", ".join(names[: exchange.SHOWN]) + ", ..." * (len(names) > exchange.SHOWN)
+    )
     lines = [
         f"model       {type(estimator).__name__}: {model}",
         f"features    {estimator.n_features_in_} ({shown})",
@@ -41,4 +46,4 @@ def info(
         *(f"trained     {network.summary()}" for network in estimator.networks_),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
-    deliver(Answer(lines, words, {}), as_json)
+    exchange.deliver(exchange.Answer(lines, payload, {}), as_json)

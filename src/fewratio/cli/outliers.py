@@ -5,93 +5,74 @@ from typing import Annotated, Any
 
 import typer
 
-from fewratio.cli.exchange import (
-    SHOWN,
-    Answer,
-    AsJson,
-    Model,
-    Output,
-    Plot,
-    Seed,
-    Standardise,
-    and_more,
-    check_targets,
-    chosen_estimator,
-    deliver,
-    label,
-    load_model,
-    read_tables,
-    verb,
-)
+from fewratio.cli import exchange
 
 _MEANINGS = {
     "contamination": "as many rows have a lower score as --contamination asks for",
-    "false discovery rate": "of the odd rows a tenth at most is expected to be normal (by margin, not by score)",
+    "false discovery rate": "a tenth of the outliers at most is expected to be normal (by margin, not by score)",
     "quarter of the median": "a quarter of the usual score, a rule of thumb for few normals",
 }
 
 
-@verb
+@exchange.verb
 def outliers(
     normal: Annotated[Path, typer.Option(help="Table of rows known to be normal; - for CSV on standard input.")],
     unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge.")],
     contamination: Annotated[
         float | None, typer.Option(help="Share of rows to flag, at most 0.5. [default: by false discovery rate]")
     ] = None,
-    model: Model = None,
-    standardise: Standardise = False,
-    as_json: AsJson = False,
-    output: Output = None,
-    plot: Plot = None,
-    seed: Seed = 0,
+    model: exchange.Model = None,
+    scale: exchange.Scale = "none",
+    as_json: exchange.AsJson = False,
+    output: exchange.Output = None,
+    plot: exchange.Plot = None,
+    seed: exchange.Seed = 0,
 ) -> None:
-    """Find the odd rows of a table, given rows that are known to be normal.
+    """Find the outliers of a table, given rows that are known to be normal.
 
-    Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot odd.png
+    Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot outliers.png
     """
-    check_targets(output, plot, normal, unlabelled, model)
-    learned = load_model(model)
-    X_inlier, X = read_tables([normal, unlabelled], learned, model)
+    (X_inlier, X), estimator = exchange.prepare([normal, unlabelled], model, scale, output, plot)
     import numpy as np
 
     from fewratio.applications.outliers import InlierOutlierDetector
 
-    estimator = chosen_estimator(learned, standardise)
     detector = InlierOutlierDetector(estimator, contamination, random_state=seed).fit(X_inlier)
     margins, threshold = detector.decision_function(X), detector.threshold(X)
-    scores, odd = detector.score_samples(X).tolist(), (margins < 0).tolist()
+    scores, is_outlier = detector.score_samples(X).tolist(), (margins < 0).tolist()
     order = np.argsort(margins, kind="stable").tolist()
     lines = [
-        f"{sum(odd)} of {len(odd)} rows of {label(unlabelled)} are odd (by {detector.threshold_rule_}); "
-        "the oddest first, counting from 0:",
+        f"{sum(is_outlier)} of {len(is_outlier)} rows of {exchange.label(unlabelled)} are outliers (by "
+        f"{detector.threshold_rule_}); the most anomalous first, counting from 0:",
         f"threshold {threshold:.3g}: {_MEANINGS[detector.threshold_rule_]}",
-        f"{'row':>8}  {'score':>8}  {'':<3}  differs most from the nearest normals in",
+        f"{'row':>8}  {'score':>8}  {'':<7}  differs most from the nearest normals in",
     ]
-    for row in order[:SHOWN]:
+    for row in order[: exchange.SHOWN]:
         columns = ", ".join(_differences(detector.explain(X.block(row, row + 1))))
-        lines.append(f"{row:>8}  {scores[row]:>8.3g}  {'odd' if odd[row] else '':<3}  {columns}")
-    lines += and_more(sum(odd) - SHOWN, output)
-    words: dict[str, Any] = {
+        lines.append(f"{row:>8}  {scores[row]:>8.3g}  {'outlier' if is_outlier[row] else '':<7}  {columns}")
+    lines += exchange.and_more(sum(is_outlier) - exchange.SHOWN, output)
+    payload: dict[str, Any] = {
         "rule": detector.threshold_rule_,
         "threshold": threshold,
         "score": scores,
         "margin": margins.tolist(),
-        "odd": odd,
+        "outlier": is_outlier,
         "order": order,
     }
     # For a person those above will do; many take their time.
     if as_json or (output is not None and output.suffix.lower() == ".json"):
-        words["explanations"] = [
-            {"row": row, **_explained(detector.explain(X.block(row, row + 1)))} for row in order if odd[row]
+        payload["explanations"] = [
+            {"row": row, **_explained(detector.explain(X.block(row, row + 1)))} for row in order if is_outlier[row]
         ]
-    table = {"row": range(len(odd)), "score": scores, "margin": margins.tolist(), "odd": [int(flag) for flag in odd]}
-    deliver(Answer(lines, words, table), as_json, output, plot, lambda: detector.plot(X))
+    marks = [int(flag) for flag in is_outlier]
+    table = {"row": range(len(marks)), "score": scores, "margin": margins.tolist(), "outlier": marks}
+    exchange.deliver(exchange.Answer(lines, payload, table), as_json, output, plot, lambda: detector.plot(X))
 
 
 def _explained(explanation: Any) -> dict[str, Any]:
     """Give what a row differs in most: of many columns the rest is noise, and as large as the table."""
     words = explanation.to_dict()
-    return words | {key: words[key][:SHOWN] for key in ("columns", "differences")}
+    return words | {key: words[key][: exchange.SHOWN] for key in ("columns", "differences")}
 
 
 def _differences(explanation: Any, most: int = 3) -> list[str]:

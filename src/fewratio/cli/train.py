@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
-from fewratio.cli.exchange import Answer, AsJson, Seed, check_target, deliver, verb
+from fewratio.cli import exchange
 from fewratio.cli.overwriting import check_not_input
 
 
-@verb
+@exchange.verb
 def train(
-    sources: Annotated[Path, typer.Argument(help="Folder of tables, one related dataset a file.")],
+    sources: Annotated[Path, typer.Argument(help="Folder of tables, one related dataset per file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
-    episodes: Annotated[str, typer.Option(help="What to practise on: pairs, or inliers for outlier detection.")] = (
+    episodes: Annotated[str, typer.Option(help="What to train on: pairs, or inliers for outlier detection.")] = (
         "pairs"
     ),
     outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
@@ -25,25 +25,26 @@ def train(
         str, typer.Option(help="Where to start: random, or universal where related datasets are few (below 20).")
     ] = "random",
     steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 5_000,
-    standardise: Annotated[bool, typer.Option("--standardise", help="Centre and scale the columns.")] = False,
+    scale: Annotated[str, typer.Option(help="columns: centre and scale the columns; none: as they are.")] = "none",
     categorical: Annotated[str, typer.Option(help="What to do with columns of text: error or onehot.")] = "error",
     missing: Annotated[str, typer.Option(help="What to do with missing numbers: error or median.")] = "error",
     device: Annotated[str, typer.Option(help="Where to learn: cpu, cuda, or auto for CUDA where it is.")] = "auto",
     checkpoint: Annotated[
-        Path | None, typer.Option(help="File that keeps the training; if it is there, the training goes on from it.")
+        Path | None, typer.Option(help="File that keeps the training; if it is there, the training is resumed from it.")
     ] = None,
-    as_json: AsJson = False,
-    seed: Seed = 0,
+    as_json: exchange.AsJson = False,
+    seed: exchange.Seed = 0,
 ) -> None:
     """Learn a model from related datasets. Ctrl-C stops early and keeps the best model so far.
 
-    Example: fewratio train sites/ -o sites.model --standardise
+    Example: fewratio train sites/ -o sites.model --scale columns
     """
-    check_target(output, "--output")
+    exchange.check_target(output, "--output")
     check_not_input(output, "--output", [sources, checkpoint])
     if checkpoint is not None:
-        check_target(checkpoint, "--checkpoint")
+        exchange.check_target(checkpoint, "--checkpoint")
         check_not_input(checkpoint, "--checkpoint", [sources])
+    exchange.check_scale(scale)
     from fewratio.data.collection import Collection
 
     collection = Collection.from_folder(sources, outlier, categorical=categorical, missing=missing)
@@ -58,7 +59,7 @@ def train(
         network=Architecture(features, networks),
         training=Training(max_steps=steps),
         init=init,
-        scale="columns" if standardise else "none",
+        scale=scale,
         device=device,
         random_state=seed,
     )
@@ -68,11 +69,11 @@ def train(
         *(f"  {network.summary()}" for network in estimator.networks_),
         f"Model: {output}",
     ]
-    words = {
+    payload = {
         "model": str(output),
         "n_datasets": len(collection),
         "n_features": collection.n_features,
         "history": estimator.history_.to_dict(),
         "networks": [network.to_dict() for network in estimator.networks_],
     }
-    deliver(Answer(lines, words, {}), as_json)
+    exchange.deliver(exchange.Answer(lines, payload, {}), as_json)

@@ -14,12 +14,11 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewratio.data import folders, frames, long_tables, partition
+from fewratio.data import files, folders, frames, partition
 from fewratio.data.columns import SAME_DATASETS, Layout, check_layout, counted, listed
-from fewratio.data.dataset import Dataset, dataset_from_table
-from fewratio.data.encoding import Encoding
-from fewratio.data.encoding_choice import EncodingChoice
-from fewratio.data.tables import Table, as_table
+from fewratio.data.dataset import Dataset
+from fewratio.data.encoding import Encoding, EncodingChoice
+from fewratio.data.table import as_table
 from fewratio.errors import CollectionError, InputError, ParameterError
 
 __all__ = ["Collection", "Dataset"]
@@ -94,7 +93,7 @@ class Collection:
         Parameters
         ----------
         arrays : iterable of array-like of shape (n_i, d), or a mapping from names to them
-            Anything that `fewratio.data.tables.as_table` takes. Data frames need the same columns; their order may
+            Anything that `fewratio.data.table.as_table` takes. Data frames need the same columns; their order may
             differ.
         names : iterable of str, optional
             Default: "0", "1", and so on, or the keys of a mapping.
@@ -109,7 +108,7 @@ class Collection:
         >>> Collection.from_arrays([[[1.0], [2.0]], [[3.0]]], names=["old", "new"])["new"]
         Dataset('new', 1 row, 1 feature)
         """
-        if frames.is_frame(arrays):
+        if frames.open_frame(arrays, "arrays") is not None:
             raise InputError(
                 "arrays is a single table; needed is one table per dataset. Use Collection.from_frame for a long "
                 "table with a column that names the dataset."
@@ -126,13 +125,15 @@ class Collection:
         labels = range(count) if names is None else _one_each(names, count, "names")
         group_of = [None] * count if groups is None else _one_each(groups, count, "groups")
         flags_of = [None] * count if outliers is None else _one_each(outliers, count, "outliers")
-        tables = _ordered_tables(members, [f"dataset {str(label)!r}" for label in labels])
-        feature_names = _shared_names(tables)
-        datasets = [
-            dataset_from_table(str(label), group, table, flags)
-            for label, group, table, flags in zip(labels, group_of, tables, flags_of, strict=True)
-        ]
-        return cls(name, datasets, feature_names)
+        datasets, named = [], None
+        flags: Any
+        for label, group, X, flags in zip(labels, group_of, members, flags_of, strict=True):
+            table: Any = as_table(X, f"dataset {str(label)!r}").in_order(None if named is None else named.names)
+            if table.feature_names is not None:
+                named = named or table.layout
+                check_layout(table.layout, named, CollectionError, SAME_DATASETS)
+            datasets.append(Dataset(str(label), group, table, flags))
+        return cls(name, datasets, None if named is None else named.names)
 
     @classmethod
     def from_frame(
@@ -185,14 +186,14 @@ class Collection:
         [[1.0, 1.0, 0.0], [3.0, 0.0, 1.0]]
         """
         choice = EncodingChoice(categorical, missing, unseen, encoding)
-        table = frames.open_frame(frame, "frame") if frames.is_frame(frame) else None
+        table = frames.open_frame(frame, "frame")
         if table is None:
             raise InputError(
                 f"frame is a {type(frame).__name__}; needed is a pandas, polars or pyarrow table with a column that "
                 "names the dataset of each row. Use Collection.from_arrays for arrays."
             )
         roles = partition.Roles(dataset, group, outlier)
-        return cls(name, *partition.cut(long_tables.FrameTable(table, "frame"), roles, choice))
+        return cls(name, *partition.cut(partition.LongTable(table, "frame"), roles, choice))
 
     @classmethod
     def from_table(
@@ -210,12 +211,12 @@ class Collection:
     ) -> Collection:
         r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
 
-        A Parquet file is read piece by piece (with pyarrow), so that it needs little memory besides the collection.
+        The file is read piece by piece, so that it needs little memory besides the collection.
 
         Parameters
         ----------
         path : str or path
-            A CSV or TSV file with a header line, or a Parquet file.
+            A CSV or TSV file, plain or compressed, or a Parquet, Arrow, JSON lines or Excel file.
         dataset, group, outlier, categorical, missing, unseen, encoding
             As in `from_frame`.
         name : str, optional
@@ -231,8 +232,9 @@ class Collection:
         """
         choice = EncodingChoice(categorical, missing, unseen, encoding)
         roles = partition.Roles(dataset, group, outlier)
-        table = long_tables.open_file(Path(path), [column for column in (dataset, group) if column is not None])
-        return cls(name or Path(path).stem, *partition.cut(table, roles, choice))
+        file = files.find_file(Path(path), files.TABLES)
+        table = partition.LongTable(file, str(file))
+        return cls(name or file.name, *partition.cut(table, roles, choice))
 
     @classmethod
     def from_folder(
@@ -246,7 +248,7 @@ class Collection:
         unseen: str = "error",
         encoding: Encoding | None = None,
     ) -> Collection:
-        r"""Make a collection of a folder of CSV, TSV, Parquet, ``.npy`` and ``.npz`` files, one dataset a file.
+        r"""Make a collection of a folder of data files, one dataset per file.
 
         A dataset is named by its file (without the ending), its group is the sub-folder it lies in. Where one name
         occurs in several sub-folders, the datasets are named by their path below the folder.
@@ -254,8 +256,9 @@ class Collection:
         Parameters
         ----------
         path : str or path
-            CSV and TSV files need a header line. All files need the same columns; their order may differ. Arrays have
-            two axes; an ``.npz`` file holds one array, or ``X`` and ``is_outlier``.
+            CSV and TSV files (also ``.csv.gz`` and the like), Parquet, Arrow, JSON lines, Excel, ``.npy`` and ``.npz``
+            files. All need the same columns; their order may differ. Arrays have two axes; an ``.npz`` file holds one
+            array, or ``X`` and ``is_outlier``.
         outlier : str, optional
             The column that marks known outliers (booleans, or 0 and 1).
         name : str, optional
@@ -344,22 +347,3 @@ def _one_each(values: Iterable[Item], count: int, argument: str) -> list[Item]:
             "is needed. Pass as many as there are datasets."
         )
     return result
-
-
-def _ordered_tables(members: Sequence[Any], arguments: Sequence[str]) -> list[Table]:
-    """Open tables, the columns of data frames in the order of the first one's."""
-    tables: list[Table] = []
-    names = None
-    for X, argument in zip(members, arguments, strict=True):
-        frame = frames.open_frame(X, argument) if names is not None and frames.is_frame(X) else None
-        tables.append(as_table(X if frame is None else frames.in_order(frame, names), argument))
-        names = names or tables[-1].feature_names
-    return tables
-
-
-def _shared_names(tables: Sequence[Table]) -> tuple[str, ...] | None:
-    """Return the feature names that all tables agree on, or say which table differs from the first named one."""
-    named = [table for table in tables if table.feature_names is not None]
-    for table in named[1:]:
-        check_layout(table.layout, named[0].layout, CollectionError, SAME_DATASETS)
-    return named[0].feature_names if named else None

@@ -1,4 +1,4 @@
-"""What a column may hold, and the words for what it may not."""
+"""What a column may hold, how two tables' columns compare, and the messages about both."""
 
 import datetime
 import numbers
@@ -11,14 +11,26 @@ from numpy.typing import NDArray
 
 from fewratio.errors import FewRatioError, InputError
 
-TEXT, CATEGORIES, DATES, COMPLEX = "text", "categories", "dates or times", "complex numbers"
-INFINITE = "infinite"
+# The kinds of columns; any other is named after its type.
+NUMBERS, BOOLEANS, TEXT, CATEGORIES, DATES = "numbers", "booleans", "text", "categories", "dates or times"
+MISSING, NESTED, COMPLEX = "nothing", "nested values", "complex numbers"
 
-_NUMBERS = (numbers.Real, np.bool_, Decimal)
-_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-# pandas' two markers are known by name, so that pandas need not be imported to recognise them.
-_MISSING = {"NoneType", "NAType", "NaTType"}
-_KIND_OF_DTYPE = {"U": TEXT, "S": TEXT, "T": TEXT, "M": DATES, "m": DATES, "c": COMPLEX}
+# pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+_KIND_OF_TYPE: tuple[tuple[Any, str], ...] = (
+    ((bool, np.bool_), BOOLEANS),
+    # Before the numbers: NumPy's timedelta64 calls itself an integer.
+    ((datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64), DATES),
+    ((numbers.Real, Decimal), NUMBERS),
+    ((str, bytes), TEXT),
+    (numbers.Complex, COMPLEX),
+)
+_KIND_OF_DTYPE = {
+    **dict.fromkeys("iuf", NUMBERS),
+    **dict.fromkeys("UST", TEXT),
+    **dict.fromkeys("Mm", DATES),
+    **{"b": BOOLEANS, "c": COMPLEX},
+}
 _LISTED = 5
 _LONGEST_CELL = 40
 SAME_SAMPLES = "both samples must have the same columns. Pass the same feature layout for both."
@@ -38,39 +50,25 @@ def listed(items: Iterable[object]) -> str:
     return ", ".join(names[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def dtype_problem(dtype: np.dtype[Any]) -> str | None:
-    """Say what a NumPy dtype holds instead of real numbers; None for numbers, and for objects (undecided)."""
-    if dtype.kind in "biufO":
-        return None
+def dtype_kind(dtype: np.dtype[Any]) -> str:
+    """Return the kind of column that a NumPy dtype other than ``object`` makes."""
     return _KIND_OF_DTYPE.get(dtype.kind, f"type {dtype}")
 
 
-def type_problem(kind: type) -> str | None:
-    """Say what a Python object is instead of a real number; None for numbers and missing values."""
-    if kind.__name__ in _MISSING:
-        return None
-    # Before the numbers: NumPy's timedelta64 calls itself an integer.
-    if issubclass(kind, _DATES):
-        return DATES
-    if issubclass(kind, _NUMBERS):
-        return None
-    if issubclass(kind, (str, bytes)):
-        return TEXT
-    if issubclass(kind, numbers.Complex):
-        return COMPLEX
-    return f"type {kind.__name__}"
+def object_kind(values: Iterable[Any]) -> str:
+    """Return the kind of column that Python objects make: the first that is not numbers, if there is one."""
+    types = [kind for kind in dict.fromkeys(map(type, values)) if kind.__name__ not in _MISSING_TYPES]
+    kinds = [*map(_type_kind, types), *([] if types else [MISSING])]
+    return next((kind for kind in kinds if kind not in (NUMBERS, BOOLEANS)), NUMBERS if NUMBERS in kinds else BOOLEANS)
 
 
-def object_problem(column: NDArray[np.object_]) -> str | None:
-    """Say what a column of Python objects holds instead of real numbers; None if there is nothing else."""
-    problems = (type_problem(kind) for kind in dict.fromkeys(map(type, column)))
-    return next((problem for problem in problems if problem), None)
+def _type_kind(kind: type) -> str:
+    return next((name for types, name in _KIND_OF_TYPE if issubclass(kind, types)), f"type {kind.__name__}")
 
 
-def is_missing(column: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Tell which Python objects mark a missing value."""
-    names = [kind.__name__ in _MISSING for kind in map(type, column)]
-    return np.array(names, dtype=np.bool_)
+def is_missing(value: object) -> bool:
+    """Tell whether a Python object marks a missing value."""
+    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, float) and value != value)
 
 
 def is_number(text: str) -> bool:
@@ -82,67 +80,56 @@ def is_number(text: str) -> bool:
     return True
 
 
-def first_text(values: Iterable[Any]) -> tuple[int, str] | None:
-    """Return row and text of the first cell that does not even read as a number, else of the first text at all."""
-    texts = [(row, str(value)) for row, value in enumerate(values) if isinstance(value, (str, bytes))]
-    return next((cell for cell in texts if not is_number(cell[1])), texts[0] if texts else None)
+def numbers_from_objects(values: Iterable[Any], argument: str, label: object) -> NDArray[np.float64]:
+    """Return Python objects of a column of numbers as floats, NaN for what is missing.
 
-
-def numbers_from_objects(
-    values: NDArray[np.object_], argument: str, labels: Sequence[object], keep_missing: bool = False
-) -> NDArray[np.float64]:
-    """Turn a 2-D array of Python objects into numbers, or say which column does not hold numbers.
-
-    ``astype(float)`` would not do: it reads the text ``"1"`` as a number and ``None`` as NaN. With `keep_missing` what
-    is missing becomes NaN, too.
+    ``astype(float)`` would not do: it reads the text ``"1"`` as a number.
     """
-    problems = [(j, object_problem(values[:, j])) for j in range(len(labels))]
-    bad = [(j, problem) for j, problem in problems if problem]
-    if bad:
-        named = [(labels[j], problem) for j, problem in bad]
-        raise not_numbers(argument, named, first_text(values[:, bad[0][0]]))
-    missing = np.stack([is_missing(values[:, j]) for j in range(len(labels))], axis=1)
-    if not keep_missing:
-        check_none_missing(argument, [(label, missing[:, j]) for j, label in enumerate(labels)])
-    result = np.full(values.shape, np.nan)
-    for j, label in enumerate(labels):
-        present = ~missing[:, j]
-        try:
-            result[present, j] = values[present, j]
-        except (OverflowError, TypeError, ValueError) as error:
-            raise InputError(
-                f"column {label!r} of {argument} holds a number that does not fit a 64-bit float ({error}); "
-                "every value must be a finite number. Rescale the column first."
-            ) from error
-    return result
+    try:
+        return np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f"column {label!r} of {argument} holds a number that does not fit a 64-bit float ({error}); every value "
+            "must be a finite number. Rescale the column first."
+        ) from error
 
 
-def check_none_missing(argument: str, columns: Sequence[tuple[object, NDArray[np.bool_]]]) -> None:
-    """Raise if a value is missing, given each column's label and which of its values are."""
-    count = sum(int(np.count_nonzero(missing)) for _, missing in columns)
-    if count:
-        label, missing = next(column for column in columns if column[1].any())
-        raise unusable_values(argument, "missing", count, label, int(missing.argmax()))
+def check_numbers(kinds: Sequence[tuple[object, str]], argument: str, cells: Any = None) -> None:
+    """Raise unless all columns (label, kind) hold numbers or booleans.
 
-
-def not_numbers(
-    argument: str, columns: Sequence[tuple[object, str]], cell: tuple[int, str] | None = None
-) -> InputError:
-    """Return the error for columns (label, what they hold) that are not real numbers, and a cell (row, text)."""
-    first = ", ".join(f"column {label!r} ({problem})" for label, problem in columns[:_LISTED])
-    more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-    if all(problem == COMPLEX for _, problem in columns):
+    Parameters
+    ----------
+    kinds : sequence of (label, str)
+    argument : str
+        What the message calls the table.
+    cells : callable, optional
+        Returns the values of a column, from which the message quotes the first that is text.
+    """
+    bad = [(label, kind) for label, kind in kinds if kind not in (NUMBERS, BOOLEANS, MISSING)]
+    if not bad:
+        return
+    first = ", ".join(f"column {label!r} ({kind})" for label, kind in bad[:_LISTED])
+    more = f" and {len(bad) - _LISTED} more" if len(bad) > _LISTED else ""
+    advice = "Encode such columns as numbers or drop them."
+    if all(kind == COMPLEX for _, kind in bad):
         advice = "Pass the real and the imaginary parts as columns of their own."
-    else:
-        advice = "Encode such columns as numbers or drop them."
     where = ""
-    if cell is not None:
-        row, text = cell
-        where = f", such as {quoted(text)} in column {columns[0][0]!r} at row {row} (counting from 0)"
-    return InputError(
-        f"{argument} has {counted(len(columns), 'column')} that cannot be used: {first}{more}{where}; "
+    if cells is not None and bad[0][1] == TEXT:
+        row, text = first_text(cells(bad[0][0]))
+        where = f", such as {quoted(text)} in column {bad[0][0]!r} at row {row} (counting from 0)"
+    error = InputError(
+        f"{argument} has {counted(len(bad), 'column')} that cannot be used: {first}{more}{where}; "
         f"every column must hold real numbers. {advice}"
     )
+    if any(kind in (TEXT, CATEGORIES) for _, kind in bad) and cells is not None:
+        error.remedy = "categorical"
+    raise error
+
+
+def first_text(values: Iterable[Any]) -> tuple[int, str]:
+    """Return row and text of the first cell that does not even read as a number, else of the first text at all."""
+    texts = [(row, str(value)) for row, value in enumerate(values) if isinstance(value, (str, bytes))]
+    return next((cell for cell in texts if not is_number(cell[1])), texts[0])
 
 
 def quoted(text: str) -> str:
@@ -156,7 +143,7 @@ def unusable_values(argument: str, what: str, count: int, label: object, row: in
         f"{argument} has {counted(count, f'{what} value')}, the first in column {label!r} at row {row} "
         "(counting from 0); every value must be a finite number. Drop those rows or fill the gaps first."
     )
-    if what != INFINITE:
+    if what != "infinite":
         error.remedy = "missing"
     return error
 
@@ -170,34 +157,30 @@ class Layout(NamedTuple):
 
 
 def check_layout(found: Layout, reference: Layout, error: type[FewRatioError], need: str = _SAME) -> None:
-    """Raise an error of the given type if the features of one table differ from another's; `need` ends its words."""
-    problem = feature_mismatch(found, reference, need)
-    if problem is not None:
-        raise error(problem)
+    """Raise an error of the given type if the features of one table differ from another's; `need` ends its message.
 
-
-def feature_mismatch(found: Layout, reference: Layout, need: str = _SAME) -> str | None:
-    """Say how the features of one table differ from another's, and what is needed; None if they agree.
-
-    Names count only if both sides have them.
+    Names count only if both tables have them.
     """
     what, count, names = found
     other, other_count, other_names = reference
+    named = names is not None and other_names is not None and names != other_names
+    if count == other_count and not named:
+        return
     details = ""
-    if names is not None and other_names is not None and names != other_names:
-        missing = [name for name in other_names if name not in set(names)]
-        unexpected = [name for name in names if name not in set(other_names)]
-        parts = [("missing", missing), ("unexpected", unexpected)]
-        details = "; ".join(f"{part}: {listed(which)}" for part, which in parts if which)
+    if names is not None and other_names is not None:
+        parts = {"missing": set(other_names) - set(names), "unexpected": set(names) - set(other_names)}
+        ordered = {part: [name for name in (*other_names, *names) if name in which] for part, which in parts.items()}
+        details = "; ".join(f"{part}: {listed(which)}" for part, which in ordered.items() if which)
     if count != other_count:
-        named = f" ({details})" if details else ""
-        return f"{what} has {counted(count, 'feature')} but {other} has {other_count}{named}; {need}"
-    if names is None or other_names is None or names == other_names:
-        return None
-    if details:
-        return f"{what} has other column names than {other} ({details}); {need}"
-    place = next(j for j in range(count) if names[j] != other_names[j])
-    return (
-        f"{what} has the columns of {other} in another order (position {place} holds {names[place]!r}, "
-        f"expected {other_names[place]!r}); {need}"
-    )
+        problem = f"has {counted(count, 'feature')} but {other} has {other_count}" + (
+            f" ({details})" if details else ""
+        )
+    elif details:
+        problem = f"has other column names than {other} ({details})"
+    else:
+        pairs = zip(names or (), other_names or (), strict=True)
+        place, (name, expected) = next((j, pair) for j, pair in enumerate(pairs) if pair[0] != pair[1])
+        problem = (
+            f"has the columns of {other} in another order (position {place} holds {name!r}, expected {expected!r})"
+        )
+    raise error(f"{what} {problem}; {need}")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from fewratio.data.columns import counted, is_missing, listed
-from fewratio.data.tables import Table, as_table
+from fewratio.data.table import as_table, frozen, is_frozen
 from fewratio.errors import InputError
-
-Array = TypeVar("Array", bound=NDArray[Any])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +42,8 @@ class Dataset:
         label = f"dataset {self.name!r}"
         table = as_table(self.X, label)
         table.check_finite()
-        if not _is_frozen(self.X):
-            object.__setattr__(self, "X", frozen(table.to_numpy(table.dtype)))
+        kept = table.numbers.flags.c_contiguous and is_frozen(table.numbers)
+        object.__setattr__(self, "X", table.numbers if kept else frozen(table.to_numpy(table.dtype)))
         if self.is_outlier is not None:
             flags = as_flags(self.is_outlier, f"is_outlier of {label}")
             if len(flags) != table.n_rows:
@@ -54,6 +52,9 @@ class Dataset:
                     f"{counted(table.n_rows, 'row')}; one value per row is needed. Pass arrays of one length."
                 )
             object.__setattr__(self, "is_outlier", flags)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.X, dtype=dtype, copy=copy)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -77,17 +78,6 @@ class Dataset:
         return int(self.X.shape[1])
 
 
-def dataset_from_table(name: str, group: str | None, table: Table, is_outlier: Any = None) -> Dataset:
-    """Read a table into a dataset, in the table's own words if a value cannot be used."""
-    X = frozen(table.to_numpy(table.dtype))
-    try:
-        return Dataset(name, group, X, is_outlier)
-    except InputError:
-        # The array is quicker to look through than the table, which is asked only for its words.
-        table.check_finite()
-        raise
-
-
 def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
     """Return read-only booleans from booleans or from 0 and 1, whatever their type; none may be missing."""
     flags = np.asarray(values)
@@ -96,49 +86,17 @@ def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
             f"{argument} has shape {flags.shape}; one value per row is needed. Pass an array with one axis."
         )
     if flags.dtype.kind != "b":
-        missing = _missing_flags(flags)
-        if missing.any():
+        values = flags.tolist()
+        missing = [row for row, value in enumerate(values) if is_missing(value)]
+        if missing:
             raise InputError(
-                f"{argument} has {counted(int(missing.sum()), 'missing value')}, the first at row "
-                f"{int(missing.argmax())} (counting from 0); every value must be a boolean, or 0 or 1. Drop those rows "
-                "or fill the gaps first."
+                f"{argument} has {counted(len(missing), 'missing value')}, the first at row {missing[0]} (counting "
+                "from 0); every value must be a boolean, or 0 or 1. Drop those rows or fill the gaps first."
             )
-        try:
-            other = sorted(set(flags.tolist()) - {0, 1}, key=repr)
-        except TypeError:
-            # Nested values cannot be in a set.
-            other = flags.tolist()
+        other = {repr(value): value for value in values if not (np.isscalar(value) and value in (0, 1))}
         if other:
             raise InputError(
-                f"{argument} holds {listed(other)}; every value must be a boolean, or 0 or 1. "
-                "Compare the column with the value that marks an outlier first."
+                f"{argument} holds {listed(value for _, value in sorted(other.items()))}; every value must be a "
+                "boolean, or 0 or 1. Compare the column with the value that marks an outlier first."
             )
     return frozen(flags.astype(np.bool_))
-
-
-def _missing_flags(flags: NDArray[Any]) -> NDArray[np.bool_]:
-    if flags.dtype.kind == "f":
-        return np.isnan(flags)
-    if flags.dtype.kind != "O":
-        return np.zeros(len(flags), dtype=np.bool_)
-    is_nan = [isinstance(value, float) and value != value for value in flags]
-    return is_missing(flags) | np.array(is_nan, dtype=np.bool_)
-
-
-def frozen(array: Array) -> Array:
-    """Make a new array read-only, before anyone else sees it."""
-    array.flags.writeable = False
-    return array
-
-
-def _is_frozen(X: Any) -> bool:
-    """Tell whether nobody can change this array, so that it may be shared instead of copied."""
-    if not isinstance(X, np.ndarray) or X.dtype not in (np.float32, np.float64) or not X.flags.c_contiguous:
-        return False
-    # A read-only view (such as pandas hands out) does not protect from changes through the array below it.
-    owner: Any = X
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            return False
-        owner = owner.base
-    return owner is None

@@ -1,9 +1,10 @@
-"""Categories and missing values made numbers, in the same way for the sources and for all that comes later."""
+"""What becomes of each column: categories and missing values as numbers, alike for sources and later samples."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,17 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data import frames
-from fewratio.data.arrays import check_shape
-from fewratio.data.columns import Layout, check_layout, check_none_missing
-from fewratio.data.encoding_checks import check_kinds, check_seen
-from fewratio.data.tables import Table, as_table
-from fewratio.errors import InputError
+from fewratio.data.columns import (
+    BOOLEANS,
+    CATEGORIES,
+    NUMBERS,
+    SAME_DATASETS,
+    TEXT,
+    Layout,
+    check_layout,
+    check_numbers,
+    first_text,
+    is_number,
+    listed,
+    quoted,
+    unusable_values,
+)
+from fewratio.data.table import Table, as_table, check_shape, frozen
+from fewratio.errors import CollectionError, InputError, ParameterError
 
 if TYPE_CHECKING:
-    from fewratio.data.frames import Frame
+    from fewratio.data.frames import Frame, Series
 
 _NEEDED = "needed are the columns that the encoding was learned from, in their order. Select those."
-UNSEEN = ("error", "zero")
+_CHOICES = {"categorical": ("error", "onehot"), "missing": ("error", "median"), "unseen": ("error", "zero")}
+_REMEDIES = {
+    "categorical": 'If they are categories, pass categorical="onehot".',
+    "missing": 'Or pass missing="median", which replaces what is missing.',
+}
+_LABELS = (TEXT, CATEGORIES, BOOLEANS)
+# One column per category is for groups that many rows share; what has more values is an id, or free text.
+MOST_CATEGORIES = 1000
 
 
 @dataclass(frozen=True)
@@ -64,13 +84,15 @@ class Encoding:
         """Names of the encoded columns: a category's is ``"column=category"``."""
         if self.names is None:
             return None
-        pairs = zip(self.names, self.categories, strict=True)
-        return tuple(name for column, known in pairs for name in _encoded_names(column, known))
+        names: list[str] = []
+        for column, known in zip(self.names, self.categories, strict=True):
+            names += [column] if known is None else [f"{column}={category}" for category in known]
+        return tuple(names)
 
     @property
     def n_features(self) -> int:
         """Number of encoded columns."""
-        return sum(self._widths)
+        return len(self._fill)
 
     def apply(self, X: Any, argument: str = "X") -> NDArray[Any]:
         """Return a table's rows, encoded.
@@ -84,70 +106,59 @@ class Encoding:
             What messages call the table.
         """
         table = self.open(X, argument)
-        table.check_finite()
         return table.to_numpy(table.dtype)
 
     def open(self, X: Any, argument: str, keep_missing: bool = False) -> Table:
-        """Return a table that encodes its rows when they are read; `keep_missing` leaves NaN where a number misses."""
-        frame = frames.open_frame(X, argument) if frames.is_frame(X) else None
-        if frame is None or (self.names != self.feature_names == frames.feature_names(frame)):
-            table = as_table(X, argument, keep_missing=keep_missing or self.medians is not None)
-            return self._fill_table(table, keep_missing)
-        check_shape(frame.shape, argument)
-        found = Layout(argument, len(frame.columns), frames.feature_names(frame))
-        check_layout(found, Layout("the source collection", len(self.categories), self.names), InputError, _NEEDED)
-        columns = [(label, frame.get_column(label)) for label in frame.columns]
-        check_kinds(columns, self.categories, argument)
-        if self.medians is None and not keep_missing:
-            check_none_missing(argument, [(label, c.is_null().to_numpy()) for label, c in columns if c.null_count()])
-        if self.unseen == "error":
-            check_seen(columns, self.categories, argument)
-        numeric = [column for (_, column), known in zip(columns, self.categories, strict=True) if known is None]
-        single = bool(numeric) and all(frames.is_float32(column) for column in numeric)
-
-        def rows(start: int, stop: int) -> NDArray[Any]:
-            encoded = self._encode(frame[start:stop], argument)
-            return encoded if keep_missing else _filled(encoded, self._fill)
-
-        return Table(
-            frame.shape[0],
-            self.n_features,
-            self.feature_names,
-            argument,
-            np.dtype(np.float32 if single else np.float64),
-            _labels=self.feature_names or range(self.n_features),
-            _rows=rows,
-        )
+        """Validate a table and encode it; `keep_missing` leaves NaN where a number is missing."""
+        may_miss = keep_missing or self.medians is not None
+        frame = frames.open_frame(X, argument)
+        if frame is None or self.names != self.feature_names == frames.feature_names(frame):
+            table = as_table(X, argument, may_miss)
+            encoded = Layout("the encoded source collection", self.n_features)
+            check_layout(table.layout, encoded, InputError, _NEEDED)
+        else:
+            check_shape(frame.shape, argument)
+            found = Layout(argument, len(frame.columns), frames.feature_names(frame))
+            check_layout(found, Layout("the source collection", len(self.categories), self.names), InputError, _NEEDED)
+            table = Table(
+                self._encode(frame, argument, may_miss), self.feature_names, argument, is_complete=not may_miss
+            )
+            table.validate_finite(may_miss)
+        if keep_missing or table.is_complete:
+            return table
+        numbers = np.array(table.numbers)
+        self.fill(numbers)
+        return replace(table, numbers=frozen(numbers), is_complete=True).validate_finite()
 
     def with_medians(self, arrays: Sequence[NDArray[Any]]) -> Encoding:
         """Return an encoding that replaces missing numbers by the medians of encoded rows (NaN: missing)."""
-        ends = np.cumsum(self._widths).tolist()
         medians: list[float | None] = []
-        for j, (known, end) in enumerate(zip(self.categories, ends, strict=True)):
+        place = 0
+        for j, known in enumerate(self.categories):
             if known is not None:
                 medians.append(None)
+                place += len(known)
                 continue
             # One column at a time: all of them together would be the table once more.
-            column = np.concatenate([array[:, end - 1] for array in arrays])
+            column = np.concatenate([array[:, place] for array in arrays])
             present = column[~np.isnan(column)]
+            place += 1
             if not len(present):
-                label = j if self.names is None else self.names[j]
                 raise InputError(
-                    f"column {label!r} has no value in any dataset, so it has no median; needed is one value at "
-                    "least. Drop the column."
+                    f"column {j if self.names is None else self.names[j]!r} has no value in any dataset, so it has no "
+                    "median; needed is one value at least. Drop the column."
                 )
-            medians.append(_median(present))
+            # Halved first: the sum of the middle two may overflow.
+            medians.append(2 * float(np.median(present / 2)))
         return replace(self, medians=tuple(medians))
 
     def fill(self, array: NDArray[Any]) -> None:
         """Replace NaN in encoded rows by the medians, in place."""
-        for j, value in enumerate(self._fill):
-            if not np.isnan(value):
-                column = array[:, j]
-                column[np.isnan(column)] = value
+        for column, value in zip(array.T, self._fill, strict=True):
+            column[np.isnan(column)] = value
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the encoding in words of JSON."""
+        """Return the encoding as plain values, for JSON."""
         return {
             "names": None if self.names is None else list(self.names),
             "categories": [None if known is None else list(known) for known in self.categories],
@@ -156,19 +167,15 @@ class Encoding:
         }
 
     @classmethod
-    def from_dict(cls, words: Mapping[str, Any]) -> Encoding:
-        """Return the encoding that `to_dict` described; raise ``ValueError`` if the words do not fit together."""
-        names, categories, medians, unseen = (words[key] for key in ("names", "categories", "medians", "unseen"))
+    def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
+        """Return the encoding that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
+        names, categories, medians, unseen = (content[key] for key in ("names", "categories", "medians", "unseen"))
         _check(isinstance(categories, list) and categories != [], "its encoding has no columns")
-        named = names is None or (_are_words(names) and len(names) == len(categories))
-        _check(named, "the names of its encoding do not fit")
-        for known in categories:
-            _check(known is None or (_are_words(known) and known != []), "its categories are no lists of words")
-        if medians is not None:
-            _check(isinstance(medians, list) and len(medians) == len(categories), "its medians do not fit")
-            for known, median in zip(categories, medians, strict=True):
-                _check(_is_finite(median) if known is None else median is None, "its medians are no numbers")
-        _check(unseen in UNSEEN, f"its rule for unseen categories is {unseen!r}")
+        _check(names is None or (_are_texts(names) and len(names) == len(categories)), "its names do not fit")
+        _check(all(known is None or (_are_texts(known) and known) for known in categories), "its categories do not fit")
+        fitting = medians is None or [_is_number(median) for median in medians] == [c is None for c in categories]
+        _check(fitting, "its medians do not fit")
+        _check(unseen in _CHOICES["unseen"], f"its rule for unseen categories is {unseen!r}")
         return cls(
             None if names is None else tuple(names),
             tuple(None if known is None else tuple(known) for known in categories),
@@ -176,67 +183,237 @@ class Encoding:
             unseen,
         )
 
-    @property
-    def _widths(self) -> list[int]:
-        return [1 if known is None else len(known) for known in self.categories]
-
     @cached_property
-    def _fill(self) -> NDArray[np.float64]:
+    def _fill(self) -> list[float]:
         """What replaces NaN in each encoded column; NaN for nothing."""
         medians = self.medians or [None] * len(self.categories)
-        values = [np.nan if median is None else median for median in medians]
-        return np.repeat(values, self._widths)
+        values: list[float] = []
+        for known, median in zip(self.categories, medians, strict=True):
+            values += [math.nan if median is None else median] * (1 if known is None else len(known))
+        return values
 
-    def _fill_table(self, table: Table, keep_missing: bool) -> Table:
-        check_layout(table.layout, Layout("the encoded source collection", self.n_features), InputError, _NEEDED)
-        if keep_missing or self.medians is None:
-            return table
-        return replace(table, _rows=lambda start, stop: _filled(table.block(start, stop), self._fill))
-
-    def _encode(self, frame: Frame, argument: str) -> NDArray[np.float64]:
-        result = np.zeros((frame.shape[0], self.n_features))
+    def _encode(self, frame: Frame, argument: str, may_miss: bool) -> NDArray[Any]:
+        """Return the rows of a frame of the original columns, encoded, NaN for missing numbers."""
+        kinds = frames.kinds(frame)
+        columns = [frame.get_column(label) for label, _ in kinds]
+        known_of = dict(zip(frame.columns, self.categories, strict=True))
+        # Booleans pass for numbers, and labels for categories where those are known.
+        others = [(label, kind) for label, kind in kinds if known_of[label] is None or kind not in (*_LABELS, NUMBERS)]
+        check_numbers(others, argument, lambda label: frame.get_column(label).to_list())
+        gaps = [column.null_count() for column in columns]
+        if any(gaps) and not may_miss:
+            first = next(j for j, count in enumerate(gaps) if count)
+            row = columns[first].is_null().to_list().index(True)
+            raise unusable_values(argument, "missing", sum(gaps), frame.columns[first], row)
+        single = frames.is_single([column for column in columns if known_of[column.name] is None])
+        result = np.zeros((len(frame), self.n_features), np.float32 if single else np.float64)
         place = 0
-        for label, known in zip(frame.columns, self.categories, strict=True):
-            column = frame.get_column(label)
+        for (label, kind), column in zip(kinds, columns, strict=True):
+            known, what = known_of[label], f"column {label!r} of {argument}"
             if known is None:
-                result[:, place] = frames.float_column(column, label, argument)
-                place += 1
+                result[:, place] = frames.column_numbers(column, label, argument)
+            elif kind == NUMBERS:
+                raise InputError(
+                    f"{what} holds numbers but the source collection has categories there ({listed(known)}); both must "
+                    "hold the same. Pass the categories as text."
+                )
             else:
-                codes, values = frames.label_codes(column)
-                position = {category: place + number for number, category in enumerate(known)}
-                columns = np.array([-1 if value is None else position.get(str(value), -1) for value in values])[codes]
-                rows = np.flatnonzero(columns >= 0)
-                result[rows, columns[rows]] = 1.0
-                place += len(known)
+                self._encode_categories(column, known, result[:, place : place + len(known)], what)
+            place += 1 if known is None else len(known)
         return result
 
-
-def _encoded_names(column: str, known: tuple[str, ...] | None) -> list[str]:
-    return [column] if known is None else [f"{column}={category}" for category in known]
-
-
-def _median(values: NDArray[Any]) -> float:
-    with np.errstate(over="ignore"):
-        median = float(np.median(values))
-    # The mean of the middle two overflows where their halves' does not.
-    return median if math.isfinite(median) else 2 * float(np.median(values / 2))
-
-
-def _filled(rows: NDArray[np.float64], fill: NDArray[np.float64]) -> NDArray[np.float64]:
-    gaps = np.isnan(rows)
-    if gaps.any():
-        np.copyto(rows, fill, where=gaps)
-    return rows
+    def _encode_categories(self, column: Series, known: tuple[str, ...], result: NDArray[Any], argument: str) -> None:
+        """Put ones where a row has a category, or say which categories are not known."""
+        codes, values = frames.label_codes(column)
+        position = {category: number for number, category in enumerate(known)}
+        unseen = sorted({str(value) for value in values if value is not None} - set(known))
+        if unseen and self.unseen == "error":
+            noun = "category" if len(unseen) == 1 else "categories"
+            raise InputError(
+                f"{argument} has {len(unseen)} {noun} that the source collection does not have ({listed(unseen)}); "
+                f"known are {listed(known)}. Drop those rows, or make the source collection with unseen='zero'."
+            )
+        places = np.array([-1 if value is None else position.get(str(value), -1) for value in values])[codes]
+        rows = np.flatnonzero(places >= 0)
+        result[rows, places[rows]] = 1.0
 
 
-def _check(holds: bool, problem: str) -> None:
+@dataclass(frozen=True)
+class EncodingChoice:
+    """The options of `Collection.from_frame` and its like that say how columns become numbers."""
+
+    categorical: str = "error"
+    missing: str = "error"
+    unseen: str = "error"
+    encoding: Encoding | None = None
+
+    def __post_init__(self) -> None:
+        for option, choices in _CHOICES.items():
+            if getattr(self, option) not in choices:
+                raise ParameterError(
+                    f"{option} is {getattr(self, option)!r}; it must be one of {listed(choices)}. Choose one."
+                )
+        if self.encoding is None:
+            return
+        if not isinstance(self.encoding, Encoding):
+            raise ParameterError(
+                f"encoding is a {type(self.encoding).__name__}; an Encoding is needed. Pass another collection's."
+            )
+        if {self.categorical, self.missing, self.unseen} != {"error"}:
+            raise ParameterError(
+                "An encoding is given, and categorical, missing or unseen besides; an encoding says all three. "
+                "Pass only one of the two."
+            )
+
+    @property
+    def learns_medians(self) -> bool:
+        """Whether medians are to be learned from the rows themselves."""
+        return self.missing == "median"
+
+    def prepare(self, tables: Iterable[tuple[str, Any]]) -> Encoding | None:
+        """Return the encoding of tables (name, content), still without medians; None if none was asked for."""
+        if self.encoding is not None or (self.categorical == "error" and not self.learns_medians):
+            return self.encoding
+        columns = ColumnKinds(self.categorical == "onehot")
+        for name, table in tables:
+            columns.add(table, name)
+            if self.categorical == "error" and columns.names is not None:
+                break
+        return Encoding(columns.names, columns.categories, None, self.unseen)
+
+    def open(self, X: Any, argument: str, encoding: Encoding | None) -> Table:
+        """Return a table, encoded if an encoding was prepared, in which numbers may still be missing (NaN)."""
+        with self._advising():
+            if encoding is None:
+                return as_table(X, argument)
+            frame = frames.open_frame(X, argument)
+            if frame is not None:
+                X = frames.in_order(frames.in_order(frame, encoding.names), encoding.feature_names)
+            return encoding.open(X, argument, keep_missing=self.learns_medians)
+
+    @contextmanager
+    def _advising(self) -> Iterator[None]:
+        """Add to the error for a table that cannot be used which of these options would help."""
+        try:
+            yield
+        except InputError as error:
+            if error.remedy is None or self.encoding is not None or getattr(self, error.remedy) != "error":
+                raise
+            raise InputError(f"{error} {_REMEDIES[error.remedy]}") from error
+
+    def complete(self, encoding: Encoding, arrays: Sequence[NDArray[Any]]) -> Encoding:
+        """Learn the medians from the encoded rows of all datasets, and fill the gaps in them, in place."""
+        if not self.learns_medians:
+            return encoding
+        encoding = encoding.with_medians(arrays)
+        for array in arrays:
+            encoding.fill(array)
+        return encoding
+
+
+class ColumnKinds:
+    """What the columns of several tables hold, decided from all tables together.
+
+    Parameters
+    ----------
+    with_categories : bool
+        Whether to note categories; otherwise only the names and the number of columns.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        Names of the columns.
+    """
+
+    def __init__(self, with_categories: bool = True) -> None:
+        self.names: tuple[str, ...] | None = None
+        self._with_categories = with_categories
+        self._layout: Layout | None = None
+        self._categories: list[set[str]] = []
+        # The table in which each column was first seen to hold numbers (False) or categories (True).
+        self._seen: list[dict[bool, str]] = []
+
+    @property
+    def categories(self) -> tuple[tuple[str, ...] | None, ...]:
+        """The categories of each column, sorted, so that no order of files or rows matters; None for numbers."""
+        pairs = zip(self._categories, self._seen, strict=True)
+        return tuple(tuple(sorted(known)) if True in seen else None for known, seen in pairs)
+
+    def add(self, X: Any, argument: str) -> None:
+        """Take account of one table."""
+        frame = frames.open_frame(X, argument)
+        if frame is None:
+            table = as_table(X, argument, keep_missing=True)
+            self._check_layout(table.layout)
+            for j in range(table.n_features):
+                self._note(j, j, False, argument)
+            return
+        self._check_layout(Layout(argument, len(frame.columns), frames.feature_names(frame)))
+        for j, (label, kind) in enumerate(frames.kinds(frame) if self._with_categories else []):
+            # Any other kind is refused, in better words, when the table is read.
+            if kind in (*_LABELS, NUMBERS):
+                self._note(j, label, kind != NUMBERS, argument)
+            if kind in _LABELS:
+                column, place = frame.get_column(label), f"column {label!r} of {argument}"
+                found = set(map(str, column.drop_nulls().unique().to_list()))
+                if not frames.is_declared(column):
+                    _check_not_numbers(found, column, place)
+                self._categories[j] |= found
+                if len(self._categories[j]) > MOST_CATEGORIES:
+                    raise InputError(
+                        f"{place} brings more than {MOST_CATEGORIES} categories, each of which would become a column; "
+                        f'categorical="onehot" needs {MOST_CATEGORIES} at most. Drop the column if it names or '
+                        "describes single rows, or merge its rare categories."
+                    )
+
+    def _check_layout(self, layout: Layout) -> None:
+        if self._layout is None:
+            self._layout = layout
+            self._categories = [set() for _ in range(layout.n_features)]
+            self._seen = [{} for _ in range(layout.n_features)]
+        check_layout(layout, self._layout, CollectionError, SAME_DATASETS)
+        if self.names is None and layout.names is not None:
+            self.names, self._layout = layout.names, layout
+
+    def _note(self, place: int, label: object, is_categories: bool, argument: str) -> None:
+        seen = self._seen[place]
+        seen.setdefault(is_categories, argument)
+        if len(seen) > 1:
+            raise CollectionError(
+                f"column {label!r} holds numbers in {seen[False]} but categories in {seen[True]}; a column must hold "
+                "one or the other in all datasets. Rename the categories that look like numbers, or drop the column."
+            )
+
+
+def _check_not_numbers(found: set[str], column: Series, argument: str) -> None:
+    """Raise if what seem to be categories are numbers but for some cells, or numbers with decimal commas."""
+    n_numbers = sum(map(is_number, found))
+    commas = sorted(text for text in found if "," in text)
+    if commas and all(is_number(text.replace(",", ".", 1)) for text in found):
+        raise InputError(
+            f"{argument} looks like decimal commas (such as {commas[0]!r}); numbers must be written with points. "
+            "Convert the file."
+        )
+    if len(found) > n_numbers > len(found) / 2:
+        row, text = first_text(column.to_list())
+        raise InputError(
+            f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers, and the first "
+            f"that is none is {quoted(text)} at row {row} (counting from 0); a column must hold numbers or categories. "
+            "Correct or drop those rows; if all are categories, write them so that none looks like a number."
+        )
+
+
+def _check(holds: object, problem: str) -> None:
     if not holds:
         raise ValueError(problem)
 
 
-def _are_words(value: object) -> bool:
+def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value) and len(set(value)) == len(value)
 
 
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _is_number(value: object) -> bool:
+    """Tell whether a median is a finite number, not None; raise ``ValueError`` for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    _check(value is None or is_number, "its medians are no numbers")
+    return value is not None

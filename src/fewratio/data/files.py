@@ -1,53 +1,67 @@
-"""One data file of any kind that is known, read into a table; a file that cannot be used is refused by name."""
+"""One data file of any kind that is known, read piece by piece; a file that cannot be used is refused by name."""
 
 from __future__ import annotations
 
-import csv
-import re
+import gzip
+import lzma
+import shutil
 import sys
+import tempfile
 import zipfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data import csv_files, csv_numbers
+from fewratio.data import frames
 from fewratio.data.columns import counted, listed
+from fewratio.data.csv_files import SEPARATORS, check_names, read_csv
 from fewratio.data.dataset import as_flags
-from fewratio.data.frames import column_kind, take_column
-from fewratio.errors import DataFileError, InputError, MissingColumnError
+from fewratio.data.table import Table, as_table, check_shape, frozen
+from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
 
 if TYPE_CHECKING:
     from fewratio.data.frames import Frame
 
-TABLES = (*csv_files.SEPARATORS, ".parquet")
-SUFFIXES = (*TABLES, ".npy", ".npz")
-# pyarrow first: polars reads a number after a space as text.
-_BACKENDS = ("pyarrow", "polars", "pandas")
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+STANDARD_INPUT = "-"
 _NEEDED = {
-    ".csv": "a UTF-8 CSV file with a header line and as many fields, divided by commas, in every line",
-    ".tsv": "a UTF-8 file with a header line and as many fields, divided by tabs, in every line",
+    **dict.fromkeys((".csv", ".tsv"), "UTF-8 text with as many fields in every line, divided by {}"),
     ".parquet": "a Parquet file of plain columns",
+    **dict.fromkeys((".arrow", ".feather"), "an Arrow file of plain columns"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "one JSON object per line, all with the same keys"),
+    ".xlsx": "a workbook whose first sheet is a table with a header line",
     ".npy": "one array of numbers with two axes, as numpy.save writes it",
     ".npz": "one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them",
 }
+ARRAYS = (".npy", ".npz")
+TABLES = tuple(suffix for suffix in _NEEDED if suffix not in ARRAYS)
+SUFFIXES = tuple(_NEEDED)
+COMPRESSED = (".gz", ".xz", ".zip")
+# Rows in a piece of a Parquet file, whose labels become Python objects on the way, and values: 8 MB as float64.
+_PIECE_ROWS, _PIECE_VALUES = 2**16, 2**20
+# No table of measurements shrinks this much; what claims to is there to fill the memory.
+_MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
+_UNREADABLE = (
+    *(OSError, ValueError, TypeError, KeyError, NotImplementedError, ImportError, EOFError, MemoryError, RuntimeError),
+    *(SyntaxError, OverflowError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+)
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """One data file: where it is, and what messages and the dataset in it are called."""
+    """One data file: where it is, what messages and the dataset in it are called, and how its text is written."""
 
     path: Path
     relative: str
     name: str
     group: str | None = None
+    separator: str | None = None
+    decimal: str = "."
 
     def __post_init__(self) -> None:
         try:
@@ -63,101 +77,208 @@ class TableFile:
 
     @property
     def suffix(self) -> str:
-        """Ending of the name, in lower case."""
-        return self.path.suffix.lower()
+        """Ending of the name that says what the file holds, in lower case; that of a compressed file is before .gz."""
+        return ".csv" if str(self.path) == STANDARD_INPUT else split_name(self.path)[1]
 
 
 class Content(NamedTuple):
-    """What a file holds: rows (a data frame, or an array with or without names), and which are known outliers."""
+    """What a file holds: validated rows, and which of them are known outliers."""
 
-    X: Any
-    flags: NDArray[np.bool_] | None
-
-
-def read_content(file: TableFile, outlier: str | None, as_array: bool = False) -> Content:
-    """Read a file and set the column of known outliers apart.
-
-    With `as_array`, a text file of numbers alone may become a `NamedArray`, which is faster than a data frame.
-    """
-    if file.suffix in TABLES:
-        in_vain = False
-        if as_array and outlier is None:
-            array = _read_array(file)
-            if array is not None:
-                return Content(array, None)
-            in_vain = file.suffix in csv_files.SEPARATORS
-        frame = read_frame(file, all_numbers=not in_vain)
-        if outlier is None:
-            return Content(frame, None)
-        column = take_column(frame, outlier, str(file))
-        return Content(frame.drop(outlier), as_flags(column.to_numpy(), f"column {outlier!r} of {file}"))
-    with refusing(file):
-        _check_not_empty(file.path)
-        X, flags = _read_npy(file.path) if file.suffix == ".npy" else _read_npz(file.path)
-    if outlier is not None and flags is None:
-        raise MissingColumnError(
-            f"{file} has no column {outlier!r}, for its columns have no names; needed is an array is_outlier beside X. "
-            "Write both with numpy.savez(path, X=X, is_outlier=flags)."
-        )
-    return Content(X, None if flags is None else as_flags(flags, f"is_outlier of {file}"))
+    table: Table
+    flags: NDArray[np.bool_] | None = None
 
 
-def read_frame(file: TableFile, all_numbers: bool = False, labels: Sequence[str] = ()) -> Frame:
-    """Read a file with named columns; if all are expected to be numbers, the fastest way is tried first.
-
-    The columns `labels` of a text file are read as text.
-    """
-    backend = installed_backend()
-    with refusing(file):
-        _check_not_empty(file.path)
-        if file.suffix == ".parquet":
-            return _read_parquet(file.path, backend)
-        frame = None
-        if all_numbers and is_installed("polars"):
-            frame = csv_numbers.read_frame(file.path)
-        if frame is None:
-            frame = csv_files.read_csv(file.path, backend, labels)
-    _check_commas(frame, file)
-    return frame
+def split_name(path: Path) -> tuple[str, str]:
+    """Return the name of a file without its ending, and the ending that says what it holds, in lower case."""
+    if path.suffix.lower() not in COMPRESSED:
+        return path.stem, path.suffix.lower()
+    inner = Path(path.stem)
+    return (inner.stem, inner.suffix.lower()) if inner.suffix.lower() in SEPARATORS else (inner.name, ".csv")
 
 
-def _read_array(file: TableFile) -> csv_numbers.NamedArray | None:
-    """Read a text file of nothing but numbers; None if it holds anything else."""
-    # For its message, where there is none.
-    installed_backend()
-    if file.suffix not in csv_files.SEPARATORS or not is_installed("polars"):
-        return None
-    with refusing(file):
-        _check_not_empty(file.path)
-        return csv_numbers.read_array(file.path)
-
-
-def is_installed(package: str) -> bool:
-    """Tell whether a package can be imported, without importing it."""
-    return find_spec(package) is not None
-
-
-def installed_backend() -> str:
-    """Return the name of the package that reads files, or say what to install."""
-    backend = next(filter(is_installed, _BACKENDS), None)
-    if backend is None or not is_installed("narwhals"):
+def find_file(path: Path, kinds: Sequence[str] = SUFFIXES) -> TableFile:
+    """Return the file at a path that a user gave, or say why it cannot be one; ``-`` is CSV on standard input."""
+    if str(path) == STANDARD_INPUT:
+        return TableFile(path, "standard input", "standard input")
+    if not path.exists() or path.is_dir():
+        problem = "is a folder" if path.is_dir() else "does not exist"
+        raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
+    file = TableFile(path, str(path), split_name(path)[0])
+    if path.is_file() and file.suffix not in kinds:
         raise DataFileError(
-            f"no package that reads data files is installed; needed are narwhals and one of {listed(_BACKENDS)}. "
-            "Run pip install 'fewratio[tables]'."
+            f"{file} ends in {path.suffix!r}; it must end in one of {', '.join(kinds)} (text also in "
+            f"{', '.join(COMPRESSED)}). Rename or convert it."
         )
-    return backend
+    return file
 
 
-def refusal(file: TableFile, reason: Exception) -> DataFileError:
-    """Return the error for a file that cannot be read, in one line."""
-    words = " ".join(str(reason).split())
-    # Where the system refuses the file, it does so again.
-    can_open = file.suffix in csv_files.SEPARATORS and not isinstance(reason, OSError)
-    if can_open and csv_files.decimal_commas(file.path):
-        words += "; the numbers look like decimal commas, write points instead"
-    return DataFileError(
-        f"{file} cannot be read ({words[:500]}); needed is {_NEEDED[file.suffix]}. Repair it or write it anew."
+def read_file(
+    file: TableFile,
+    outlier: str | None = None,
+    open_piece: Callable[[Any, str], Table] = as_table,
+    names: Sequence[str] | None = None,
+) -> Content:
+    """Read a file whole, with little memory besides the table that comes out.
+
+    Parameters
+    ----------
+    file : TableFile
+    outlier : str, optional
+        The column that marks known outliers.
+    open_piece : callable
+        Makes a table of a data frame or an array, given what messages call it.
+    names : sequence of str, optional
+        The order of the columns, if they are just these.
+    """
+    if file.suffix in ARRAYS:
+        with refusing(file):
+            X, flags = _read_arrays(file.path)
+        if outlier is not None and flags is None:
+            raise MissingColumnError(
+                f"{file} has no column {outlier!r}, for its columns have no names; needed is an array is_outlier "
+                "beside X. Write both with numpy.savez(path, X=X, is_outlier=flags)."
+            )
+        return Content(open_piece(X, str(file)), None if flags is None else as_flags(flags, f"is_outlier of {file}"))
+    marks: list[Any] = []
+    stack = Stack()
+    for frame in pieces(file):
+        if outlier is not None:
+            marks += frames.take_column(frame, outlier, str(file)).to_list()
+            frame = frame.drop(outlier)
+        part = f"the part of {file} from row {stack.n_rows} on" if stack.n_rows else str(file)
+        stack.add(open_piece(frames.in_order(frame, names), part))
+    table = stack.table(str(file))
+    return Content(
+        table, as_flags(np.array(marks, dtype=object), f"column {outlier!r} of {file}") if outlier is not None else None
     )
+
+
+class Stack:
+    """Tables put one below the other; the array grows in place, so that the rows are never held twice."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._first: Table | None = None
+        self._rows = np.empty((0, 0))
+
+    def add(self, table: Table) -> None:
+        """Append the rows of a table."""
+        stop = self.n_rows + table.n_rows
+        if self._first is None:
+            self._first, self._rows = table, np.empty((table.n_rows, table.n_features), table.dtype)
+        if stop > len(self._rows):
+            self._rows.resize((max(stop, len(self._rows) * 5 // 4), table.n_features), refcheck=False)
+        self._rows[self.n_rows : stop] = table.numbers
+        self.n_rows = stop
+
+    def table(self, argument: str) -> Table:
+        """Return all rows as one table."""
+        if self._first is None:
+            check_shape((0, 0), argument)
+            raise AssertionError
+        self._rows.resize((self.n_rows, self._first.n_features), refcheck=False)
+        return Table(frozen(self._rows), self._first.feature_names, argument, is_complete=self._first.is_complete)
+
+
+def pieces(file: TableFile, labels: Sequence[str] | None = None) -> Iterator[Frame]:
+    """Read a file with named columns piece by piece; with `labels` only those columns, in text files as text."""
+    import narwhals.stable.v2 as nw
+    import pyarrow
+
+    with refusing(file):
+        for batch in _batches(file, labels):
+            if len(batch):
+                yield nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
+
+
+def _batches(file: TableFile, labels: Sequence[str] | None) -> Iterator[Any]:
+    """Read a file as record batches of pyarrow."""
+    if file.suffix in SEPARATORS or not file.path.is_file():
+        with _plain(file.path) as path:
+            _check_not_empty(path)
+            separator = file.separator or SEPARATORS[file.suffix if file.suffix in SEPARATORS else ".csv"]
+            yield from read_csv(path, separator, file.decimal, labels)
+        return
+    _check_not_empty(file.path)
+    if file.suffix == ".parquet":
+        from pyarrow.parquet import ParquetFile
+
+        # Page by page: a row group, which may be the whole file, would otherwise be held at once.
+        with ParquetFile(file.path, pre_buffer=False, buffer_size=2**16) as parquet:
+            names = parquet.schema_arrow.names
+            check_names(names)
+            n_rows = min(_PIECE_ROWS, max(1, _PIECE_VALUES // max(1, len(labels or names))))
+            yield from parquet.iter_batches(n_rows, columns=labels, use_threads=False)
+        return
+    table = _READERS[file.suffix](file.path)
+    check_names(table.column_names)
+    yield from (table if labels is None else table.select(labels)).to_batches()
+
+
+def _read_arrow(path: Path) -> Any:
+    from pyarrow.feather import read_table
+
+    return read_table(path)
+
+
+def _read_json(path: Path) -> Any:
+    from pyarrow.json import read_json
+
+    return read_json(path)
+
+
+def _read_excel(path: Path) -> Any:
+    import pyarrow
+
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise ImportError("reading Excel files needs the package openpyxl; run pip install openpyxl") from error
+    book = load_workbook(path, read_only=True, data_only=True)
+    header, *rows = book.worksheets[0].iter_rows(values_only=True)
+    names = ["" if name is None else str(name) for name in header]
+    check_names(names)
+    return pyarrow.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+_READERS: dict[str, Callable[[Path], Any]] = {
+    **dict.fromkeys((".arrow", ".feather"), _read_arrow),
+    **dict.fromkeys((".jsonl", ".ndjson"), _read_json),
+    ".xlsx": _read_excel,
+}
+
+
+@contextmanager
+def _plain(path: Path) -> Iterator[Path]:
+    """Give a path at which a text file can be read several times: a copy of what is compressed or a stream."""
+    suffix = path.suffix.lower()
+    if path.is_file() and suffix not in COMPRESSED:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        with _stream(path, suffix) as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target, 2**20)
+        yield copy
+
+
+@contextmanager
+def _stream(path: Path, suffix: str) -> Iterator[IO[bytes]]:
+    if str(path) == STANDARD_INPUT:
+        if sys.stdin is None or sys.stdin.closed:
+            raise ValueError("standard input is closed")
+        yield sys.stdin.buffer
+    elif suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            members = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(members) != 1:
+                raise ValueError(f"it holds {counted(len(members), 'file')} where one is needed: {listed(members)}")
+            with archive.open(members[0]) as member:
+                yield member
+    else:
+        openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+        with openers.get(suffix, open)(path, "rb") as source:
+            yield source
 
 
 @contextmanager
@@ -165,94 +286,59 @@ def refusing(file: TableFile) -> Iterator[None]:
     """Turn what a library raises on a file that it cannot parse into the error that names the file."""
     try:
         yield
-    except _parsing_errors() as error:
-        raise refusal(file, error) from error
-
-
-def _parsing_errors() -> tuple[type[Exception], ...]:
-    # Most errors of pyarrow are ValueErrors. What polars raises can come up only once it is imported.
-    polars = sys.modules.get("polars")
-    return (
-        *(OSError, ValueError, TypeError, NotImplementedError, ImportError, EOFError),
-        *(csv.Error, zipfile.BadZipFile, MemoryError),
-        *([] if polars is None else [polars.exceptions.PolarsError]),
-    )
-
-
-def check_parquet_names(names: Sequence[str]) -> None:
-    """Raise ``ValueError`` if columns share a name, or one is the row index of a filtered or shuffled pandas frame."""
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"several columns have the name {listed(repeated)}")
-    index = next(filter(_PANDAS_INDEX.fullmatch, names), None)
-    if index is not None:
-        raise ValueError(f"column {index!r} is a row index saved by pandas; write it with index=False")
+    except _UNREADABLE as error:
+        needed = _NEEDED.get(file.suffix, _NEEDED[".csv"])
+        marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
+        problem = " ".join(str(error).split())[:500]
+        raise DataFileError(
+            f"{file} cannot be read ({problem}); needed is {needed.format(marks)}. Repair it or write it anew."
+        ) from error
 
 
 def _check_not_empty(path: Path) -> None:
-    if path.stat().st_size == 0:
-        raise ValueError("it is empty")
-
-
-def _read_parquet(path: Path, backend: Any) -> Frame:
-    import narwhals.stable.v2 as nw
-
-    # Before it is read: each library has long words of its own for columns that share a name.
-    check_parquet_names(_parquet_names(path, backend))
-    frame = nw.read_parquet(str(path), backend=backend)
-    check_parquet_names(frame.columns)
-    # pandas itself makes such a column the index again, and a named one too, which would then be lost without a word.
-    index = nw.maybe_get_index(frame)
-    if index is not None and type(index).__name__ != "RangeIndex":
-        raise ValueError(f"it holds a row index saved by pandas ({index.name!r}); write it with index=False")
-    return frame
-
-
-def _parquet_names(path: Path, backend: str) -> list[str]:
-    """Return the names of the columns, as far as they can be known before the file is read."""
-    if backend != "pyarrow":
-        return []
-    from pyarrow.parquet import read_schema
-
-    names: list[str] = read_schema(path).names
-    return names
-
-
-def _check_commas(frame: Frame, file: TableFile) -> None:
-    """Raise if a column would be taken for text only because its numbers have decimal commas."""
-    for label in frame.columns:
-        column = frame.get_column(label)
-        comma = None
-        if column_kind(column) == "categories":
-            comma = csv_files.first_decimal_comma(column.head(100).to_list())
-        if comma is not None:
-            raise InputError(
-                f"column {label!r} of {file} looks like decimal commas (such as {comma!r}); "
-                "numbers must be written with points. Convert the file."
-            )
-
-
-def _read_npy(path: Path) -> tuple[NDArray[Any], None]:
     with path.open("rb") as file:
-        # Before anything else: numpy.load takes whatever has no such beginning for a pickle, and says so.
-        np.lib.format.read_magic(file)
-    # Mapped: it is read once, when the dataset is made, and a header cannot promise more than the file has.
-    return _two_axes(np.load(path, mmap_mode="r", allow_pickle=False), "its array"), None
+        if not file.read(1):
+            raise ValueError("it is empty")
 
 
-def _read_npz(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Read an array and, where they are there, the marks of its outliers; nothing is allocated on a header's word."""
+    _check_not_empty(path)
+    if path.suffix.lower() == ".npy":
+        with path.open("rb") as file:
+            _check_array(file, path.stat().st_size, "its array", 2)
+        # Mapped: it is read once, when the dataset is made.
+        return np.load(path, mmap_mode="r", allow_pickle=False), None
     if not zipfile.is_zipfile(path):
         raise ValueError("it is no archive of arrays")
-    with np.load(path, allow_pickle=False) as arrays:
-        names = arrays.files
-        if "X" in names and set(names) <= {"X", "is_outlier"}:
-            return _two_axes(arrays["X"], "X"), arrays["is_outlier"] if "is_outlier" in names else None
-        if len(names) != 1:
-            raise ValueError(f"it holds {counted(len(names), 'array')}{': ' * bool(names)}{listed(names)}")
-        return _two_axes(arrays[names[0]], f"array {names[0]!r}"), None
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        pair = "X" in members and set(members) <= {"X", "is_outlier"}
+        if not pair and len(members) != 1:
+            raise ValueError(f"it holds {counted(len(members), 'array')}{': ' * bool(members)}{listed(members)}")
+        arrays = {}
+        for name, info in members.items():
+            if info.file_size > max(_SMALL_BYTES, _MOST_SHRUNK * info.compress_size):
+                raise ValueError(f"array {name!r} of {info.file_size:,} bytes was made of {info.compress_size:,}")
+            with archive.open(info) as file:
+                _check_array(
+                    file, info.file_size, name if pair else f"array {name!r}", 1 if name == "is_outlier" else 2
+                )
+            with archive.open(info) as file:
+                arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+    flags = arrays.pop("is_outlier", None) if pair else None
+    return next(iter(arrays.values())), flags
 
 
-def _two_axes(array: NDArray[Any], what: str) -> NDArray[Any]:
-    if array.ndim != 2:
-        raise ValueError(f"the shape of {what} is {array.shape}")
-    return array
+def _check_array(file: IO[bytes], size: int, what: str, n_axes: int) -> None:
+    """Raise ``ValueError`` unless the header at the beginning of a file fits what follows."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError(f"{what} holds Python objects, which cannot be loaded without running code")
+    if len(shape) != n_axes or min(shape, default=0) < 0:
+        raise ValueError(f"the shape of {what} is {shape}")
+    promised = int(np.prod(shape, dtype=object)) * dtype.itemsize
+    if promised > size - file.tell():
+        raise ValueError(f"{what} should have {promised:,} bytes but has {size - file.tell():,}")

@@ -1,19 +1,24 @@
-"""Folders of data files, one dataset a file."""
+"""Folders of data files, one dataset per file."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fewratio.data.columns import Layout, check_layout
-from fewratio.data.csv_numbers import NamedArray
-from fewratio.data.dataset import Dataset, dataset_from_table, frozen
-from fewratio.data.encoding import Encoding
-from fewratio.data.encoding_choice import EncodingChoice
-from fewratio.data.files import SUFFIXES, Content, TableFile, read_content
-from fewratio.data.frames import is_frame
+from fewratio.data.dataset import Dataset
+from fewratio.data.encoding import Encoding, EncodingChoice
+from fewratio.data.files import ARRAYS, COMPRESSED, SUFFIXES, Content, TableFile, pieces, read_file, split_name
+from fewratio.data.frames import in_order, open_frame, take_column
+from fewratio.data.table import Table, as_table, frozen
 from fewratio.errors import CollectionError, DataNotFoundError
+
+if TYPE_CHECKING:
+    from fewratio.data.frames import Frame
 
 _SAME_FILES = "all files of a folder must have the same columns, in any order. Repair the file or move it elsewhere."
 
@@ -34,22 +39,25 @@ def find_table_files(folder: Path) -> list[TableFile]:
             f"{str(folder)!r} holds no {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} files; needed is one data file per "
             "dataset. Check the path, or convert the files."
         )
-    stems = Counter(path.stem for path in paths)
+    stems = [split_name(path)[0] for path in paths]
+    count = Counter(stems)
     return [
         TableFile(
             path=folder / path,
             relative=path.as_posix(),
-            name=path.stem if stems[path.stem] == 1 else path.with_suffix("").as_posix(),
+            name=stem if count[stem] == 1 else path.with_name(stem).as_posix(),
             group=path.parent.as_posix() if path.parent.parts else None,
         )
-        for path in paths
+        for path, stem in zip(paths, stems, strict=True)
     ]
 
 
 def _is_table_file(path: Path, folder: Path) -> bool:
     # What begins with a dot, or lies in such a folder, is a program's own (a notebook's checkpoints, say).
     is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return path.suffix.lower() in SUFFIXES and not is_hidden and path.is_file()
+    # Not every archive is a table: a compressed one needs both endings.
+    suffix = Path(path.stem).suffix if path.suffix.lower() in COMPRESSED else path.suffix
+    return suffix.lower() in SUFFIXES and not is_hidden and path.is_file()
 
 
 def read_datasets(
@@ -60,56 +68,52 @@ def read_datasets(
     No more than one file is held besides the datasets; to learn the categories, all files are read twice.
     """
     files = find_table_files(folder)
-    encoding = choice.prepare((str(file), content.X) for file, content in _read_files(files, outlier))
-    if encoding is not None:
-        return _encoded_datasets(files, outlier, choice, encoding)
-    datasets: list[Dataset] = []
-    feature_names = None
-    for file, content in _read_files(files, outlier, as_array=True):
-        if isinstance(content.X, NamedArray):
-            feature_names = feature_names or content.X.columns
-            datasets.append(Dataset(file.name, file.group, frozen(content.X.values)))
-            continue
-        with choice.advising():
-            table = choice.open(content.X, str(file), None)
-            feature_names = feature_names or table.feature_names
-            datasets.append(dataset_from_table(file.name, file.group, table, content.flags))
-    return datasets, feature_names, None
+    reader = _Reader(outlier, choice)
+    encoding = choice.prepare((str(file), part) for file in files for part in reader.parts(file))
+    contents = [reader.read(file, encoding) for file in files]
+    names = next((table.feature_names for table, _ in contents if table.feature_names is not None), None)
+    if encoding is not None and choice.learns_medians:
+        encoding = encoding.with_medians([table.numbers for table, _ in contents])
+        for i, (table, flags) in enumerate(contents):
+            numbers = table.to_numpy(table.dtype)
+            encoding.fill(numbers)
+            contents[i] = Content(replace(table, numbers=frozen(numbers), is_complete=True), flags)
+    members: Any = zip(files, contents, strict=True)
+    datasets = [Dataset(file.name, file.group, table, flags) for file, (table, flags) in members]
+    return datasets, names if encoding is None else encoding.feature_names, encoding
 
 
-def _encoded_datasets(
-    files: list[TableFile], outlier: str | None, choice: EncodingChoice, encoding: Encoding
-) -> tuple[list[Dataset], tuple[str, ...] | None, Encoding]:
-    arrays, flags = [], []
-    for file, content in _read_files(files, outlier):
-        with choice.advising():
-            table = choice.open(content.X, str(file), encoding)
-            table.check_finite(keep_missing=choice.learns_medians)
-        arrays.append(table.to_numpy(table.dtype))
-        flags.append(content.flags)
-    encoding = choice.complete(encoding, arrays)
-    datasets = [
-        Dataset(file.name, file.group, frozen(array), flag)
-        for file, array, flag in zip(files, arrays, flags, strict=True)
-    ]
-    return datasets, encoding.feature_names, encoding
+class _Reader:
+    """Reads files one after the other, each with the columns of the first one, in the first one's order."""
 
+    def __init__(self, outlier: str | None, choice: EncodingChoice) -> None:
+        self.outlier, self.choice = outlier, choice
+        self._first: Layout | None = None
 
-def _read_files(
-    files: list[TableFile], outlier: str | None, as_array: bool = False
-) -> Iterator[tuple[TableFile, Content]]:
-    """Read files one after the other, each with the columns of the first one, in the first one's order."""
-    first: tuple[TableFile, tuple[str, ...]] | None = None
-    for file in files:
-        content = read_content(file, outlier, as_array)
-        if not isinstance(content.X, NamedArray) and not is_frame(content.X):
-            yield file, content
-            continue
-        columns = tuple(content.X.columns)
-        if first is None:
-            first = file, columns
-        reference, expected = first
-        if set(columns) != set(expected):
-            layout = Layout(str(file), len(columns), columns)
-            check_layout(layout, Layout(str(reference), len(expected), expected), CollectionError, _SAME_FILES)
-        yield file, content if columns == expected else content._replace(X=content.X.select(*expected))
+    def parts(self, file: TableFile) -> Iterator[Any]:
+        """Go through a file without its column of outliers, as it is before any encoding."""
+        if file.suffix in ARRAYS:
+            yield read_file(file, open_piece=partial(as_table, keep_missing=True)).table
+            return
+        for frame in pieces(file):
+            if self.outlier is not None:
+                take_column(frame, self.outlier, str(file))
+                frame = frame.drop(self.outlier)
+            yield self._ordered(frame, file)
+
+    def read(self, file: TableFile, encoding: Encoding | None) -> Content:
+        """Read a file, encoded if an encoding was prepared."""
+
+        def open_piece(X: Any, argument: str) -> Table:
+            frame = open_frame(X, argument)
+            return self.choice.open(X if frame is None else self._ordered(frame, file), argument, encoding)
+
+        return read_file(file, self.outlier, open_piece)
+
+    def _ordered(self, frame: Frame, file: TableFile) -> Frame:
+        found = Layout(str(file), len(frame.columns), tuple(frame.columns))
+        if self._first is None:
+            self._first = found
+        if set(found.names or ()) != set(self._first.names or ()):
+            check_layout(found, self._first, CollectionError, _SAME_FILES)
+        return in_order(frame, self._first.names)

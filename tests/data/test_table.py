@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fewratio.data.tables import as_table, check_same_features
+from fewratio.data.dataset import Dataset
+from fewratio.data.table import as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
 
 NAMES = ("height", "width", "depth")
@@ -140,6 +141,44 @@ def test_anything_with_an_array_method_is_read():
 def test_a_table_is_its_own_table():
     table = as_table([[1]], "X_nu")
     assert as_table(table, "other") is table
+
+
+def test_a_table_of_floats_is_a_view_that_cannot_be_written_to():
+    X = np.ones((3, 2))
+    table = as_table(X)
+    assert np.shares_memory(table.numbers, X)
+    with pytest.raises(ValueError, match="read-only"):
+        table.numbers[0] = 0
+    X[0] = 5  # the user's own array stays as it was
+
+
+def test_missing_values_may_stay():
+    table = as_table(pl.DataFrame({"p": [1.0, None]}), "X_nu", keep_missing=True)
+    assert np.isnan(table.numbers[1, 0])
+    table.check_finite(keep_missing=True)
+    with pytest.raises(InputError, match="X_nu has 1 missing value, the first in column 'p' at row 1"):
+        table.check_finite()
+    with pytest.raises(InputError, match="1 infinite value"):
+        as_table([[np.inf, np.nan]], keep_missing=True)
+
+
+def test_a_table_knows_the_index_of_its_rows():
+    frame = pd.DataFrame({"p": [1.0, 2.0]}, index=["monday", "tuesday"])
+    assert as_table(frame).row_ids.tolist() == ["monday", "tuesday"]
+    assert as_table(frame.reset_index(drop=True)).row_ids is None
+    assert as_table(pl.DataFrame({"p": [1.0]})).row_ids is None
+
+
+def test_a_dataset_is_a_table():
+    dataset = Dataset("monday", None, [[1, 2]])
+    np.testing.assert_array_equal(as_table(dataset).numbers, [[1, 2]])
+
+
+def test_columns_in_another_order():
+    table = as_table(pl.DataFrame({"p": [1.0], "q": [2.0]}))
+    swapped = table.in_order(["q", "p"])
+    assert (swapped.feature_names, swapped.numbers.tolist()) == (("q", "p"), [[2, 1]])
+    assert table.in_order(["p", "q"]) is table.in_order(["p", "r"]) is table.in_order(None) is table
 
 
 # ---------------------------------------------------------------- views, blocks and memory
@@ -411,19 +450,20 @@ def test_lazy_frames_are_refused():
     ],
 )
 def test_missing_values_are_counted_and_placed(X, column):
-    assert f"X_nu has 2 missing values, the first in column {column} at row 1" in refusal(X)
+    what = "missing" if column == "'age'" else "NaN or infinite"
+    assert f"X_nu has 2 {what} values, the first in column {column} at row 1" in refusal(X)
 
 
 def test_missing_values_are_counted_over_all_columns():
-    assert "3 missing values, the first in column 'a' at row 1" in refusal(
+    assert "3 missing values, the first in column 'b' at row 0" in refusal(
         pl.DataFrame({"a": [1, None], "b": [None, None]})
     )
-    assert "3 missing values, the first in column 0 at row 1" in refusal([[1, None], [None, None]])
+    assert "3 NaN or infinite values, the first in column 1 at row 0" in refusal([[1, None], [None, None]])
 
 
 def test_masked_values_are_refused():
     masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, False], [False, True]])
-    assert "1 masked value, the first in column 1 at row 1" in refusal(masked)
+    assert "1 NaN or infinite value, the first in column 1 at row 1" in refusal(masked)
     assert as_table(masked[:1]).n_rows == 1
 
 
@@ -432,8 +472,9 @@ def test_masked_values_are_refused():
 def test_nan_and_infinity_are_counted_and_placed(kind, bad):
     X = np.zeros((5, 3))
     X[3, 1] = X[4, 0] = X[4, 2] = bad
-    column = "'width'" if kind in ("pandas", "polars", "pyarrow") else "1"
-    assert f"X_nu has 3 NaN or infinite values, the first in column {column} at row 3" in refusal(CONVERSIONS[kind](X))
+    named = kind in ("pandas", "polars", "pyarrow")
+    column, what = "'width'" if named else "1", "missing" if named and np.isnan(bad) else "NaN or infinite"
+    assert f"X_nu has 3 {what} values, the first in column {column} at row 3" in refusal(CONVERSIONS[kind](X))
 
 
 def test_values_are_counted_over_the_blocks_of_a_tall_table():
@@ -451,19 +492,8 @@ def test_numbers_beyond_float64_are_refused():
 # ---------------------------------------------------------------- optional packages
 
 
-def test_arrays_need_no_table_package_and_frames_say_which(monkeypatch):
-    frame = pd.DataFrame({"a": [1]})
-    for name in ("narwhals", "narwhals.stable", "narwhals.stable.v2"):
-        monkeypatch.setitem(sys.modules, name, None)
-    for X in ([[1.0]], np.ones((1, 1)), torch.ones(1, 1)):
-        assert as_table(X).n_rows == 1
-    message = refusal(frame)
-    assert "narwhals" in message
-    assert "fewratio[tables]" in message
-
-
 def test_importing_loads_no_table_package():
-    check = "import sys, fewratio.data.tables as t; t.as_table([[1]]); print(*sys.modules)"
+    check = "import sys, fewratio.data.table as t; t.as_table([[1]]); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     unwanted = {"pandas", "polars", "pyarrow", "narwhals", "sklearn"}
     assert not unwanted & set(run.stdout.split())
