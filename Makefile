@@ -41,7 +41,7 @@ venv:
 	done; \
 	echo "Python 3.11 or newer was not found. Install it, or name it: make install PYTHON=/path/to/python" >&2; exit 1
 
-demo: install  ## compare two small real tables and rank odd rows, with pictures in demo/
+demo: install  ## compare two small real tables and find the outliers of a third, with pictures in demo/
 	$(BIN)/fewratio demo
 
 lint: install  ## style, types and import contracts

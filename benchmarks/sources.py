@@ -124,7 +124,7 @@ def draw(file: Path) -> None:
                 mean = [np.mean(found) for _, found in points]
                 error = [np.std(found, ddof=1) / len(found) ** 0.5 for _, found in points]
                 ax.errorbar([n for n, _ in points], mean, error, marker=marker, markersize=4, capsize=2, label=way)
-            ax.set(xscale="log", title=f"{name}, {size} a side", xlim=(1.7, most * 1.2))
+            ax.set(xscale="log", title=f"{name}, {size} per sample", xlim=(1.7, most * 1.2))
             ax.set_xticks([n for n, _ in points], [str(n) for n, _ in points])
             ax.minorticks_off()
         row[0].set_ylabel("J (lower is better)")
