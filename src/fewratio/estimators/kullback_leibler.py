@@ -1,6 +1,7 @@
 """Ratios that are nearest in the Kullback-Leibler sense: KLIEP, and its unconstrained relative form."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ TOLERANCE = 1e-9
 MAX_STEPS = 200
 
 
+@dataclass(eq=False, repr=False)
 class UnconstrainedKL(RatioEstimator):
     """Relative ratio that minimises the unnormalised Kullback-Leibler loss on Gaussian kernels.
 
@@ -93,24 +95,14 @@ class UnconstrainedKL(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        alpha: float = 0.5,
-        *,
-        sigma: str | float | Sequence[float] = "median",
-        reg: float = 0.001,
-        centres: str | int = "both",
-        n_folds: int = 5,
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.sigma = sigma
-        self.reg = reg
-        self.centres = centres
-        self.n_folds = n_folds
-        self.scale = scale
-        self.random_state = random_state
+    alpha: float = 0.5
+    _: KW_ONLY
+    sigma: str | float | Sequence[float] = "median"
+    reg: float = 0.001
+    centres: str | int = "both"
+    n_folds: int = 5
+    scale: str = "none"
+    random_state: int | np.random.Generator | None = None
 
     def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
         return float(kullback_leibler_divergence(ratio_nu))
@@ -165,6 +157,7 @@ class UnconstrainedKL(RatioEstimator):
         return hasattr(self, "weights_")
 
 
+@dataclass(eq=False, repr=False)
 class KLIEP(UnconstrainedKL):
     """Kullback-Leibler importance estimation procedure (Sugiyama et al. 2008), for the plain ratio.
 
@@ -183,18 +176,9 @@ class KLIEP(UnconstrainedKL):
     (1,)
     """
 
-    def __init__(
-        self,
-        *,
-        sigma: str | float | Sequence[float] = "median",
-        centres: str | int = "numerator",
-        n_folds: int = 5,
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        super().__init__(
-            0.0, sigma=sigma, reg=0.0, centres=centres, n_folds=n_folds, scale=scale, random_state=random_state
-        )
+    alpha: float = field(default=0.0, init=False)
+    reg: float = field(default=0.0, init=False)
+    centres: str | int = field(default="numerator", kw_only=True)
 
 
 def minimise(phi: NDArray[np.float64], linear: NDArray[np.float64], reg: float) -> NDArray[np.float64]:

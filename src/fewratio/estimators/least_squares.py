@@ -1,6 +1,7 @@
 """Least-squares importance fitting with a Gaussian kernel: RuLSIF and uLSIF."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ _BLOCK_VALUES = 2**18
 _TABLE_ROWS = 2**11
 
 
+@dataclass(eq=False, repr=False)
 class RuLSIF(RatioEstimator):
     """Relative unconstrained least-squares importance fitting (Yamada et al. 2013).
 
@@ -109,26 +111,15 @@ class RuLSIF(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        alpha: float = 0.5,
-        *,
-        sigma: str | float | Sequence[float] = "median",
-        reg: str | float | Sequence[float] = DEFAULT_REG,
-        centres: str | int = "both",
-        clip: str = "ratio",
-        cv: str | int = "loo",
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.sigma = sigma
-        self.reg = reg
-        self.centres = centres
-        self.clip = clip
-        self.cv = cv
-        self.scale = scale
-        self.random_state = random_state
+    alpha: float = 0.5
+    _: KW_ONLY
+    sigma: str | float | Sequence[float] = "median"
+    reg: str | float | Sequence[float] = DEFAULT_REG
+    centres: str | int = "both"
+    clip: str = "ratio"
+    cv: str | int = "loo"
+    scale: str = "none"
+    random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: Rows, X_de: Rows) -> None:
         rng = np.random.default_rng(self.random_state)
@@ -249,6 +240,7 @@ def _distances(rows: Rows) -> Rows:
     return matrix
 
 
+@dataclass(eq=False, repr=False)
 class ULSIF(RuLSIF):
     """Unconstrained least-squares importance fitting (Kanamori et al. 2009): RuLSIF at alpha = 0.
 
@@ -264,24 +256,4 @@ class ULSIF(RuLSIF):
     (1,)
     """
 
-    def __init__(
-        self,
-        *,
-        sigma: str | float | Sequence[float] = "median",
-        reg: str | float | Sequence[float] = DEFAULT_REG,
-        centres: str | int = "both",
-        clip: str = "ratio",
-        cv: str | int = "loo",
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        super().__init__(
-            0.0,
-            sigma=sigma,
-            reg=reg,
-            centres=centres,
-            clip=clip,
-            cv=cv,
-            scale=scale,
-            random_state=random_state,
-        )
+    alpha: float = field(default=0.0, init=False)

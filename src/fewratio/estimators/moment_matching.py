@@ -1,5 +1,6 @@
 """Kernel mean matching: weights of the denominator's instances that give both samples the same mean kernel."""
 
+from dataclasses import dataclass
 from numbers import Real
 from types import ModuleType
 from typing import Any, ClassVar
@@ -28,6 +29,7 @@ BLOCK_VALUES = 2**22
 MAX_ROWS = 20_000
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KMM(RatioEstimator):
     """Kernel mean matching (Huang et al. 2007), for the plain ratio.
 
@@ -85,22 +87,12 @@ class KMM(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        *,
-        sigma: str | float = "median",
-        reg: float = 0.1,
-        bound: float = 1000.0,
-        tolerance: float = 0.01,
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.sigma = sigma
-        self.reg = reg
-        self.bound = bound
-        self.tolerance = tolerance
-        self.scale = scale
-        self.random_state = random_state
+    sigma: str | float = "median"
+    reg: float = 0.1
+    bound: float = 1000.0
+    tolerance: float = 0.01
+    scale: str = "none"
+    random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: Rows, X_de: Rows) -> None:
         solver = _solver()

@@ -1,5 +1,6 @@
 """Density ratios where there are no related datasets: a network that was trained on random distributions."""
 
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -101,6 +102,7 @@ def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
     return model, intervals
 
 
+@dataclass(eq=False, repr=False)
 class UniversalRatioEstimator(NetworkEstimator):
     """Relative density ratio from a handful of instances of anything, without related datasets.
 
@@ -146,12 +148,11 @@ class UniversalRatioEstimator(NetworkEstimator):
         "device": [str],
     }
 
-    ratio_: AdaptedRatio
-
-    def __init__(self, alpha: float = 0.5, *, scale: str = "none", device: str = "cpu") -> None:
-        self.alpha = alpha
-        self.scale = scale
-        self.device = device
+    alpha: float = 0.5
+    _: KW_ONLY
+    scale: str = "none"
+    device: str = "cpu"
+    ratio_: AdaptedRatio = field(init=False)
 
     def interval(self, X: Any, level: float = 0.9) -> NDArray[np.float64]:
         """Give, for each row, bounds that the true ratio is within with this probability.
