@@ -69,8 +69,8 @@ def universal_start(alpha: float, scaler: Standardiser | None) -> RatioModel:
     first = tensors["encoder.set.0.weight"]
     # The mean distance comes before its deviation, and has no say at the start.
     widened = torch.cat([first[:, :-1], torch.zeros_like(first[:, :1]), first[:, -1:]], dim=1)
-    own = {name: tensor for name, tensor in model.state_dict().items() if name.startswith("scaler.")}
-    model.load_state_dict(tensors | own | {"encoder.set.0.weight": widened})
+    scaler_state = {name: tensor for name, tensor in model.state_dict().items() if name.startswith("scaler.")}
+    model.load_state_dict(tensors | scaler_state | {"encoder.set.0.weight": widened})
     return model
 
 
