@@ -108,9 +108,6 @@ class AutoRatioEstimator(RatioEstimator):
             )
         return RuLSIF(self.alpha, sigma="cv", reg="cv", scale=self.scale, random_state=self.random_state)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
-
 
 def _some(X: NDArray[np.float64], limit: int | None, rng: np.random.Generator) -> Any:
     """Give the rows to fit: all, or so many drawn."""

@@ -112,9 +112,6 @@ class ClassifierRatio(RatioEstimator):
             scores[left_out] = _scores(clone(fresh).fit(X[kept], is_nu[kept]), X[left_out])
         return (_Isotonic if self.calibrate == "isotonic" else _Sigmoid)(scores, is_nu)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classifier_")
-
 
 class _AsItIs:
     """No calibration: the scores are log odds."""

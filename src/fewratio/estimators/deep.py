@@ -103,9 +103,6 @@ class D3RE(RatioEstimator):
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
         return _evaluate(self.model_, X)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
 
 @torch.no_grad()
 def _evaluate(model: RatioModel, X: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -24,9 +24,8 @@ from fewratio.estimators.gaussian_basis import (
     Rows,
     check_squares,
     choose_centres,
-    median_of_some,
 )
-from fewratio.estimators.kernel_selection import WIDTH_FACTORS, candidates
+from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import deal, in_row_order
 from fewratio.estimators.scaling import ColumnScaling
 
@@ -113,11 +112,7 @@ class UnconstrainedKL(RatioEstimator):
         nu, de = in_row_order(X_nu), in_row_order(X_de)
         scaling = ColumnScaling.of([nu, de], self.scale)
         basis = GaussianBasis(choose_centres(nu, de, self.centres, rng), scaling)
-        if isinstance(self.sigma, str):
-            factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
-            widths = factors * median_of_some(nu, de, scaling, rng)
-        else:
-            widths = candidates("sigma", self.sigma)
+        widths = kernel_widths(self.sigma, nu, de, scaling, rng)
         rows, centres = scaling(np.concatenate([nu, de])), scaling(basis.centres)
         shares = equal_shares(len(nu), len(de), rows)
         sigma = float(widths[0] if len(widths) == 1 else self._choose(widths, rows, shares, centres, rng))
@@ -152,9 +147,6 @@ class UnconstrainedKL(RatioEstimator):
         alpha = float(self.alpha)
         linear = (alpha * share_nu + (1 - alpha) * share_de) @ phi
         return minimise(phi[share_nu > 0], linear, float(self.reg))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
 
 
 @dataclass(eq=False, repr=False)

@@ -27,7 +27,7 @@ from fewratio.estimators.gaussian_basis import (
     choose_centres,
     median_of_some,
 )
-from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
+from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, Selection, candidates, kernel_widths, nearest
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling, standardised_samples
 
@@ -130,7 +130,7 @@ class RuLSIF(RatioEstimator):
         scaling = ColumnScaling.of([nu, de], self.scale)
         basis = GaussianBasis(choose_centres(nu, de, self.centres, rng), scaling)
         alpha = float(self.alpha)
-        sigmas, regs = self._widths(nu, de, scaling, rng), self._regularisers(len(basis.centres))
+        sigmas, regs = kernel_widths(self.sigma, nu, de, scaling, rng), self._regularisers(len(basis.centres))
         moments = basis.moments(nu, de, sigmas.tolist())
         scores = self._scores(Selection(basis, sigmas.tolist(), regs.tolist(), alpha, self.clip), nu, de, moments, rng)
         if scores is not None:
@@ -205,12 +205,6 @@ class RuLSIF(RatioEstimator):
         given = isinstance(self.sigma, Real) or (isinstance(self.sigma, str) and self.sigma == "median")
         return n_rows > at_most or not given or not isinstance(self.reg, Real)
 
-    def _widths(self, nu: Rows, de: Rows, scaling: ColumnScaling, rng: np.random.Generator) -> NDArray[np.float64]:
-        if not isinstance(self.sigma, str):
-            return candidates("sigma", self.sigma)
-        factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
-        return factors * median_of_some(nu, de, scaling, rng)
-
     def _regularisers(self, n_centres: int) -> NDArray[np.float64]:
         regs = REGS.copy() if isinstance(self.reg, str) else candidates("reg", self.reg)
         # The Gram matrix of kernels has eigenvalues up to the number of centres; beside them this much is rounding.
@@ -229,9 +223,6 @@ class RuLSIF(RatioEstimator):
         if isinstance(self.cv, str):
             return selection.leave_one_out(nu, de, moments, rng)
         return selection.k_fold(nu, de, moments, self.cv, rng)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
 
 
 def _distances(rows: Rows) -> Rows:

@@ -16,7 +16,8 @@ from sklearn.utils._param_validation import Interval
 from fewratio.core.kernels import gaussian_kernel
 from fewratio.errors import FewRatioError, InputError, TrainingError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import SCALE, SIGMA, Rows, check_squares, median_of_some
+from fewratio.estimators.gaussian_basis import SCALE, SIGMA, Rows, check_squares
+from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
 
@@ -104,11 +105,8 @@ class KMM(RatioEstimator):
             )
         check_squares(X_nu, X_de)
         scaling = ColumnScaling.of([X_nu, X_de], self.scale)
-        if isinstance(self.sigma, str):
-            rng = np.random.default_rng(self.random_state)
-            sigma = median_of_some(in_row_order(X_nu), in_row_order(X_de), scaling, rng)
-        else:
-            sigma = float(self.sigma)
+        rng = np.random.default_rng(self.random_state)
+        sigma = float(kernel_widths(self.sigma, in_row_order(X_nu), in_row_order(X_de), scaling, rng)[0])
         nu, de = scaling(X_nu), scaling(X_de)
         step = max(1, BLOCK_VALUES // m)
         blocks = (gaussian_kernel(de, nu[start : start + step], sigma) for start in range(0, len(nu), step))
@@ -134,9 +132,6 @@ class KMM(RatioEstimator):
             share = softmax(-square - np.log(square.clip(min=1e-300)), axis=-1)
             ratios.append(share @ self.weights_)
         return np.concatenate(ratios)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
 
 
 def _solver() -> ModuleType:

@@ -141,9 +141,6 @@ class HeldOutSelection(RatioEstimator):
             )
         return float(getattr(self.estimator, "alpha", 0.0))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "best_estimator_")
-
 
 def _fitted(estimator: Any, parameters: dict[str, Any], X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> Any:
     return deepcopy(estimator).set_params(**parameters).fit(X_nu, X_de)

@@ -125,9 +125,6 @@ class Telescoping(RatioEstimator):
         log_ratio = np.sum([bridge.log_ratio(X) for bridge in self.bridges_], axis=0)
         return np.exp(log_ratio.clip(max=_MAX_LOG_RATIO))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "bridges_")
-
 
 def _waymarks(
     X_nu: NDArray[np.float64], X_de: NDArray[np.float64], n_bridges: int, n_pairings: int, rng: np.random.Generator
