@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,22 @@ def test_nothing_is_unpickled_or_executed():
         return any(keyword.arg == "allow_pickle" and ast.unparse(keyword.value) != "False" for keyword in node.keywords)
 
     assert not where(unpickling)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    trees = {
+        name.removesuffix(".py").removesuffix("/__init__").replace("/", "."): tree for name, tree in MODULES.items()
+    }
+
+    def module_of(imported):
+        """What is imported from a module is a module itself, or a name in it."""
+        return imported if imported in trees else imported.rpartition(".")[0]
+
+    # Everywhere in a module: imports within functions and for type checkers count too.
+    graph = {name: {module_of(imported) for imported in imports(tree)} - {name} for name, tree in trees.items()}
+    assert "fewratio.core.pair" in graph["fewratio.optim.loop"]
+    # Raises with the circle that it finds.
+    TopologicalSorter(graph).prepare()
 
 
 def test_no_module_is_a_drawer():

@@ -1,8 +1,11 @@
 """Imports that happen when something is first used, and what is said where torch is missing."""
 
+import ast
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from fewratio.errors import MissingPackageError
 
@@ -17,6 +20,20 @@ def import_home(module: str, asked_by: str | None = None) -> ModuleType:
         raise MissingPackageError(
             f"{asked_by or module} needs torch, which is not installed. Install it: pip install 'fewratio[networks]'."
         ) from error
+
+
+def names_of_stub(package_file: str) -> dict[str, str]:
+    """Read the names that a package's stub (``__init__.pyi``) imports, each with the module it is in."""
+    stub = ast.parse(Path(package_file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+def import_name(name: str, homes: dict[str, str], package: str) -> Any:
+    """Import a name of a package from the module it is in."""
+    if name not in homes:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return getattr(import_home(homes[name]), name)
 
 
 def torch_is_installed() -> bool:

@@ -4,21 +4,21 @@ Importing it makes the paper's data known to `fewratio.load_collection`. What is
 experiment of one's own is here (see ``examples/``); it is imported when first used.
 """
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewratio.lazy import import_name
 from fewratio_bench import sources as sources
 
 if TYPE_CHECKING:
     from fewratio_bench.experiments import Experiment
 
 _HOME = {
-    **dict.fromkeys(("EXPERIMENTS", "Experiment", "Panel"), "experiments"),
-    **dict.fromkeys(("Bench", "Kernel", "Learned", "Method", "Verdict"), "methods"),
-    **dict.fromkeys(("OutlierProblem", "PairProblem", "Problem", "Trial"), "problems"),
-    **dict.fromkeys(("Evaluation", "Judgement", "judged_values"), "evaluate"),
-    **dict.fromkeys(("Protocol", "Split"), "splits"),
+    **dict.fromkeys(("EXPERIMENTS", "Experiment", "Panel"), "fewratio_bench.experiments"),
+    **dict.fromkeys(("Bench", "Kernel", "Learned", "Method", "Verdict"), "fewratio_bench.methods"),
+    **dict.fromkeys(("OutlierProblem", "PairProblem", "Problem", "Trial"), "fewratio_bench.problems"),
+    **dict.fromkeys(("Evaluation", "Judgement", "judged_values"), "fewratio_bench.evaluate"),
+    **dict.fromkeys(("Protocol", "Split"), "fewratio_bench.splits"),
 }
 
 __all__ = [*_HOME, "make_table", "run_experiment"]
@@ -26,7 +26,9 @@ __all__ = [*_HOME, "make_table", "run_experiment"]
 
 def run_experiment(experiment: "str | Experiment", folder: Path, **options: Any) -> None:
     """Measure what is not in the records of a folder yet; options are those of `fewratio_bench.run.run`."""
-    import_module("fewratio_bench.run").run(experiment, folder, **options)
+    from fewratio_bench.run import run
+
+    run(experiment, folder, **options)
 
 
 def make_table(experiment: "Experiment", folder: Path, format: str = "markdown") -> str:
@@ -48,6 +50,4 @@ def make_table(experiment: "Experiment", folder: Path, format: str = "markdown")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'fewratio_bench' has no attribute {name!r}")
-    return getattr(import_module(f"fewratio_bench.{_HOME[name]}"), name)
+    return import_name(name, _HOME, "fewratio_bench")

@@ -174,12 +174,12 @@ def needed_metrics(experiment: Experiment, method: Method, problem: Problem) -> 
     shown = {panel.measured for panel in experiment.panels if problem in panel.problems}
     # The same records may stand in rows that are selected by other criteria.
     rows = [row for _, row in experiment.rows if row.name == method.name]
-    looked_at = {_criterion(row, metric, "validation") for row in rows for metric in shown}
-    return {("target", metric) for metric in shown} | {("validation", metric) for metric in looked_at}
+    criteria = {_criterion(row, metric, "validation") for row in rows for metric in shown}
+    return {("target", metric) for metric in shown} | {("validation", metric) for metric in criteria}
 
 
 def _criterion(method: Method, metric: str, selection: str) -> str:
-    """Give what a rule of selection looks at."""
+    """Give the metric that a rule of selection goes by."""
     # The regret to the truth is nothing that a selection could know.
     if metric == "regret":
         return "squared_error"
@@ -189,11 +189,11 @@ def _criterion(method: Method, metric: str, selection: str) -> str:
 def _select(found: Measurements, metric: str, selection: str, criterion: str) -> dict[int, dict[int, float]]:
     """Give the values on the targets, by size and split, of the settings that a rule selects."""
     by_split = selection == "validation"
-    looked_at: dict[tuple[str, int, int | None], list[float]] = {}
+    values_by: dict[tuple[str, int, int | None], list[float]] = {}
     for (setting, role, name, size, split), record in found.items():
         if (role, name) == ("validation" if by_split else "target", criterion):
-            looked_at.setdefault((setting, size, split if by_split else None), []).append(record.value)
-    losses = {key: METRICS[criterion].sign * statistics.mean(values) for key, values in looked_at.items()}
+            values_by.setdefault((setting, size, split if by_split else None), []).append(record.value)
+    losses = {key: METRICS[criterion].sign * statistics.mean(values) for key, values in values_by.items()}
     settings = list(dict.fromkeys(setting for setting, *_ in found))
     shown = sorted(key[3:] for key in found if key[:3] == (settings[0], "target", metric))
     selected: dict[int, dict[int, float]] = {}

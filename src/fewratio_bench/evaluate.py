@@ -180,9 +180,9 @@ class OutlierEvaluation:
         support = Pair(torch.stack(normals).to(device), de, None, de_mask)
         query = Pair(torch.stack(known).to(device), de, None, de_mask)
         # The query is the support again, but for the known normals that are not in it.
-        own = torch.arange(support.rows.shape[-2], device=device)[n_support:]
-        first = torch.arange(n_support, device=device) if not self._has_query else own.new_full((query.n_nu,), -1)
-        self.episode = Episode(support, query, support_index=torch.cat([first, own]))
+        again = torch.arange(support.rows.shape[-2], device=device)[n_support:]
+        first = torch.arange(n_support, device=device) if not self._has_query else again.new_full((query.n_nu,), -1)
+        self.episode = Episode(support, query, support_index=torch.cat([first, again]))
 
     def metrics(self, judgement: Judgement) -> dict[str, float]:
         """Give the numbers that this judgement allows."""

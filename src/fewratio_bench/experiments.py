@@ -49,8 +49,8 @@ D3RE_FT = replace(RULSIF_FT, name="D3RE-FT", published="D3RE-FT", target_head="a
 META_RULSIF = replace(
     NO_LATENT, name="Meta-RuLSIF", published="Meta-RuLSIF", features="gaussian", head="descent", clip="ratio"
 )
-# Our own settings, never mixed with the paper's: several tasks a step, the ratio clipped instead of the weights, one
-# model for all sizes, averaged weights and frequent looks.
+# Our own settings, never mixed with the paper's: several tasks per step, the ratio clipped instead of the weights, one
+# model for all sizes, averaged weights and frequent validations.
 OURS_BETTER = Learned(
     "fewratio",
     None,
@@ -220,7 +220,7 @@ def _rows(*methods: Method) -> tuple[tuple[str, Method], ...]:
 
 _OF_GAUSSIANS: tuple[Method, ...] = (
     *(OURS, RULSIF, RULSIF_FT, RULSIF_FT_BY_ADAM, META_RULSIF),
-    # Three validation datasets, often alike, are too few to choose a moment by when looked at often. And one network of
+    # Three validation datasets, often alike, are too few to choose a step by when validated often. And one network of
     # instances for all sizes is best for one instance long before it is for ten.
     replace(OURS_BETTER, sizes=(10, 10), keep_aside=True),
     *(replace(method, sizes=(1, 10), keep_aside=True) for method in (RELATIONAL, CALIBRATED)),

@@ -1,4 +1,4 @@
-"""Random pairs of distributions: what a model practises on that is to be used where there are no sources.
+"""Random pairs of distributions: training data of a model for use without sources.
 
 A pair is made in three stages. A *law* is a mixture of up to eight components in some coordinates, of which some may
 be nuisance: the same on both sides. A *relation* says how the numerator's mixture differs from the denominator's.
@@ -35,7 +35,7 @@ SHAPES = {"plain": 0.2, "heavy": 0.15, "correlated": 0.2, "warped": 0.15, "discr
 # Distance of two classes, and length of a shift, in each coordinate, beside the deviation within a class.
 _SPREAD = (0.3, 6.0)
 _SHIFT = (0.3, 6.0)
-# Few columns are a world of their own, and more common than an even draw would have them.
+# Few columns are a case apart, and more common than an even draw would have them.
 _FEW_COLUMNS, _SHARE_OF_FEW = 3, 0.2
 _HALF = 4  # components of each of two groups
 _COORDINATES_OF_A_SHEET = 16

@@ -239,13 +239,13 @@ class IntervalLoss(nn.Module):
             ratio = self.model.adapt(Pair.joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
             phi = self.model.features(query.rows[..., :-1], ratio.support, ratio.z)
             estimate = ratio.combine(phi)
-            own = relative_pearson_divergence(ratio.at_support(), support.shares, alpha)
+            at_support = relative_pearson_divergence(ratio.at_support(), support.shares, alpha)
             truth = true_ratio(query.rows[..., -1], alpha)
             # Over the query's instances; the mean of a finite sample can be a little below zero, where none is.
             divergence = relative_pearson_divergence(truth, query.shares, alpha).clamp_min(0)
         assert ratio.z is not None
         quantiles = self.intervals.ratio_quantiles(phi, ratio.z, estimate, alpha)
-        of_pair = self.intervals.divergence_quantiles(ratio.z, own, alpha)
+        of_pair = self.intervals.divergence_quantiles(ratio.z, at_support, alpha)
         scale = 2 * alpha
         losses = self._pinball(quantiles, truth) * scale.unsqueeze(-1)
         return losses + (self._pinball(of_pair, divergence) * scale).unsqueeze(-1)

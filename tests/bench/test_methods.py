@@ -334,9 +334,9 @@ def test_every_method_judges_outliers(method, outlier_cells):
 def test_higher_scores_are_more_normal(outlier_cells):
     """The sign is right: by the distance from the truth's centre, all outliers are found."""
     (evaluation, *_) = outlier_cells[0].evaluations.values()
-    oddness = evaluation.episode.query.rows.square().sum(-1)
-    assert evaluation.metrics(Judgement(-oddness))["auc"] > 95
-    assert evaluation.metrics(Judgement(oddness))["auc"] < 5
+    distance = evaluation.episode.query.rows.square().sum(-1)
+    assert evaluation.metrics(Judgement(-distance))["auc"] > 95
+    assert evaluation.metrics(Judgement(distance))["auc"] < 5
     lof = next(iter(Detector("LOF", None, "n_neighbors", (10,), lof_scores).judge(outlier_cells, BENCH)))
     ae = list(OneClass("AE", None, "autoencoder", latent_dims=(2,), steps=(50,)).judge(outlier_cells, BENCH))[-1]
     assert ae.cell.evaluations[ae.role].metrics(ae.judgement)["auc"] > 80
@@ -367,7 +367,7 @@ def test_training_settings_are_recorded():
 
 
 def test_pairs_that_a_kernel_cannot_tell_apart_tie():
-    """One instance a side: the median width is the distance itself, so every pair looks the same."""
+    """One instance per sample: the median width is the distance itself, so all pairs have the same kernels."""
     (cell,) = small_cells(replace(SMALL, sizes=(1,)))
     for verdict in Kernel("RuLSIF", None, "ratio", regs=(0.1,)).judge([cell], BENCH):
         assert cell.evaluations[verdict.role].metrics(verdict.judgement)["auc"] == 50

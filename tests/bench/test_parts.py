@@ -92,17 +92,17 @@ def sources():
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_known_outliers_are_not_trained_on_and_odd_rows_have_larger_errors(network, sources):
+def test_known_outliers_are_not_trained_on_and_outliers_have_larger_errors(network, sources):
     without = Collection.from_arrays([each.X[~each.is_outlier] for each in sources])
     plan = TrainingPlan(40, validate_every=20, show_progress=False)
     trained = [train_on_sources(network, 8, [each] * 2, [each] * 2, [0, 1], plan, "cpu") for each in (sources, without)]
     rows = torch.tensor(ring(np.random.default_rng(5), 40), dtype=torch.float32)
     with torch.no_grad():
         (mine, other), again = ([found.errors(rows) for found, _ in both] for both in trained)
-        odd = trained[0][0][0].errors(rows + torch.tensor([4.0, 4.0, -6.0]))
+        anomalous = trained[0][0][0].errors(rows + torch.tensor([4.0, 4.0, -6.0]))
     assert torch.equal(mine, again[0])
     assert not torch.allclose(mine, other)
-    assert (mine[:, None] < odd).float().mean() > 0.9
+    assert (mine[:, None] < anomalous).float().mean() > 0.9
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -81,8 +81,8 @@ class Planted:
         sizes = (40, 55, 47, 50, 44, 52)
         arrays = [rng.normal(size=(n, 3)) for n in sizes]
         outliers = [np.arange(n) < 6 for n in sizes]
-        for X, odd in zip(arrays, outliers, strict=True):
-            X[odd, 0] += 1.5
+        for X, outlier in zip(arrays, outliers, strict=True):
+            X[outlier, 0] += 1.5
         datasets = Collection.from_arrays(arrays, outliers=outliers)
         return Split(datasets[3:5], datasets[5:], datasets[:3], number, n_normals=20)
 
@@ -96,8 +96,8 @@ def test_the_public_detector_gives_the_benchmarks_auc(problem, method):
     verdict, estimator = judged(method, cell_of(problem))
     evaluation = verdict.cell.evaluations["target"]
     support, aucs = evaluation.episode.support, []
-    for nu, de, odd in zip(support.nu, support.de, evaluation._outliers, strict=True):
-        batch = de[: len(odd)].numpy()
-        aucs.append(roc_auc_score(~odd, InlierOutlierDetector(estimator).fit(nu.numpy()).score_samples(batch)))
+    for nu, de, outlier in zip(support.nu, support.de, evaluation._outliers, strict=True):
+        batch = de[: len(outlier)].numpy()
+        aucs.append(roc_auc_score(~outlier, InlierOutlierDetector(estimator).fit(nu.numpy()).score_samples(batch)))
     expected = evaluation.metrics(verdict.judgement)["auc"]
     assert 100 * np.mean(aucs) == pytest.approx(expected, abs=0.05)

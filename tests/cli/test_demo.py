@@ -35,8 +35,8 @@ def test_the_main_demo_compares_real_tables_and_finds_outliers(tmp_path, monkeyp
     for said in ("divergence", "p-value     0.001 (999 permutations)", "columns     alcohol, "):
         assert said in done.stdout
     (truth,) = re.findall(r"In truth rows (.*) of delivery.csv are", done.stdout)
-    oddest = re.findall(r"^ +(\d+) +[\d.e-]+ +outlier", done.stdout, flags=re.MULTILINE)
-    assert set(oddest) == set(truth.split(", "))
+    outliers = re.findall(r"^ +(\d+) +[\d.e-]+ +outlier", done.stdout, flags=re.MULTILINE)
+    assert set(outliers) == set(truth.split(", "))
     # What it says it runs gives what it shows.
     (command,) = re.findall(r"^\$ fewratio (outliers .*)$", done.stdout, flags=re.MULTILINE)
     monkeypatch.chdir(tmp_path)

@@ -111,15 +111,15 @@ def test_kullback_leibler_of_a_ratio_clipped_to_zero_is_finite():
     assert loss.item() == pytest.approx(0.5 - np.log(1e-3))
 
 
-# ---------------------------------------------------------------- losses that look at the whole episode
+# ---------------------------------------------------------------- losses of the whole episode
 
 
-def test_which_objectives_look_at_the_episode():
-    for objective, looks in (
+def test_which_objectives_need_the_episode():
+    for objective, needs in (
         (CalibratedSquaredError(), True),
         (RelativeSquaredError(), False),
     ):
-        assert isinstance(objective, EpisodeObjective) == looks
+        assert isinstance(objective, EpisodeObjective) == needs
 
 
 @quick

@@ -406,7 +406,7 @@ def test_bad_samples_are_named(pretrained, samples, found):
 
 
 @pytest.mark.parametrize("samples", [([[1e30]], [[0.0]]), ([[0.0]], [[0.0]]), ([[1]] * 4, [[True], [False]])])
-def test_odd_samples_work(pretrained, samples):
+def test_extreme_samples_work(pretrained, samples):
     ratio = pretrained.fit(*samples).predict(samples[0])
     assert np.isfinite(ratio).all()
     assert np.isfinite(pretrained.divergence())

@@ -67,7 +67,7 @@ def test_a_grid_that_names_no_parameter_is_refused(samples):
 
 
 def test_a_pretrained_estimator_is_not_trained_again(pretrained, samples):
-    choice = HeldOutSelection(pretrained, {"n_support": [5, 6]}, random_state=0).fit(*samples)
+    choice = HeldOutSelection(pretrained, {"episodes__n_support": [5, 6]}, random_state=0).fit(*samples)
     np.testing.assert_allclose(choice.predict(samples[1]), pretrained.fit(*samples).predict(samples[1]), rtol=1e-5)
     # Another alpha would need another model.
     with pytest.raises(ParameterError, match="Call pretrain again"):

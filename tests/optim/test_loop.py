@@ -51,18 +51,18 @@ class Watching:
 
 
 class Scripted:
-    """The squared error in training; in validation these values, one row a look, one column a member.
+    """The squared error in training; in validation these values, one row per validation, one column per member.
 
-    All validation episodes fit in one batch here, so a look is one call.
+    All validation episodes fit in one batch here, so a validation is one call.
     """
 
-    def __init__(self, looks):
-        self.looks = iter(looks)
+    def __init__(self, validations):
+        self.validations = iter(validations)
 
     def __call__(self, ratio, shares):
         if torch.is_grad_enabled():
             return RelativeSquaredError()(ratio, shares)
-        values = torch.tensor(next(self.looks), dtype=torch.float64)
+        values = torch.tensor(next(self.validations), dtype=torch.float64)
         return values.unsqueeze(-1).expand(ratio.shape[:-1])
 
 
@@ -92,13 +92,13 @@ def test_history_holds_what_happened(members):
         means = torch.stack([losses[member].mean() for losses in watch.training])
         expected = [float(means[a:b].mean()) for a, b in ((0, 4), (4, 8), (8, 10))]
         assert history.train == pytest.approx(expected, rel=1e-6)  # summed in float32
-        for look in range(3):
-            batches = watch.validation[look * n_batches : (look + 1) * n_batches]
+        for number in range(3):
+            batches = watch.validation[number * n_batches : (number + 1) * n_batches]
             losses = torch.cat([batch[member] for batch in batches])
             assert len(losses) == 50
-            assert history.validation[look] == pytest.approx(float(losses.mean()), rel=1e-12)
+            assert history.validation[number] == pytest.approx(float(losses.mean()), rel=1e-12)
             error = standard_error(losses[None].double(), torch.as_tensor(tasks[member : member + 1]))
-            assert history.standard_error[look] == pytest.approx(error.item(), rel=1e-9)
+            assert history.standard_error[number] == pytest.approx(error.item(), rel=1e-9)
         best = min(range(3), key=history.validation.__getitem__)
         assert history.best_step == history.step[best]
         assert history.best_validation == history.validation[best]
@@ -123,7 +123,7 @@ def test_no_global_random_state_is_used():
     assert_equal(first, again)
 
 
-# ---------------------------------------------------------------- the best look
+# ---------------------------------------------------------------- the best validation
 
 
 def weights_after(n_steps, members=(0,)):
@@ -131,33 +131,33 @@ def weights_after(n_steps, members=(0,)):
     return run(replace(PLAN, max_steps=n_steps, validate_every=n_steps), members)[0]
 
 
-def test_the_weights_of_the_best_look_are_left():
+def test_the_weights_of_the_best_validation_are_left():
     weights, (history,) = run(objective=Scripted([[3.0], [1.0], [2.0]]))
     assert history.best_step == 8
     assert_equal(weights, weights_after(8))
 
 
-def test_each_member_has_its_own_best_look():
+def test_each_member_has_its_own_best_validation():
     members = [0, 1, 2]
-    looks = [[1.0, 3.0, 3.0], [2.0, 1.0, 2.0], [3.0, 2.0, 1.0]]
-    weights, histories = run(members=members, objective=Scripted(looks))
+    validations = [[1.0, 3.0, 3.0], [2.0, 1.0, 2.0], [3.0, 2.0, 1.0]]
+    weights, histories = run(members=members, objective=Scripted(validations))
     assert [history.best_step for history in histories] == [4, 8, 10]
     for member, n_steps in enumerate([4, 8, 10]):
         assert_equal([weights[member]], [weights_after(n_steps, members)[member]])
 
 
 @pytest.mark.parametrize(
-    ("looks", "best_step"),
+    ("validations", "best_step"),
     [([math.nan, 2.0, math.nan], 8), ([2.0, math.nan, 3.0], 4), ([math.nan] * 3, 0)],
 )
-def test_a_look_that_gives_nan_is_never_kept(looks, best_step):
-    weights, (history,) = run(objective=Scripted([[look] for look in looks]))
+def test_a_validation_that_gives_nan_is_never_kept(validations, best_step):
+    weights, (history,) = run(objective=Scripted([[validation] for validation in validations]))
     assert history.best_step == best_step
     expected = weights_after(best_step) if best_step else weights_of(training_parts().models)
     assert_equal(weights, expected)
 
 
-def test_a_training_that_goes_astray_leaves_the_last_good_weights():
+def test_a_training_that_diverges_leaves_the_last_good_weights():
     def poisoned(draw):
         def draw_nan(step):
             episode = draw(step)
@@ -175,8 +175,8 @@ def test_a_training_that_goes_astray_leaves_the_last_good_weights():
 
 def test_patience_ends_the_training():
     steps = []
-    looks = Scripted([[2.0], [1.0], [1.5], [1.5], [0.0]])
-    weights, (history,) = run(replace(PLAN, max_steps=40, patience=2), objective=looks, wrap=noting_steps(steps))
+    validations = Scripted([[2.0], [1.0], [1.5], [1.5], [0.0]])
+    weights, (history,) = run(replace(PLAN, max_steps=40, patience=2), objective=validations, wrap=noting_steps(steps))
     assert history.stopped == "patience"
     assert history.step == [4, 8, 12, 16]
     assert steps == list(range(16))
@@ -292,14 +292,16 @@ def test_an_error_in_a_step_puts_the_handler_back(outside_handler):
 )
 @pytest.mark.parametrize("n_first", [7, 8], ids=["off the beat", "on the beat"])
 @pytest.mark.parametrize("how", ["steps", "ctrl-c", "crash"])
-def test_going_on_gives_the_same_bits_as_never_stopping(tmp_path, outside_handler, options, n_first, how):
+def test_a_resumed_training_is_bit_identical_to_one_that_never_stopped(
+    tmp_path, outside_handler, options, n_first, how
+):
     plan = replace(PLAN, max_steps=14, checkpoint=tmp_path / "checkpoint", identity="this")
     if how == "steps":
         run(replace(plan, max_steps=n_first), **options)
     elif how == "ctrl-c":
         run(plan, wrap=pressing_ctrl_c(at=n_first - 1), **options)
     else:
-        # Only the checkpoints written at looks are there.
+        # Only the checkpoints written at validations are there.
         with pytest.raises(RuntimeError, match="power cut"):
             run(replace(plan, checkpoint_seconds=-1), wrap=crashing(at=n_first), **options)
     step = read_tensors(plan.checkpoint, "checkpoint")[1]["step"]
@@ -366,7 +368,7 @@ def test_stages_are_the_same_steps_as_one_training(members):
         plain = training_parts(members)
         other = Ensemble(plain.models)
         train(other, plain.draw, plain.validation, objective, replace(PLAN, max_steps=stage, validate_every=stage))
-        torch.testing.assert_close(seen[stage], other.judge(episode))
+        torch.testing.assert_close(seen[stage], other.evaluate(episode))
     assert not torch.equal(seen[0], seen[2])
 
 

@@ -32,6 +32,13 @@ def per_matrix(value: Any, like: Array) -> Any:
     return value.astype(like.dtype, copy=False)[..., None, None] if isinstance(value, numpy.ndarray) else value
 
 
+def real_deviation(mean: Float[Array, "... d"], deviation: Float[Array, "... d"]) -> Float[Array, "... d"]:
+    """Give the deviations of columns; 0 where one cannot be told from rounding, as that of 0.1 repeated."""
+    xp = namespace(mean)
+    rounding = (1e-12 * abs(mean)).clip(min=xp.finfo(mean.dtype).tiny)
+    return xp.where(deviation <= rounding, 0.0, deviation)
+
+
 def equal_shares(n_nu: int, n_de: int, like: Array) -> Float[Array, "2 n"]:
     """Give the rows' shares in the means of two joined samples without padding: 1/n_nu and 0, or 0 and 1/n_de."""
     shares = namespace(like).zeros((2, n_nu + n_de), dtype=like.dtype, device=like.device)

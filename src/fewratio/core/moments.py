@@ -1,5 +1,6 @@
 """What Eq. 5 needs to know of two samples: sums over their rows, so that blocks of rows can be added and left out."""
 
+import operator
 from dataclasses import dataclass
 
 from fewratio.core.shapes import Array, Float
@@ -31,22 +32,10 @@ class Moments:
         return cls(phi_nu.mT @ phi_nu, phi_de.mT @ phi_de, phi_nu.sum(-2), n_nu=phi_nu.shape[-2], n_de=phi_de.shape[-2])
 
     def __add__(self, more: "Moments") -> "Moments":
-        return Moments(
-            self.squares_nu + more.squares_nu,
-            self.squares_de + more.squares_de,
-            self.total_nu + more.total_nu,
-            self.n_nu + more.n_nu,
-            self.n_de + more.n_de,
-        )
+        return Moments(*map(operator.add, vars(self).values(), vars(more).values()))
 
     def __sub__(self, part: "Moments") -> "Moments":
-        return Moments(
-            self.squares_nu - part.squares_nu,
-            self.squares_de - part.squares_de,
-            self.total_nu - part.total_nu,
-            self.n_nu - part.n_nu,
-            self.n_de - part.n_de,
-        )
+        return Moments(*map(operator.sub, vars(self).values(), vars(part).values()))
 
     def K(self, alpha: float) -> Float[Array, "... t t"]:
         """Give K of Eq. 5: ``alpha mean_nu(phi phi') + (1 - alpha) mean_de(phi phi')``."""

@@ -20,7 +20,7 @@ class Objective(Protocol):
 
 @runtime_checkable
 class EpisodeObjective(Protocol):
-    """A loss for training that looks at more of an episode than the query's shares."""
+    """A loss for training that needs more of an episode than the query's shares."""
 
     def on(self, ratio: Float[Array, "... n"], episode: Episode, /) -> Float[Array, "..."]:
         """Give one loss per task, from the values of the query's rows."""

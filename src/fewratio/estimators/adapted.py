@@ -66,9 +66,6 @@ class NetworkEstimator(RatioEstimator):
             found.append(relative_pearson_divergence(ratio, pair.shares.double(), alpha).cpu().numpy())
         return np.concatenate(found)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "ratio_")
-
 
 def as_rows(model: Model, X: NDArray[np.float64]) -> Tensor:
     """Give rows as what a model takes, where it is."""

@@ -1,6 +1,7 @@
 """The estimator to take without related datasets: which one it is, the sizes of the samples decide."""
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ LARGE = 200
 ALPHAS = (0.1, 0.9)
 
 
+@dataclass(eq=False, repr=False)
 class AutoRatioEstimator(RatioEstimator):
     """Relative density ratio without related datasets: the best there is for the sizes of the samples.
 
@@ -56,18 +58,10 @@ class AutoRatioEstimator(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    estimator_: RatioEstimator
-
-    def __init__(
-        self,
-        alpha: float = 0.5,
-        *,
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.scale = scale
-        self.random_state = random_state
+    alpha: float = 0.5
+    _: KW_ONLY
+    scale: str = "none"
+    random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         estimator = self._chosen(len(X_nu), len(X_de))
@@ -113,9 +107,6 @@ class AutoRatioEstimator(RatioEstimator):
                 stacklevel=2,
             )
         return RuLSIF(self.alpha, sigma="cv", reg="cv", scale=self.scale, random_state=self.random_state)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
 
 
 def _some(X: NDArray[np.float64], limit: int | None, rng: np.random.Generator) -> Any:

@@ -230,9 +230,9 @@ class RatioEstimator(TableEstimator):
                 f"This {type(self).__name__} has not seen the two samples yet. Call fit(X_nu, X_de) first."
             )
 
-    @abstractmethod
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` was called."""
+        return hasattr(self, "ratio_nu_")
 
 
 def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> NDArray[np.intp]:

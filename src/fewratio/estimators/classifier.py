@@ -1,5 +1,6 @@
 """The ratio from a classifier that tells the two samples apart."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from fewratio.estimators.randomness import in_row_order, seeded
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
+@dataclass(eq=False, repr=False)
 class ClassifierRatio(RatioEstimator):
     """Relative ratio from the odds of a classifier between the two samples.
 
@@ -69,20 +71,12 @@ class ClassifierRatio(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        alpha: float = 0.5,
-        calibrate: bool | str = True,
-        n_folds: int = 5,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.classifier = classifier
-        self.alpha = alpha
-        self.calibrate = calibrate
-        self.n_folds = n_folds
-        self.random_state = random_state
+    classifier: Any = None
+    _: KW_ONLY
+    alpha: float = 0.5
+    calibrate: bool | str = True
+    n_folds: int = 5
+    random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         rng = np.random.default_rng(self.random_state)
@@ -117,9 +111,6 @@ class ClassifierRatio(RatioEstimator):
         for kept, left_out in folds.split(X, is_nu):
             scores[left_out] = _scores(clone(fresh).fit(X[kept], is_nu[kept]), X[left_out])
         return (_Isotonic if self.calibrate == "isotonic" else _Sigmoid)(scores, is_nu)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classifier_")
 
 
 class _AsItIs:

@@ -1,5 +1,6 @@
 """A network trained on the two samples alone: D3RE."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
 _BATCH = 512
 
 
+@dataclass(eq=False, repr=False)
 class D3RE(RatioEstimator):
     """Deep direct density-ratio estimation (Kato and Teshima 2021): a network with the non-negative LSIF loss.
 
@@ -68,26 +70,14 @@ class D3RE(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    model_: RatioModel
-
-    def __init__(
-        self,
-        bound: float = 0.1,
-        *,
-        n_steps: int = 20,
-        learning_rate: float = 1e-3,
-        width: int = 100,
-        depth: int = 3,
-        device: str = "auto",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.bound = bound
-        self.n_steps = n_steps
-        self.learning_rate = learning_rate
-        self.width = width
-        self.depth = depth
-        self.device = device
-        self.random_state = random_state
+    bound: float = 0.1
+    _: KW_ONLY
+    n_steps: int = 20
+    learning_rate: float = 1e-3
+    width: int = 100
+    depth: int = 3
+    device: str = "auto"
+    random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         device = resolve_device(self.device)
@@ -112,9 +102,6 @@ class D3RE(RatioEstimator):
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
         return _evaluate(self.model_, X)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
 
 
 @torch.no_grad()

@@ -13,7 +13,8 @@ from fewratio.core.moments import Moments
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.ridge import RidgePath
 from fewratio.errors import ParameterError
-from fewratio.estimators.gaussian_basis import GaussianBasis, Rows
+from fewratio.estimators.gaussian_basis import GaussianBasis, Rows, median_of_some
+from fewratio.estimators.scaling import ColumnScaling
 
 # The candidates behind "cv": widths as multiples of the median distance, and regularisers. Both hold the default.
 # Smaller regularisers win now and then where the ratio has no bound, by chance: J pays for a peak at a numerator's
@@ -39,6 +40,16 @@ def candidates(name: str, value: Any) -> NDArray[np.float64]:
             "one at least. Pass such a sequence, a single number or 'cv'."
         )
     return values
+
+
+def kernel_widths(
+    sigma: Any, nu: Rows, de: Rows, scaling: ColumnScaling, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Give the widths to choose from: multiples of the median distance ("cv"), the median alone, or those given."""
+    if not isinstance(sigma, str):
+        return candidates("sigma", sigma)
+    factors = WIDTH_FACTORS if sigma == "cv" else np.ones(1)
+    return factors * median_of_some(nu, de, scaling, rng)
 
 
 def nearest(values: NDArray[np.float64], reference: float) -> int:

@@ -1,6 +1,7 @@
 """Ratios that are nearest in the Kullback-Leibler sense: KLIEP, and its unconstrained relative form."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,9 +24,8 @@ from fewratio.estimators.gaussian_basis import (
     Rows,
     check_squares,
     choose_centres,
-    median_of_some,
 )
-from fewratio.estimators.kernel_selection import WIDTH_FACTORS, candidates
+from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import deal, in_row_order
 from fewratio.estimators.scaling import ColumnScaling
 
@@ -38,6 +38,7 @@ TOLERANCE = 1e-9
 MAX_STEPS = 200
 
 
+@dataclass(eq=False, repr=False)
 class UnconstrainedKL(RatioEstimator):
     """Relative ratio that minimises the unnormalised Kullback-Leibler loss on Gaussian kernels.
 
@@ -93,24 +94,14 @@ class UnconstrainedKL(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        alpha: float = 0.5,
-        *,
-        sigma: str | float | Sequence[float] = "median",
-        reg: float = 0.001,
-        centres: str | int = "both",
-        n_folds: int = 5,
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.sigma = sigma
-        self.reg = reg
-        self.centres = centres
-        self.n_folds = n_folds
-        self.scale = scale
-        self.random_state = random_state
+    alpha: float = 0.5
+    _: KW_ONLY
+    sigma: str | float | Sequence[float] = "median"
+    reg: float = 0.001
+    centres: str | int = "both"
+    n_folds: int = 5
+    scale: str = "none"
+    random_state: int | np.random.Generator | None = None
 
     def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
         return float(kullback_leibler_divergence(ratio_nu))
@@ -121,11 +112,7 @@ class UnconstrainedKL(RatioEstimator):
         nu, de = in_row_order(X_nu), in_row_order(X_de)
         scaling = ColumnScaling.of([nu, de], self.scale)
         basis = GaussianBasis(choose_centres(nu, de, self.centres, rng), scaling)
-        if isinstance(self.sigma, str):
-            factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
-            widths = factors * median_of_some(nu, de, scaling, rng)
-        else:
-            widths = candidates("sigma", self.sigma)
+        widths = kernel_widths(self.sigma, nu, de, scaling, rng)
         rows, centres = scaling(np.concatenate([nu, de])), scaling(basis.centres)
         shares = equal_shares(len(nu), len(de), rows)
         sigma = float(widths[0] if len(widths) == 1 else self._choose(widths, rows, shares, centres, rng))
@@ -161,10 +148,8 @@ class UnconstrainedKL(RatioEstimator):
         linear = (alpha * share_nu + (1 - alpha) * share_de) @ phi
         return minimise(phi[share_nu > 0], linear, float(self.reg))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
 
-
+@dataclass(eq=False, repr=False)
 class KLIEP(UnconstrainedKL):
     """Kullback-Leibler importance estimation procedure (Sugiyama et al. 2008), for the plain ratio.
 
@@ -183,18 +168,9 @@ class KLIEP(UnconstrainedKL):
     (1,)
     """
 
-    def __init__(
-        self,
-        *,
-        sigma: str | float | Sequence[float] = "median",
-        centres: str | int = "numerator",
-        n_folds: int = 5,
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        super().__init__(
-            0.0, sigma=sigma, reg=0.0, centres=centres, n_folds=n_folds, scale=scale, random_state=random_state
-        )
+    alpha: float = field(default=0.0, init=False)
+    reg: float = field(default=0.0, init=False)
+    centres: str | int = field(default="numerator", kw_only=True)
 
 
 def minimise(phi: NDArray[np.float64], linear: NDArray[np.float64], reg: float) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """Least-squares importance fitting with a Gaussian kernel: RuLSIF and uLSIF."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from fewratio.estimators.gaussian_basis import (
     choose_centres,
     median_of_some,
 )
-from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, WIDTH_FACTORS, Selection, candidates, nearest
+from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, Selection, candidates, kernel_widths, nearest
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling, standardised_samples
 
@@ -38,6 +39,7 @@ _BLOCK_VALUES = 2**18
 _TABLE_ROWS = 2**11
 
 
+@dataclass(eq=False, repr=False)
 class RuLSIF(RatioEstimator):
     """Relative unconstrained least-squares importance fitting (Yamada et al. 2013).
 
@@ -109,26 +111,15 @@ class RuLSIF(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        alpha: float = 0.5,
-        *,
-        sigma: str | float | Sequence[float] = "median",
-        reg: str | float | Sequence[float] = DEFAULT_REG,
-        centres: str | int = "both",
-        clip: str = "ratio",
-        cv: str | int = "loo",
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.sigma = sigma
-        self.reg = reg
-        self.centres = centres
-        self.clip = clip
-        self.cv = cv
-        self.scale = scale
-        self.random_state = random_state
+    alpha: float = 0.5
+    _: KW_ONLY
+    sigma: str | float | Sequence[float] = "median"
+    reg: str | float | Sequence[float] = DEFAULT_REG
+    centres: str | int = "both"
+    clip: str = "ratio"
+    cv: str | int = "loo"
+    scale: str = "none"
+    random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: Rows, X_de: Rows) -> None:
         rng = np.random.default_rng(self.random_state)
@@ -139,7 +130,7 @@ class RuLSIF(RatioEstimator):
         scaling = ColumnScaling.of([nu, de], self.scale)
         basis = GaussianBasis(choose_centres(nu, de, self.centres, rng), scaling)
         alpha = float(self.alpha)
-        sigmas, regs = self._widths(nu, de, scaling, rng), self._regularisers(len(basis.centres))
+        sigmas, regs = kernel_widths(self.sigma, nu, de, scaling, rng), self._regularisers(len(basis.centres))
         moments = basis.moments(nu, de, sigmas.tolist())
         scores = self._scores(Selection(basis, sigmas.tolist(), regs.tolist(), alpha, self.clip), nu, de, moments, rng)
         if scores is not None:
@@ -214,12 +205,6 @@ class RuLSIF(RatioEstimator):
         given = isinstance(self.sigma, Real) or (isinstance(self.sigma, str) and self.sigma == "median")
         return n_rows > at_most or not given or not isinstance(self.reg, Real)
 
-    def _widths(self, nu: Rows, de: Rows, scaling: ColumnScaling, rng: np.random.Generator) -> NDArray[np.float64]:
-        if not isinstance(self.sigma, str):
-            return candidates("sigma", self.sigma)
-        factors = WIDTH_FACTORS if self.sigma == "cv" else np.ones(1)
-        return factors * median_of_some(nu, de, scaling, rng)
-
     def _regularisers(self, n_centres: int) -> NDArray[np.float64]:
         regs = REGS.copy() if isinstance(self.reg, str) else candidates("reg", self.reg)
         # The Gram matrix of kernels has eigenvalues up to the number of centres; beside them this much is rounding.
@@ -239,9 +224,6 @@ class RuLSIF(RatioEstimator):
             return selection.leave_one_out(nu, de, moments, rng)
         return selection.k_fold(nu, de, moments, self.cv, rng)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
-
 
 def _distances(rows: Rows) -> Rows:
     """Give the matrix of the distances between rows."""
@@ -249,6 +231,7 @@ def _distances(rows: Rows) -> Rows:
     return matrix
 
 
+@dataclass(eq=False, repr=False)
 class ULSIF(RuLSIF):
     """Unconstrained least-squares importance fitting (Kanamori et al. 2009): RuLSIF at alpha = 0.
 
@@ -264,24 +247,4 @@ class ULSIF(RuLSIF):
     (1,)
     """
 
-    def __init__(
-        self,
-        *,
-        sigma: str | float | Sequence[float] = "median",
-        reg: str | float | Sequence[float] = DEFAULT_REG,
-        centres: str | int = "both",
-        clip: str = "ratio",
-        cv: str | int = "loo",
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        super().__init__(
-            0.0,
-            sigma=sigma,
-            reg=reg,
-            centres=centres,
-            clip=clip,
-            cv=cv,
-            scale=scale,
-            random_state=random_state,
-        )
+    alpha: float = field(default=0.0, init=False)

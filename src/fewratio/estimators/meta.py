@@ -215,7 +215,8 @@ class MetaRatioEstimator(NetworkEstimator):
     def _set_trained(self, trained: Trained) -> None:
         """Take over what was learned from sources."""
         # What was adapted to belongs to the model that is now replaced.
-        self.__dict__.pop("ratio_", None)
+        for name in ("ratio_", "ratio_nu_", "ratio_de_"):
+            self.__dict__.pop(name, None)
         self._trained, self.networks_, self.encoding_ = trained, trained.networks, trained.encoding
         self.model_ = assembled([network.model for network in trained.networks])
         self.history_ = trained.networks[0].history

@@ -76,8 +76,8 @@ def _rebuild(
         raise ValueError("its tensors are not those of its settings")
     model.load_state_dict(tensors, assign=True)
     # Files of the first version know of no encoding.
-    words = header.get("encoding")
-    encoding = None if words is None else Encoding.from_dict(words)
+    encoded = header.get("encoding")
+    encoding = None if encoded is None else Encoding.from_dict(encoded)
     if encoding is not None and (encoding.n_features, encoding.feature_names) != (n_features, names):
         raise ValueError("its encoding is of other features")
     trained = [
@@ -107,7 +107,7 @@ def _features(header: dict[str, Any]) -> tuple[int, tuple[str, ...] | None]:
         return n_features, None
     valid = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not valid or not len(names) == len(set(names)) == n_features:
-        raise ValueError(f"its names of features are not {n_features} different words")
+        raise ValueError(f"its names of features are not {n_features} different names")
     return n_features, tuple(names)
 
 
@@ -121,8 +121,8 @@ def _settings(parameters: dict[str, Any]) -> dict[str, Any]:
     found = dict(parameters)
     for name, value in parameters.items():
         if isinstance(value, dict):
-            words = {key: tuple(given) if isinstance(given, list) else given for key, given in value.items()}
-            found[name] = _GROUPS[str(words.pop("class"))](**words)
+            values = {key: tuple(given) if isinstance(given, list) else given for key, given in value.items()}
+            found[name] = _GROUPS[str(values.pop("class"))](**values)
     return found
 
 

@@ -1,5 +1,6 @@
 """Kernel mean matching: weights of the denominator's instances that give both samples the same mean kernel."""
 
+from dataclasses import dataclass
 from numbers import Real
 from types import ModuleType
 from typing import Any, ClassVar
@@ -15,7 +16,8 @@ from sklearn.utils._param_validation import Interval
 from fewratio.core.kernels import gaussian_kernel
 from fewratio.errors import FewRatioError, InputError, TrainingError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import SCALE, SIGMA, Rows, check_squares, median_of_some
+from fewratio.estimators.gaussian_basis import SCALE, SIGMA, Rows, check_squares
+from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
 
@@ -28,6 +30,7 @@ BLOCK_VALUES = 2**22
 MAX_ROWS = 20_000
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KMM(RatioEstimator):
     """Kernel mean matching (Huang et al. 2007), for the plain ratio.
 
@@ -85,22 +88,12 @@ class KMM(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        *,
-        sigma: str | float = "median",
-        reg: float = 0.1,
-        bound: float = 1000.0,
-        tolerance: float = 0.01,
-        scale: str = "none",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.sigma = sigma
-        self.reg = reg
-        self.bound = bound
-        self.tolerance = tolerance
-        self.scale = scale
-        self.random_state = random_state
+    sigma: str | float = "median"
+    reg: float = 0.1
+    bound: float = 1000.0
+    tolerance: float = 0.01
+    scale: str = "none"
+    random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: Rows, X_de: Rows) -> None:
         solver = _solver()
@@ -112,11 +105,8 @@ class KMM(RatioEstimator):
             )
         check_squares(X_nu, X_de)
         scaling = ColumnScaling.of([X_nu, X_de], self.scale)
-        if isinstance(self.sigma, str):
-            rng = np.random.default_rng(self.random_state)
-            sigma = median_of_some(in_row_order(X_nu), in_row_order(X_de), scaling, rng)
-        else:
-            sigma = float(self.sigma)
+        rng = np.random.default_rng(self.random_state)
+        sigma = float(kernel_widths(self.sigma, in_row_order(X_nu), in_row_order(X_de), scaling, rng)[0])
         nu, de = scaling(X_nu), scaling(X_de)
         step = max(1, BLOCK_VALUES // m)
         blocks = (gaussian_kernel(de, nu[start : start + step], sigma) for start in range(0, len(nu), step))
@@ -142,9 +132,6 @@ class KMM(RatioEstimator):
             share = softmax(-square - np.log(square.clip(min=1e-300)), axis=-1)
             ratios.append(share @ self.weights_)
         return np.concatenate(ratios)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
 
 
 def _solver() -> ModuleType:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.arrays import real_deviation
+
 _BLOCK_ROWS = 2**14
 
 
@@ -85,9 +87,5 @@ def standardised_samples(samples: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _usable(mean: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
     """Put 1 for a deviation that is none."""
-    return np.where(_is_rounding(mean, scale), 1.0, scale)
-
-
-def _is_rounding(mean: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = scale <= np.maximum(1e-12 * np.abs(mean), np.finfo(np.float64).tiny)
-    return found
+    deviation = real_deviation(mean, scale)
+    return np.where(deviation == 0, 1.0, deviation)

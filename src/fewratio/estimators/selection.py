@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from fewratio.estimators.quantities import relative_squared_error
 from fewratio.estimators.randomness import deal, in_row_order, seeded
 
 
+@dataclass(eq=False, repr=False)
 class HeldOutSelection(RatioEstimator):
     """Fit with the parameters that have the least held-out error J (Eq. 8), as scikit-learn's `GridSearchCV` does.
 
@@ -69,20 +71,12 @@ class HeldOutSelection(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
-        *,
-        alpha: float | None = None,
-        n_folds: int = 5,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.alpha = alpha
-        self.n_folds = n_folds
-        self.random_state = random_state
+    estimator: Any
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+    _: KW_ONLY
+    alpha: float | None = None
+    n_folds: int = 5
+    random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         grid = list(ParameterGrid(self.param_grid))
@@ -146,9 +140,6 @@ class HeldOutSelection(RatioEstimator):
                 "Set HeldOutSelection's own alpha to the one that matters to you."
             )
         return float(getattr(self.estimator, "alpha", 0.0))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "best_estimator_")
 
 
 def _fitted(estimator: Any, parameters: dict[str, Any], X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> Any:

@@ -1,5 +1,6 @@
 """Settings of `MetaRatioEstimator`, in groups: what it trains on, what the network is, and how it is trained."""
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,11 +23,7 @@ KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relatio
 
 
 class Settings(Parameters):
-    """Base of a group of settings: scikit-learn's `get_params`, `set_params` and `clone`; equal if all values are."""
-
-    def __eq__(self, other: object) -> bool:
-        """Compare class and values."""
-        return type(self) is type(other) and self.get_params() == other.get_params()
+    """Base of a group of settings, a dataclass with scikit-learn's `get_params`, `set_params` and `clone`."""
 
 
 class Episodes(Settings):
@@ -54,6 +51,7 @@ class Episodes(Settings):
         raise NotImplementedError
 
 
+@dataclass(repr=False)
 class Pairs(Episodes):
     """Train on pairs of datasets, one against the other (Alg. 1).
 
@@ -80,21 +78,16 @@ class Pairs(Episodes):
     }
     paired = False
 
-    def __init__(
-        self,
-        n_support: int | tuple[int, int] = (1, 10),
-        n_support_de: int | tuple[int, int] | None = None,
-        n_query: int = 64,
-    ) -> None:
-        self.n_support = n_support
-        self.n_support_de = n_support_de
-        self.n_query = n_query
+    n_support: int | tuple[int, int] = (1, 10)
+    n_support_de: int | tuple[int, int] | None = None
+    n_query: int = 64
 
     def pools(self, collection: Collection, table: RowTable, seed: int) -> Pools:
         """Give the datasets, any of which may meet any."""
         return pair_pools(collection, table)
 
 
+@dataclass(repr=False)
 class Inliers(Episodes):
     """Train on the normal instances of a dataset against its unlabelled ones (Alg. 2), for outlier detection.
 
@@ -124,23 +117,17 @@ class Inliers(Episodes):
     }
     paired = True
 
-    def __init__(
-        self,
-        n_support: int | tuple[int, int] = (1, 10),
-        n_support_de: int | tuple[int, int] | None = 100,
-        n_inliers: int | None = None,
-        n_query: int = 64,
-    ) -> None:
-        self.n_support = n_support
-        self.n_support_de = n_support_de
-        self.n_inliers = n_inliers
-        self.n_query = n_query
+    n_support: int | tuple[int, int] = (1, 10)
+    n_support_de: int | tuple[int, int] | None = 100
+    n_inliers: int | None = None
+    n_query: int = 64
 
     def pools(self, collection: Collection, table: RowTable, seed: int) -> Pools:
         """Give the known normal instances of each dataset, drawn by the seed, and its other instances."""
         return inlier_pools(collection, table, np.random.default_rng(seed), self.n_inliers)
 
 
+@dataclass(repr=False)
 class Architecture(Settings):
     """What networks a model consists of, and of what size.
 
@@ -182,31 +169,19 @@ class Architecture(Settings):
         "learn_alpha": ["boolean"],
     }
 
-    def __init__(
-        self,
-        features: str = "mlp",
-        n_networks: int = 1,
-        latent_dim: int = 32,
-        width: int = 100,
-        depth: int = 3,
-        n_outputs: int = 100,
-        pooling: str = "mean",
-        space: str = "both",
-        clip: str = "range",
-        learn_alpha: bool = False,
-    ) -> None:
-        self.features = features
-        self.n_networks = n_networks
-        self.latent_dim = latent_dim
-        self.width = width
-        self.depth = depth
-        self.n_outputs = n_outputs
-        self.pooling = pooling
-        self.space = space
-        self.clip = clip
-        self.learn_alpha = learn_alpha
+    features: str = "mlp"
+    n_networks: int = 1
+    latent_dim: int = 32
+    width: int = 100
+    depth: int = 3
+    n_outputs: int = 100
+    pooling: str = "mean"
+    space: str = "both"
+    clip: str = "range"
+    learn_alpha: bool = False
 
 
+@dataclass(repr=False)
 class Training(Settings):
     """How a network is trained: AdamW on batches of episodes, with early stopping on validation datasets.
 
@@ -249,25 +224,14 @@ class Training(Settings):
         "patience": [None, POSITIVE],
     }
 
-    def __init__(
-        self,
-        max_steps: int = 5000,
-        tasks_per_step: int = 16,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 0.3,
-        averaging: float = 0.99,
-        calibration: float = 0.3,
-        validate_every: int = 100,
-        patience: int | None = None,
-    ) -> None:
-        self.max_steps = max_steps
-        self.tasks_per_step = tasks_per_step
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.averaging = averaging
-        self.calibration = calibration
-        self.validate_every = validate_every
-        self.patience = patience
+    max_steps: int = 5000
+    tasks_per_step: int = 16
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.3
+    averaging: float = 0.99
+    calibration: float = 0.3
+    validate_every: int = 100
+    patience: int | None = None
 
 
 def _support_size(value: int | tuple[int, int], name: str) -> SupportSize:

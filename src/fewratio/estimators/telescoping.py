@@ -1,5 +1,6 @@
 """A chain of easier ratios between samples that are far apart."""
 
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from fewratio.estimators.randomness import in_row_order, seeded
 _MAX_LOG_RATIO = 0.49 * float(np.log(np.finfo(np.float64).max))
 
 
+@dataclass(eq=False, repr=False)
 class Telescoping(RatioEstimator):
     """Plain ratio as a product of ratios between neighbouring waymarks (Rhodes et al. 2020).
 
@@ -63,18 +65,11 @@ class Telescoping(RatioEstimator):
         "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_bridges: int = 4,
-        n_pairings: int = 1,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_bridges = n_bridges
-        self.n_pairings = n_pairings
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    n_bridges: int = 4
+    n_pairings: int = 1
+    random_state: int | np.random.Generator | None = None
 
     def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
         return float(kullback_leibler_divergence(ratio_nu))
@@ -129,9 +124,6 @@ class Telescoping(RatioEstimator):
             return self.bridges_[0].predict(X)
         log_ratio = np.sum([bridge.log_ratio(X) for bridge in self.bridges_], axis=0)
         return np.exp(log_ratio.clip(max=_MAX_LOG_RATIO))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "bridges_")
 
 
 def _waymarks(

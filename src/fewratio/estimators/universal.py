@@ -1,5 +1,6 @@
 """Density ratios where there are no related datasets: a network that was trained on random distributions."""
 
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -68,8 +69,8 @@ def universal_start(alpha: float, scaler: Standardiser | None) -> RatioModel:
     first = tensors["encoder.set.0.weight"]
     # The mean distance comes before its deviation, and has no say at the start.
     widened = torch.cat([first[:, :-1], torch.zeros_like(first[:, :1]), first[:, -1:]], dim=1)
-    own = {name: tensor for name, tensor in model.state_dict().items() if name.startswith("scaler.")}
-    model.load_state_dict(tensors | own | {"encoder.set.0.weight": widened})
+    scaler_state = {name: tensor for name, tensor in model.state_dict().items() if name.startswith("scaler.")}
+    model.load_state_dict(tensors | scaler_state | {"encoder.set.0.weight": widened})
     return model
 
 
@@ -101,6 +102,7 @@ def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
     return model, intervals
 
 
+@dataclass(eq=False, repr=False)
 class UniversalRatioEstimator(NetworkEstimator):
     """Relative density ratio from a handful of instances of anything, without related datasets.
 
@@ -146,12 +148,11 @@ class UniversalRatioEstimator(NetworkEstimator):
         "device": [str],
     }
 
-    ratio_: AdaptedRatio
-
-    def __init__(self, alpha: float = 0.5, *, scale: str = "none", device: str = "cpu") -> None:
-        self.alpha = alpha
-        self.scale = scale
-        self.device = device
+    alpha: float = 0.5
+    _: KW_ONLY
+    scale: str = "none"
+    device: str = "cpu"
+    ratio_: AdaptedRatio = field(init=False)
 
     def interval(self, X: Any, level: float = 0.9) -> NDArray[np.float64]:
         """Give, for each row, bounds that the true ratio is within with this probability.

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fewratio.core.arrays import real_deviation
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.shapes import Float, Int
 from fewratio.errors import ParameterError
@@ -165,10 +166,7 @@ class SampleScaled(nn.Module):
     def adapt(self, support: Pair) -> "AdaptedRatio":
         """Adapt to each pair of a batch of samples without padding."""
         mean = support.rows.mean(-2, keepdim=True)
-        deviation = (support.rows - mean).square().mean(-2, keepdim=True).sqrt()
-        # A deviation that cannot be told from rounding, as 0.1 repeated has, is none.
-        rounding = (1e-12 * mean.abs()).clamp_min(torch.finfo(mean.dtype).tiny)
-        deviation = torch.where(deviation <= rounding, 0, deviation)
+        deviation = real_deviation(mean, (support.rows - mean).square().mean(-2, keepdim=True).sqrt())
         scale = deviation if self.scale == "columns" else deviation.square().sum(-1, keepdim=True).sqrt()
         # What is divided by infinity would look like a sample of equal rows.
         scale = torch.where(scale == 0, 1, torch.where(scale.isinf(), torch.nan, scale))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from fewratio.data.seeds import seed_for
 from fewratio_bench.evaluate import Judgement
@@ -14,7 +14,7 @@ Parameters = dict[str, Any]
 
 # The paper's grid of regularisers.
 REGS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-# By how much a quick run shortens trainings of several tasks a step.
+# By how much a quick run shortens trainings of several tasks per step.
 QUICKER = 50
 # The paper's numbers of fine-tuning steps.
 STEPS = (1, 5, 10, 20, 30, 40, 50, 100, 200, 300, 400, 500)
@@ -46,7 +46,7 @@ class Bench:
     trained: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def checkpoint(self, *training: str | int) -> Path | None:
-        """Give the file from which a training that was cut off goes on, if there can be one."""
+        """Give the file from which a training that was cut off is resumed, if there can be one."""
         # Needs safetensors, which a bare machine may lack.
         if self.folder is None or not find_spec("safetensors"):
             return None
@@ -97,6 +97,10 @@ class SelectedOnTest:
     rule = "best_on_test"
     criterion: str | None = None
 
+    def quick(self) -> Self:
+        """Give the same: it is quick."""
+        return self
+
 
 class Method(Protocol):
     """A row of a table."""
@@ -115,7 +119,7 @@ class Method(Protocol):
 
     @property
     def criterion(self) -> str | None:
-        """What a selection on validation looks at, if not at what the table shows."""
+        """The metric that a selection on validation goes by, if not the one that the table shows."""
 
     def quick(self) -> "Method":
         """Give the same method with a small grid and a short training."""

@@ -42,10 +42,6 @@ class Detector(SelectedOnTest):
     values: tuple[Any, ...]
     scores: Scores
 
-    def quick(self) -> "Detector":
-        """Give the same: it is quick."""
-        return self
-
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each value."""
         return [{self.parameter: value} for value in self.values]

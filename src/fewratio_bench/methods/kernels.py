@@ -24,10 +24,6 @@ class Kernel(SelectedOnTest):
     alpha: float = 0.5
     regs: tuple[float, ...] = REGS
 
-    def quick(self) -> "Kernel":
-        """Give the same: it is quick."""
-        return self
-
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each value of lambda."""
         return [{"alpha": self.alpha, "clip": self.clip, "reg": reg} for reg in self.regs]
@@ -53,10 +49,6 @@ class MeanDiscrepancy(SelectedOnTest):
 
     name: str = "MMD"
     published: str | None = "MMD"
-
-    def quick(self) -> "MeanDiscrepancy":
-        """Give the same: it is quick."""
-        return self
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give the one setting."""

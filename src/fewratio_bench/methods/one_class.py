@@ -34,7 +34,7 @@ class OneClass:
     max_steps, validate_every, patience : int
         Training on the sources: steps at most, steps between validations, and validations without improvement.
     criterion : str or None
-        What a selection on validation looks at: as in the paper the scores of normals, for which no outlier need be
+        What a selection on validation goes by: as in the paper the scores of normals, for which no outlier need be
         known; None for what the table shows.
     """
 
@@ -143,7 +143,7 @@ class OneClass:
             setting = self._setting(latent_dim, n_steps)
             for cell, episode, end in zip(cells, episodes, ends, strict=True):
                 mine = errors[end - len(episode.rows) : end, : episode.query.rows.shape[-2]]
-                # An error is large where an instance is odd; a score is large where it is normal.
+                # An error is large where an instance is an outlier; a score is large where it is normal.
                 yield Verdict(cell, role, setting, Judgement(-mine), took, self._seed(cell, latent_dim))
             started = time.perf_counter()
 
@@ -151,5 +151,5 @@ class OneClass:
         problem, number = cell.problem, cell.split.number
         if self.train_on == "target":
             return cell.seed(self.name, latent_dim)
-        # One network a split, whatever sizes it is judged with.
+        # One network per split, whatever sizes it is judged with.
         return seed_for(problem.name, problem.data, number, self.name, latent_dim)

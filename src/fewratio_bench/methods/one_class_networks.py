@@ -36,7 +36,7 @@ class OneClassNetwork(nn.Module):
 
     @abstractmethod
     def errors(self, rows: Tensor) -> Tensor:
-        """Give the error of each row: the larger, the odder."""
+        """Give the error of each row: the larger, the more anomalous."""
 
     def forward(self, episode: Episode) -> Tensor:
         """Give the errors of the query's rows."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -43,7 +44,7 @@ class TargetTrained(SelectedOnTest):
     bounds: tuple[float, ...] = (0.1, 0.5, 1.0, 10.0)
     steps: tuple[int, ...] = STEPS
 
-    def quick(self) -> "TargetTrained":
+    def quick(self) -> Self:
         """Give the same with two bounds and three numbers of steps at most."""
         return replace(self, bounds=self.bounds[:2], steps=quick_steps(self.steps))
 

@@ -148,10 +148,12 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
             names = [name.strip() for name in file.readline(LONGEST_LINE).decode(errors="replace").split(",")]
             if names != list(FEATURES):
-                odd = next((i for i, pair in enumerate(zip(names, FEATURES, strict=False), 1) if len(set(pair)) > 1), 1)
+                wrong = next(
+                    (i for i, pair in enumerate(zip(names, FEATURES, strict=False), 1) if len(set(pair)) > 1), 1
+                )
                 raise DataFileError(
-                    f"{path}, line 1 has {len(names)} names, of which number {odd} is {names[odd - 1][:60]!r}; "
-                    f"{len(FEATURES)} are needed, that one {FEATURES[odd - 1]!r}. Put the published file there."
+                    f"{path}, line 1 has {len(names)} names, of which number {wrong} is {names[wrong - 1][:60]!r}; "
+                    f"{len(FEATURES)} are needed, that one {FEATURES[wrong - 1]!r}. Put the published file there."
                 )
             while line := file.readline(LONGEST_LINE):
                 number += 1

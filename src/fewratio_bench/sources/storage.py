@@ -56,11 +56,11 @@ def read_from(choices: Sequence[Choice]) -> dict[str, Any]:
     choices : sequence of Choice
         Files that will do, best first; one choice is enough.
     """
-    return {"status": partial(look, choices), "fetch": partial(obtain, choices)}
+    return {"status": partial(find_files, choices), "fetch": partial(obtain, choices)}
 
 
-def look(choices: Sequence[Choice]) -> Status:
-    """Look which files are here, without a download."""
+def find_files(choices: Sequence[Choice]) -> Status:
+    """Find which files are here, without a download."""
     found = locate_choice(choices)
     files = []
     for form, file in ((form, file) for form, choice in enumerate(choices, start=1) for file in choice):
@@ -203,10 +203,10 @@ def download(file: RawFile) -> Path:
 
 def missing_file(file: RawFile, reason: str) -> DataNotFoundError:
     """Make the error that says which file to put where."""
-    looked = ", ".join(map(str, (*data_folders(), cache_folder())))
+    searched = ", ".join(map(str, (*data_folders(), cache_folder())))
     address = "" if file.url is None else f" It is published at {file.url}."
     return DataNotFoundError(
-        f"{file.path} is not in {looked}, and {reason}.{address} Put it at {first_folder() / file.path}, or set "
+        f"{file.path} is not in {searched}, and {reason}.{address} Put it at {first_folder() / file.path}, or set "
         f"{DATA_VARIABLE} to a folder in which it is {file.path}."
     )
 

@@ -1,0 +1,47 @@
+# The public names, and the module of each: read by type checkers, and by `fewratio.lazy` when one is first used.
+from fewratio.applications.all_pairs import compare_all as compare_all
+from fewratio.applications.changes import detect_changes as detect_changes
+from fewratio.applications.comparison import ComparisonResult as ComparisonResult
+from fewratio.applications.comparison import compare_datasets as compare_datasets
+from fewratio.applications.outliers import InlierOutlierDetector as InlierOutlierDetector
+from fewratio.applications.weights import importance_weights as importance_weights
+from fewratio.checks import check_ratio_estimator as check_ratio_estimator
+from fewratio.core.pair import Episode as Episode
+from fewratio.core.pair import Pair as Pair
+from fewratio.data.collection import Collection as Collection
+from fewratio.data.dataset import Dataset as Dataset
+from fewratio.data.registry import Source as Source
+from fewratio.data.registry import load_collection as load_collection
+from fewratio.data.registry import register_source as register_source
+from fewratio.errors import CollectionError as CollectionError
+from fewratio.errors import DataFileError as DataFileError
+from fewratio.errors import DataNotFoundError as DataNotFoundError
+from fewratio.errors import FewRatioError as FewRatioError
+from fewratio.errors import InputError as InputError
+from fewratio.errors import MissingColumnError as MissingColumnError
+from fewratio.errors import MissingPackageError as MissingPackageError
+from fewratio.errors import ModelFileError as ModelFileError
+from fewratio.errors import ModelVersionError as ModelVersionError
+from fewratio.errors import ParameterError as ParameterError
+from fewratio.errors import TrainingError as TrainingError
+from fewratio.estimators.auto import AutoRatioEstimator as AutoRatioEstimator
+from fewratio.estimators.base import NotFittedError as NotFittedError
+from fewratio.estimators.classifier import ClassifierRatio as ClassifierRatio
+from fewratio.estimators.deep import D3RE as D3RE
+from fewratio.estimators.kullback_leibler import KLIEP as KLIEP
+from fewratio.estimators.kullback_leibler import UnconstrainedKL as UnconstrainedKL
+from fewratio.estimators.least_squares import ULSIF as ULSIF
+from fewratio.estimators.least_squares import RuLSIF as RuLSIF
+from fewratio.estimators.meta import MetaRatioEstimator as MetaRatioEstimator
+from fewratio.estimators.moment_matching import KMM as KMM
+from fewratio.estimators.quantities import gaussian_relative_ratio as gaussian_relative_ratio
+from fewratio.estimators.quantities import mmd2 as mmd2
+from fewratio.estimators.quantities import relative_pearson_divergence as relative_pearson_divergence
+from fewratio.estimators.quantities import relative_squared_error as relative_squared_error
+from fewratio.estimators.settings import Architecture as Architecture
+from fewratio.estimators.settings import Inliers as Inliers
+from fewratio.estimators.settings import Pairs as Pairs
+from fewratio.estimators.settings import Training as Training
+from fewratio.estimators.universal import UniversalRatioEstimator as UniversalRatioEstimator
+
+__version__: str

@@ -1,0 +1,20 @@
+# The public names, and the module of each, as in fewratio/__init__.pyi.
+from fewratio.estimators.auto import AutoRatioEstimator as AutoRatioEstimator
+from fewratio.estimators.base import NotFittedError as NotFittedError
+from fewratio.estimators.base import RatioEstimator as RatioEstimator
+from fewratio.estimators.classifier import ClassifierRatio as ClassifierRatio
+from fewratio.estimators.deep import D3RE as D3RE
+from fewratio.estimators.kullback_leibler import KLIEP as KLIEP
+from fewratio.estimators.kullback_leibler import UnconstrainedKL as UnconstrainedKL
+from fewratio.estimators.least_squares import ULSIF as ULSIF
+from fewratio.estimators.least_squares import RuLSIF as RuLSIF
+from fewratio.estimators.meta import MetaRatioEstimator as MetaRatioEstimator
+from fewratio.estimators.meta import pretrain_together as pretrain_together
+from fewratio.estimators.moment_matching import KMM as KMM
+from fewratio.estimators.selection import HeldOutSelection as HeldOutSelection
+from fewratio.estimators.settings import Architecture as Architecture
+from fewratio.estimators.settings import Inliers as Inliers
+from fewratio.estimators.settings import Pairs as Pairs
+from fewratio.estimators.settings import Training as Training
+from fewratio.estimators.telescoping import Telescoping as Telescoping
+from fewratio.estimators.universal import UniversalRatioEstimator as UniversalRatioEstimator
