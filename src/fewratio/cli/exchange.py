@@ -21,15 +21,7 @@ import typer
 
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
-from fewratio.errors import (
-    CollectionError,
-    DataFileError,
-    DataNotFoundError,
-    FewRatioError,
-    InputError,
-    ModelFileError,
-    ParameterError,
-)
+from fewratio.errors import DataNotFoundError, FewRatioError, InputError, ParameterError
 
 if TYPE_CHECKING:
     from fewratio.data.collection import Collection as Datasets
@@ -38,7 +30,8 @@ if TYPE_CHECKING:
     from fewratio.estimators.base import RatioEstimator
     from fewratio.estimators.meta import MetaRatioEstimator
 
-_WRONG_INPUT = (CollectionError, DataFileError, DataNotFoundError, InputError, ModelFileError, ParameterError)
+# What the errors about parameters, tables, files and models are besides.
+_WRONG_INPUT = (ValueError, FileNotFoundError)
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _RESULTS = (".json", *_SEPARATORS)
 _PICTURES = (".png", ".svg", ".pdf")
@@ -113,7 +106,7 @@ class Request:
             separator = _SEPARATORS.get(self.output.suffix.lower())
             files[self.output] = (f"{text}\n" if separator is None else _as_table(answer.columns, separator)).encode()
         if self.plot is not None and draw is not None:
-            files[self.plot] = _as_picture(draw(), self.plot.suffix.lower()[1:])
+            files[self.plot] = as_picture(draw(), self.plot)
         if files:
             from fewratio.core.tensorfile import write_atomically
 
@@ -234,7 +227,7 @@ def _read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", mode
     choice = EncodingChoice(encoding=encoding)
     tables: list[Table] = []
     for path in paths:
-        content = read_file(find_file(path), open_piece=lambda X, argument: choice.open(X, argument, encoding))
+        content = read_file(find_file(path), open_piece=functools.partial(choice.open, encoding=encoding))
         table = content.table
         if model is not None:
             table = table.in_order(getattr(model, "feature_names_in_", None))
@@ -303,8 +296,9 @@ def _as_table(columns: Mapping[str, Sequence[Any]], separator: str) -> str:
     return text.getvalue()
 
 
-def _as_picture(drawn: Any, kind: str) -> bytes:
-    payload = io.BytesIO()
+def as_picture(drawn: Any, path: Path) -> bytes:
+    """Return what is drawn, a Figure or an Axes, as a file of the kind that a path ends in."""
+    payload, kind = io.BytesIO(), path.suffix.lower()[1:]
     # An Axes knows its figure, and a Figure itself. Without the date the same result gives the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     drawn.figure.savefig(payload, format=kind, metadata=metadata)
