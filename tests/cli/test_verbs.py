@@ -491,7 +491,7 @@ MISTAKES = {
     "changes binary.csv": "cannot be read",
     "ratio a.csv other.csv": "unexpected: 'z'",
     "train sources -o absent/new.model": "absent",
-    "data info mnist": "mnist_r",
+    "data info digits": "digits_r",
     "demo --steps 3": "--steps",
     "compare a.csv - < text.csv": "standard input",
     "compare a.csv - -o b.csv < b.csv": "same file as standard input",
