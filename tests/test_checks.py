@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fewratio import D3RE, KLIEP, KMM, ULSIF, ClassifierRatio, RuLSIF, UnconstrainedKL, check_ratio_estimator
-from fewratio.data.tables import as_table
+from fewratio.data.table import as_table
 from fewratio.estimators import HeldOutSelection, Telescoping
 
 ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift")

@@ -40,8 +40,8 @@ def encoding():
 def learn(tables):
     """Learn categories and medians from some tables, as a collection of them does."""
     choice = EncodingChoice(categorical="onehot", missing="median")
-    encoding = choice.prepare((f"table {number}", table) for number, table in enumerate(tables))
-    return choice.complete(encoding, [choice.open(table, "table", encoding).to_numpy() for table in tables])
+    encoding = choice.prepare((f"table {number}", 0, table) for number, table in enumerate(tables))
+    return encoding.with_medians([choice.open(table, "table", encoding).to_numpy() for table in tables])
 
 
 # ---------------------------------------------------------------- learning it

@@ -19,7 +19,7 @@ from fewratio.applications.pair_blocks import Block, Checkpoint, blocks, compare
 from fewratio.applications.permutation import smallest_p_value
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
-from fewratio.data.tables import as_table
+from fewratio.data.table import as_table
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.randomness import row_order

@@ -16,7 +16,7 @@ from fewratio.applications.inputs import (
     seeded_copy,
 )
 from fewratio.data.columns import counted
-from fewratio.data.tables import Table
+from fewratio.data.table import Table
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 

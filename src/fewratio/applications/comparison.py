@@ -19,7 +19,7 @@ from fewratio.applications.inputs import (
 from fewratio.applications.permutation import permute_pairs
 from fewratio.data.columns import counted
 from fewratio.data.dataset import Dataset
-from fewratio.data.tables import check_same_features
+from fewratio.data.table import check_same_features
 from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.tables import Table
+from fewratio.data.table import Table
 from fewratio.errors import ParameterError
 from fewratio.estimators.auto import AutoRatioEstimator
 from fewratio.estimators.base import RatioEstimator

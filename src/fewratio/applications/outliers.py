@@ -18,7 +18,7 @@ from fewratio.applications.inputs import (
     seeded_copy,
 )
 from fewratio.applications.rows import RowExplanation, conformal_p_values, discovery_threshold, explain_row
-from fewratio.data.tables import check_same_features
+from fewratio.data.table import check_same_features
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
 from fewratio.estimators.randomness import row_order

@@ -15,7 +15,7 @@ from fewratio.applications.inputs import (
     rng_streams,
     seeded_copy,
 )
-from fewratio.data.tables import check_same_features
+from fewratio.data.table import check_same_features
 from fewratio.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Colours, and figures without decoration that tells nothing."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fewratio.errors import FewRatioError
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 FIRST, SECOND, OUTLIER, MUTED, GRID = "#009e73", "#9a6fb0", "#d55e00", "#6b7280", "#e5e7eb"
 
 
-def new_figure(size: tuple[float, float]) -> "Figure":
+def new_figure(size: tuple[float, float], layout: Literal["constrained"] | None = None) -> "Figure":
     """Give an empty figure of a size in inches."""
     try:
         # Not through pyplot, which would keep the figure and choose a backend for the whole program.
@@ -20,7 +20,7 @@ def new_figure(size: tuple[float, float]) -> "Figure":
         raise FewRatioError(
             "Drawing needs matplotlib, which is not installed. pip install 'fewratio[plot]'."
         ) from error
-    return Figure(figsize=size, dpi=120)
+    return Figure(figsize=size, dpi=120, layout=layout)
 
 
 def tidy(panel: "Axes", title: str, xlabel: str = "", ylabel: str = "") -> None:

@@ -15,15 +15,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command("compare")(compare.compare)
-app.command("compare-all")(compare_all.compare_all)
-app.command("outliers")(outliers.outliers)
-app.command("weights")(weights.weights)
-app.command("changes")(changes.changes)
-app.command("ratio")(ratio.ratio)
-app.command("train")(train.train)
-app.command("info")(info.info)
-app.command("demo")(demo.demo)
+for _verb in (
+    *(compare.compare, compare_all.compare_all, outliers.outliers, weights.weights, changes.changes),
+    *(ratio.ratio, train.train, info.info, demo.demo),
+):
+    app.command()(_verb)
 app.add_typer(data.app)
 
 

@@ -10,26 +10,21 @@ from fewratio.cli import exchange
 
 @exchange.verb
 def changes(
+    request: exchange.Request,
     series: Annotated[Path, typer.Argument(help="Table of rows in the order of time; - for CSV on standard input.")],
     window: Annotated[int, typer.Option(min=1, help="Rows before and after a moment that are compared.")] = 20,
     permutations: Annotated[int, typer.Option(min=1, help="How many times to shuffle for the threshold.")] = 199,
     level: Annotated[float, typer.Option(help="Chance to report a change where there is none.")] = 0.01,
-    model: exchange.Model = None,
-    scale: exchange.Scale = "none",
-    as_json: exchange.AsJson = False,
-    output: exchange.Output = None,
-    plot: exchange.Plot = None,
-    seed: exchange.Seed = 0,
 ) -> None:
     """Find the moments at which a series changed.
 
     Example: fewratio changes sensor.csv --window 30 --plot changes.png
     """
-    (rows,), estimator = exchange.prepare([series], model, scale, output, plot)
+    (rows,), estimator = request.read(series)
     from fewratio.applications.changes import detect_changes
     from fewratio.data.columns import counted
 
-    result = detect_changes(rows, window, estimator, permutations, level, random_state=seed)
+    result = detect_changes(rows, window, estimator, permutations, level, random_state=request.seed)
     payload = result.to_dict()
     points, scores = payload["points"], payload["scores"]
     lines = [
@@ -40,4 +35,4 @@ def changes(
     lines += [f"  row {point}: score {scores[point]:.3g}, p = {p_value:.3g}" for point, p_value in pairs]
     # Rows too near the ends have no score, so an empty field.
     columns = {"row": range(rows.n_rows), "score": scores, "change": [int(row in points) for row in range(rows.n_rows)]}
-    exchange.deliver(exchange.Answer(lines, payload, columns), as_json, output, plot, result.plot)
+    request.deliver(exchange.Answer(lines, payload, columns), result.plot)

@@ -17,28 +17,23 @@ if TYPE_CHECKING:
 
 @exchange.verb
 def compare(
+    request: exchange.Request,
     a: Annotated[Path, typer.Argument(help="Table of the first sample; - for CSV on standard input.")],
     b: Annotated[Path, typer.Argument(help="Table of the second sample, with the same columns.")],
     permutations: Annotated[int, typer.Option(min=0, help="Permutations for the p-value; 0 for no test.")] = 999,
-    model: exchange.Model = None,
-    scale: exchange.Scale = "none",
-    as_json: exchange.AsJson = False,
-    output: exchange.Output = None,
-    plot: exchange.Plot = None,
-    seed: exchange.Seed = 0,
 ) -> None:
     """Compare two datasets: how far apart, by chance or not, and which rows and columns differ.
 
     Example: fewratio compare before.csv after.csv --plot difference.png
     """
-    (first, second), estimator = exchange.prepare([a, b], model, scale, output, plot)
+    (first, second), estimator = request.read(a, b)
     from fewratio.applications.comparison import compare_datasets
 
-    found = compare_datasets(first, second, estimator, permutations, seed)
+    found = compare_datasets(first, second, estimator, permutations, request.seed)
     names = exchange.label(a), exchange.label(b)
     result = replace(found, names=names if names[0] != names[1] else (str(a), str(b)))
     answer = exchange.Answer(list(_lines(result)), result.to_dict(), _columns(result))
-    exchange.deliver(answer, as_json, output, plot, result.plot)
+    request.deliver(answer, result.plot)
 
 
 def _lines(result: "ComparisonResult") -> "Iterator[str]":

@@ -17,32 +17,24 @@ _LEVEL = 0.05
 
 @exchange.verb
 def compare_all(
+    request: exchange.Request,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset per file.")],
     permutations: Annotated[int, typer.Option(min=0, help="Permutations per pair for p-values; 0 for none.")] = 0,
     jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1,
-    model: exchange.Model = None,
-    scale: exchange.Scale = "none",
-    as_json: exchange.AsJson = False,
-    output: exchange.Output = None,
-    plot: exchange.Plot = None,
-    seed: exchange.Seed = 0,
 ) -> None:
     """Compare all datasets of a folder with each other.
 
     Example: fewratio compare-all sites/ --plot sites.png
     """
-    exchange.check_targets(output, plot, folder, model)
-    learned = exchange.load_model(model)
-    collection = exchange.read_folder(folder, learned, model)
+    collection, estimator = request.read_folder(folder)
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets
 
-    estimator = exchange.chosen_estimator(learned, scale)
-    result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=seed)
-    answer = exchange.Answer(list(_lines(result, output)), result.to_dict(), _columns(result))
-    exchange.deliver(answer, as_json, output, plot, result.plot)
+    result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=request.seed)
+    answer = exchange.Answer(list(_lines(result, request)), result.to_dict(), _columns(result))
+    request.deliver(answer, result.plot)
 
 
-def _lines(result: "AllPairsResult", output: Path | None) -> "Iterator[str]":
+def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str]":
     from fewratio.data.columns import counted
 
     names = [result.names[i] for i in result.order()]
@@ -51,7 +43,7 @@ def _lines(result: "AllPairsResult", output: Path | None) -> "Iterator[str]":
     for name in names[: exchange.SHOWN]:
         (other, divergence), *_ = result.nearest(name, 1)
         yield f"  {name:<{width}}  nearest {other} ({divergence:.4g})"
-    yield from exchange.and_more(len(names) - exchange.SHOWN, output)
+    yield from request.and_more(len(names) - exchange.SHOWN)
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
         # Each pair stands twice in the table.

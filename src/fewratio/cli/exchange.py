@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -20,15 +21,7 @@ import typer
 
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
-from fewratio.errors import (
-    CollectionError,
-    DataFileError,
-    DataNotFoundError,
-    FewRatioError,
-    InputError,
-    ModelFileError,
-    ParameterError,
-)
+from fewratio.errors import DataNotFoundError, FewRatioError, InputError, ParameterError
 
 if TYPE_CHECKING:
     from fewratio.data.collection import Collection as Datasets
@@ -37,7 +30,8 @@ if TYPE_CHECKING:
     from fewratio.estimators.base import RatioEstimator
     from fewratio.estimators.meta import MetaRatioEstimator
 
-_WRONG_INPUT = (CollectionError, DataFileError, DataNotFoundError, InputError, ModelFileError, ParameterError)
+# What the errors about parameters, tables, files and models are besides.
+_WRONG_INPUT = (ValueError, FileNotFoundError)
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _RESULTS = (".json", *_SEPARATORS)
 _PICTURES = (".png", ".svg", ".pdf")
@@ -46,15 +40,15 @@ _MODELS_COLUMNS = "needed are the columns that the model was trained on. Select 
 SHOWN = 10
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
-Model = Annotated[
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+_Model = Annotated[
     Path | None, typer.Option("--model", "-m", help="A model that `fewratio train` wrote. [default: none is needed]")
 ]
-Output = Annotated[
+_Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="File for the whole result: .json, or .csv or .tsv for its rows.")
 ]
-Plot = Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-Scale = Annotated[
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")]
+_Scale = Annotated[
     str, typer.Option(help="columns: bring the columns to a common unit; none: as they are. (A model knows its units.)")
 ]
 
@@ -67,12 +61,118 @@ class Answer(NamedTuple):
     columns: Mapping[str, Sequence[Any]]
 
 
-def verb(function: Callable[..., None]) -> Callable[..., None]:
-    """Let a verb end in one line on standard error where it cannot go on: exit code 2 for wrong input, else 1."""
-    given = inspect.signature(function).parameters
+@dataclass(frozen=True)
+class Request:
+    """The options that verbs share, and what they ask for: `read` before the work, `deliver` after it."""
+
+    model: _Model = None
+    scale: _Scale = "none"
+    as_json: AsJson = False
+    output: _Output = None
+    plot: _Plot = None
+    seed: Seed = 0
+
+    def read(self, *paths: Path, for_ratios: bool = False) -> "tuple[list[Table], RatioEstimator]":
+        """Refuse what cannot be written, then read the tables and the model: nothing heavy is imported for a mistake.
+
+        Parameters
+        ----------
+        *paths : path
+            The tables; ``-`` for CSV on standard input.
+        for_ratios : bool
+            Whether ratios themselves are asked for, not a test.
+        """
+        model = self._load_model(*paths)
+        return _read_tables(paths, model, self.model), self._estimator(model, for_ratios)
+
+    def read_folder(self, folder: Path) -> "tuple[Datasets, RatioEstimator]":
+        """Do the same for a folder of tables, one dataset each."""
+        from fewratio.data.collection import Collection
+        from fewratio.data.columns import Layout
+
+        model = self._load_model(folder)
+        collection = Collection.from_folder(folder, encoding=None if model is None else model.encoding_)
+        if model is not None:
+            names = None if collection.feature_names is None else tuple(collection.feature_names)
+            layout = Layout(f"folder {str(folder)!r}", collection.n_features, names)
+            _check_model_columns(layout, model, self.model)
+        return collection, self._estimator(model)
+
+    def deliver(self, answer: Answer, draw: Callable[[], Any] | None = None) -> None:
+        """Print an answer, and write it and what is drawn (a Figure or an Axes) to files where asked for."""
+        text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False)
+        files = {}
+        if self.output is not None:
+            separator = _SEPARATORS.get(self.output.suffix.lower())
+            files[self.output] = (f"{text}\n" if separator is None else _as_table(answer.columns, separator)).encode()
+        if self.plot is not None and draw is not None:
+            files[self.plot] = as_picture(draw(), self.plot)
+        if files:
+            from fewratio.core.tensorfile import write_atomically
+
+            for path, payload in files.items():
+                write_atomically(path, payload)
+        typer.echo(text if self.as_json else "\n".join(answer.lines))
+
+    def and_more(self, count: int) -> Iterator[str]:
+        """Say how many rows are not shown, if any, and where they are."""
+        if count > 0:
+            yield f"and {count} more" + (f" in {self.output}" if self.output else "; --output FILE.csv writes all")
+
+    def first_rows(self, columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+        """Return the first rows of a result as lines, and say where to find the others."""
+        yield "  ".join(f"{name:>10}" for name in columns)
+        rows = list(zip(*columns.values(), strict=True))
+        for row in rows[:SHOWN]:
+            yield "  ".join(f"{f'{value:.4g}' if isinstance(value, float) else value!s:>10}" for value in row)
+        yield from self.and_more(len(rows) - SHOWN)
+
+    def _load_model(self, *inputs: Path) -> "MetaRatioEstimator | None":
+        """Refuse files that cannot be written, or that would take the place of inputs; then read the model, if any."""
+        if self.output is not None:
+            _check_ending(self.output, _RESULTS, "--output")
+            check_target(self.output, "--output", *inputs, self.model)
+        if self.plot is not None:
+            check_picture(self.plot, "--plot", *inputs, self.model)
+        if self.model is None:
+            return None
+        from fewratio.estimators.meta import MetaRatioEstimator
+
+        return MetaRatioEstimator.load(self.model)
+
+    def _estimator(self, model: "MetaRatioEstimator | None", for_ratios: bool = False) -> "RatioEstimator":
+        """Return the model, or what is used without one: for ratios themselves, or for tests."""
+        check_scale(self.scale)
+        if model is not None:
+            if self.scale != "none":
+                raise ParameterError(
+                    "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, "
+                    "or give it to `fewratio train`."
+                )
+            return model
+        from fewratio.applications.inputs import default_estimator, default_ratio_estimator
+
+        if for_ratios and find_spec("torch") is None:
+            _say("torch is not installed; RuLSIF is used instead of the network. Run pip install 'fewratio[networks]'.")
+            for_ratios = False
+        return (default_ratio_estimator if for_ratios else default_estimator)(self.scale)
+
+
+def verb(function: Callable[..., None], without: str | None = None) -> Callable[..., None]:
+    """Make a verb of a function: it ends in one line on standard error where it cannot go on.
+
+    The exit code is 2 for wrong input, else 1. A first parameter ``request`` becomes the options of `Request`, except
+    the one that the verb is `without`.
+    """
+    given = dict(inspect.signature(function).parameters)
+    shared = dict(inspect.signature(Request).parameters) if given.pop("request", None) else {}
+    shared = {name: parameter for name, parameter in shared.items() if name != without}
+    given |= shared
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
+        if shared:
+            arguments = (Request(**{name: options.pop(name) for name in shared if name in options}), *arguments)
         try:
             with _plain_warnings(given):
                 function(*arguments, **options)
@@ -86,6 +186,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
             _say(str(error))
             raise typer.Exit(1) from None
 
+    run.__signature__ = inspect.Signature([*given.values()])  # type: ignore[attr-defined]
     return run
 
 
@@ -108,76 +209,14 @@ def _say(message: str) -> None:
 # ---------------------------------------------------------------- reading
 
 
-def load_model(path: Path | None) -> "MetaRatioEstimator | None":
-    """Read a model, if one is given."""
-    if path is None:
-        return None
-    from fewratio.estimators.meta import MetaRatioEstimator
-
-    return MetaRatioEstimator.load(path)
-
-
-def prepare(
-    paths: Sequence[Path],
-    model: Path | None,
-    scale: str = "none",
-    output: Path | None = None,
-    plot: Path | None = None,
-    for_ratios: bool = False,
-) -> "tuple[list[Table], RatioEstimator]":
-    """Refuse what cannot be written, then read the tables and the model: nothing heavy is imported for a mistake.
-
-    Parameters
-    ----------
-    paths : sequence of path
-        The tables; ``-`` for CSV on standard input.
-    model, scale, output, plot
-        The options of those names.
-    for_ratios : bool
-        Whether ratios themselves are asked for, not a test.
-    """
-    check_targets(output, plot, *paths, model)
-    learned = load_model(model)
-    tables = read_tables(paths, learned, model)
-    return tables, chosen_estimator(learned, scale, for_ratios)
-
-
-def chosen_estimator(model: "MetaRatioEstimator | None", scale: str, for_ratios: bool = False) -> "RatioEstimator":
-    """Return the model, or what is used without one: for ratios themselves, or for tests."""
-    check_scale(scale)
-    if model is not None:
-        if scale != "none":
-            raise ParameterError(
-                "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, or "
-                "give it to `fewratio train`."
-            )
-        return model
-    from fewratio.applications.inputs import default_estimator, default_ratio_estimator
-
-    if for_ratios and find_spec("torch") is None:
-        _say("torch is not installed; RuLSIF is used instead of the network. Run pip install 'fewratio[networks]'.")
-        for_ratios = False
-    return (default_ratio_estimator if for_ratios else default_estimator)(scale)
-
-
 def check_scale(scale: str) -> None:
     """Refuse a scale that does not exist."""
     if scale not in ("columns", "none"):
         raise ParameterError(f"--scale is {scale!r}; it must be columns or none. Choose one of them.")
 
 
-def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model_path: Path | None) -> "list[Table]":
-    """Read table files with the columns of the model, or else of the first; messages name file, row and column.
-
-    Parameters
-    ----------
-    paths : sequence of path
-        Files of any kind that `fewratio.data.files` knows; ``-`` for CSV on standard input.
-    model : MetaRatioEstimator or None
-        What the tables are for; it encodes them if its sources were encoded.
-    model_path : path or None
-        What messages call the model.
-    """
+def _read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model_path: Path | None) -> "list[Table]":
+    """Read table files with the columns of the model, or else of the first; messages name file, row and column."""
     from fewratio.data.encoding import EncodingChoice
     from fewratio.data.files import STANDARD_INPUT, find_file, read_file
     from fewratio.data.table import check_same_features
@@ -188,7 +227,7 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
     choice = EncodingChoice(encoding=encoding)
     tables: list[Table] = []
     for path in paths:
-        content = read_file(find_file(path), open_piece=lambda X, argument: choice.open(X, argument, encoding))
+        content = read_file(find_file(path), open_piece=functools.partial(choice.open, encoding=encoding))
         table = content.table
         if model is not None:
             table = table.in_order(getattr(model, "feature_names_in_", None))
@@ -199,18 +238,6 @@ def read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model
             check_same_features(table, first.n_features, first.feature_names, first.argument)
         tables.append(table)
     return tables
-
-
-def read_folder(folder: Path, model: "MetaRatioEstimator | None" = None, model_path: Path | None = None) -> "Datasets":
-    """Read a folder of table files, one dataset each, with the columns of the model if there is one."""
-    from fewratio.data.collection import Collection
-    from fewratio.data.columns import Layout
-
-    collection = Collection.from_folder(folder, encoding=None if model is None else model.encoding_)
-    if model is not None:
-        names = None if collection.feature_names is None else tuple(collection.feature_names)
-        _check_model_columns(Layout(f"folder {str(folder)!r}", collection.n_features, names), model, model_path)
-    return collection
 
 
 def _check_model_columns(layout: "Layout", model: "MetaRatioEstimator", path: Path | None) -> None:
@@ -229,27 +256,16 @@ def label(path: Path) -> str:
 # ---------------------------------------------------------------- writing
 
 
-def check_targets(output: Path | None, plot: Path | None, *inputs: Path | None) -> None:
-    """Refuse files that cannot be written, or that would take the place of inputs, before the work."""
-    if output is not None:
-        _check_ending(output, _RESULTS, "--output")
-        check_target(output, "--output")
-        check_not_input(output, "--output", inputs)
-    if plot is not None:
-        check_picture(plot, "--plot")
-        check_not_input(plot, "--plot", inputs)
-
-
-def check_picture(path: Path, option: str) -> None:
+def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
     """Refuse a picture that cannot be drawn or written."""
     if find_spec("matplotlib") is None:
         raise FewRatioError(f"matplotlib is not installed; {option} needs it. Run pip install 'fewratio[plot]'.")
     _check_ending(path, _PICTURES, option)
-    check_target(path, option)
+    check_target(path, option, *inputs)
 
 
-def check_target(path: Path, option: str) -> None:
-    """Refuse a file that cannot be written."""
+def check_target(path: Path, option: str, *inputs: Path | None) -> None:
+    """Refuse a file that cannot be written, or would take the place of inputs, before the work."""
     folder = path.resolve().parent
     problem = None
     if path.is_dir():
@@ -264,55 +280,7 @@ def check_target(path: Path, option: str) -> None:
             problem = f"in folder {str(folder)!r} nothing can be written: {os.strerror(error.errno or 0)}"
     if problem is not None:
         raise DataNotFoundError(f"{str(path)!r} cannot be written ({problem}). Give another file with {option}.")
-
-
-def deliver(
-    answer: Answer,
-    as_json: bool,
-    output: Path | None = None,
-    plot: Path | None = None,
-    draw: Callable[[], Any] | None = None,
-) -> None:
-    """Print an answer, and write it and its picture to files where asked for: each whole or not at all.
-
-    Parameters
-    ----------
-    answer : Answer
-    as_json : bool
-        Whether to print JSON instead of lines.
-    output, plot : path or None
-        Checked by `check_targets` before.
-    draw : callable
-        Gives the picture, as a Figure or an Axes.
-    """
-    text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False)
-    files = {}
-    if output is not None:
-        separator = _SEPARATORS.get(output.suffix.lower())
-        files[output] = (f"{text}\n" if separator is None else _as_table(answer.columns, separator)).encode()
-    if plot is not None and draw is not None:
-        files[plot] = _as_picture(draw(), plot.suffix.lower()[1:])
-    if files:
-        from fewratio.core.tensorfile import write_atomically
-
-        for path, payload in files.items():
-            write_atomically(path, payload)
-    typer.echo(text if as_json else "\n".join(answer.lines))
-
-
-def first_rows(columns: Mapping[str, Sequence[Any]], output: Path | None) -> Iterator[str]:
-    """Return the first rows of a result as lines, and say where to find the others."""
-    yield "  ".join(f"{name:>10}" for name in columns)
-    rows = list(zip(*columns.values(), strict=True))
-    for row in rows[:SHOWN]:
-        yield "  ".join(f"{f'{value:.4g}' if isinstance(value, float) else value!s:>10}" for value in row)
-    yield from and_more(len(rows) - SHOWN, output)
-
-
-def and_more(count: int, output: Path | None) -> Iterator[str]:
-    """Say how many rows are not shown, if any, and where they are."""
-    if count > 0:
-        yield f"and {count} more; --output FILE.csv writes all" if output is None else f"and {count} more in {output}"
+    check_not_input(path, option, inputs)
 
 
 def _check_ending(path: Path, endings: Sequence[str], option: str) -> None:
@@ -328,8 +296,9 @@ def _as_table(columns: Mapping[str, Sequence[Any]], separator: str) -> str:
     return text.getvalue()
 
 
-def _as_picture(drawn: Any, kind: str) -> bytes:
-    payload = io.BytesIO()
+def as_picture(drawn: Any, path: Path) -> bytes:
+    """Return what is drawn, a Figure or an Axes, as a file of the kind that a path ends in."""
+    payload, kind = io.BytesIO(), path.suffix.lower()[1:]
     # An Axes knows its figure, and a Figure itself. Without the date the same result gives the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     drawn.figure.savefig(payload, format=kind, metadata=metadata)

@@ -46,4 +46,4 @@ def info(
         *(f"trained     {network.summary()}" for network in estimator.networks_),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
-    exchange.deliver(exchange.Answer(lines, payload, {}), as_json)
+    exchange.Request(as_json=as_json).deliver(exchange.Answer(lines, payload, {}))

@@ -16,28 +16,23 @@ _MEANINGS = {
 
 @exchange.verb
 def outliers(
+    request: exchange.Request,
     normal: Annotated[Path, typer.Option(help="Table of rows known to be normal; - for CSV on standard input.")],
     unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge.")],
     contamination: Annotated[
         float | None, typer.Option(help="Share of rows to flag, at most 0.5. [default: by false discovery rate]")
     ] = None,
-    model: exchange.Model = None,
-    scale: exchange.Scale = "none",
-    as_json: exchange.AsJson = False,
-    output: exchange.Output = None,
-    plot: exchange.Plot = None,
-    seed: exchange.Seed = 0,
 ) -> None:
     """Find the outliers of a table, given rows that are known to be normal.
 
     Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot outliers.png
     """
-    (X_inlier, X), estimator = exchange.prepare([normal, unlabelled], model, scale, output, plot)
+    (X_inlier, X), estimator = request.read(normal, unlabelled)
     import numpy as np
 
     from fewratio.applications.outliers import InlierOutlierDetector
 
-    detector = InlierOutlierDetector(estimator, contamination, random_state=seed).fit(X_inlier)
+    detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier)
     margins, threshold = detector.decision_function(X), detector.threshold(X)
     scores, is_outlier = detector.score_samples(X).tolist(), (margins < 0).tolist()
     order = np.argsort(margins, kind="stable").tolist()
@@ -50,7 +45,7 @@ def outliers(
     for row in order[: exchange.SHOWN]:
         columns = ", ".join(_differences(detector.explain(X.block(row, row + 1))))
         lines.append(f"{row:>8}  {scores[row]:>8.3g}  {'outlier' if is_outlier[row] else '':<7}  {columns}")
-    lines += exchange.and_more(sum(is_outlier) - exchange.SHOWN, output)
+    lines += request.and_more(sum(is_outlier) - exchange.SHOWN)
     payload: dict[str, Any] = {
         "rule": detector.threshold_rule_,
         "threshold": threshold,
@@ -60,13 +55,13 @@ def outliers(
         "order": order,
     }
     # For a person those above will do; many take their time.
-    if as_json or (output is not None and output.suffix.lower() == ".json"):
+    if request.as_json or (request.output is not None and request.output.suffix.lower() == ".json"):
         payload["explanations"] = [
             {"row": row, **_explained(detector.explain(X.block(row, row + 1)))} for row in order if is_outlier[row]
         ]
     marks = [int(flag) for flag in is_outlier]
     table = {"row": range(len(marks)), "score": scores, "margin": margins.tolist(), "outlier": marks}
-    exchange.deliver(exchange.Answer(lines, payload, table), as_json, output, plot, lambda: detector.plot(X))
+    request.deliver(exchange.Answer(lines, payload, table), lambda: detector.plot(X))
 
 
 def _explained(explanation: Any) -> dict[str, Any]:

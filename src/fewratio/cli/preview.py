@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.charts.style import MUTED, OUTLIER, new_figure
+from fewratio.cli.exchange import as_picture
 from fewratio.data.collection import Collection
-from fewratio.data.columns import counted
-from fewratio.errors import DataNotFoundError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, MUTED, NORMAL, OUTLIER, POOLED = "#1f2328", "#6b7280", "#0072b2", "#d55e00", "#d1d5db"
+INK, NORMAL, POOLED = "#1f2328", "#0072b2", "#d1d5db"
 _N_PANELS, _N_COLUMNS, _MOST_BINS = 12, 4, 30
 
 
@@ -31,35 +31,21 @@ def draw_preview(collection: Collection, image_shape: tuple[int, int] | None, pa
     """
     import matplotlib
 
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
+    from fewratio.core.tensorfile import write_atomically
 
-    with plt.rc_context({"font.size": 8, "text.color": INK, "svg.fonttype": "none"}):
+    with matplotlib.rc_context({"font.size": 8, "text.color": INK, "svg.fonttype": "none", "savefig.dpi": 160}):
         figure = _draw_table(collection) if image_shape is None else _draw_images(collection, image_shape)
-        low, high = collection.sizes.min(), collection.sizes.max()
-        rows = counted(low, "row") if low == high else f"{low} to {high} rows"
-        sizes = f"{counted(len(collection), 'dataset')} of {rows}, {counted(collection.n_features, 'feature')}"
-        figure.suptitle(f"{collection.name}: {sizes}", fontsize=10)
-        try:
-            figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
-        except OSError as error:
-            raise DataNotFoundError(
-                f"{path} cannot be written ({error.strerror}). Give another file with --output."
-            ) from error
-        finally:
-            plt.close(figure)
+        figure.suptitle(f"{collection.name}: {collection.summary}", fontsize=10)
+        write_atomically(path, as_picture(figure, path))
 
 
 def _draw_images(collection: Collection, shape: tuple[int, int]) -> "Figure":
     """Draw the first two images of each dataset: one row per group, one column per dataset of it."""
-    import matplotlib.pyplot as plt
-
     groups = list(dict.fromkeys(collection.groups))
     members = [[dataset for dataset in collection if dataset.group == group] for group in groups]
     width = max(map(len, members))
-    figure, panels = plt.subplots(
-        len(groups), width, figsize=(0.9 * width + 1, 0.6 * len(groups) + 0.8), squeeze=False, layout="constrained"
-    )
+    figure = new_figure((0.9 * width + 1, 0.6 * len(groups) + 0.8), "constrained")
+    panels = figure.subplots(len(groups), width, squeeze=False)
     for group, datasets, row in zip(groups, members, panels, strict=True):
         for panel in row:
             panel.set_axis_off()
@@ -73,8 +59,6 @@ def _draw_images(collection: Collection, shape: tuple[int, int]) -> "Figure":
 
 def _draw_table(collection: Collection) -> "Figure":
     """Draw some datasets along the direction in which instances differ most, and the means of all as a heat map."""
-    import matplotlib.pyplot as plt
-
     X = np.concatenate([dataset.X for dataset in collection]).astype(np.float64)
     spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
     X = (X - X.mean(axis=0)) / spread
@@ -86,7 +70,7 @@ def _draw_table(collection: Collection) -> "Figure":
     n_rows = -(-len(shown) // _N_COLUMNS)
     # One dataset has no others to differ from, and one feature is in the histograms already.
     with_means = len(collection) > 1 and collection.n_features > 1
-    figure = plt.figure(figsize=(9.6, 1.2 * n_rows + 0.8 + 2.5 * with_means), layout="constrained")
+    figure = new_figure((9.6, 1.2 * n_rows + 0.8 + 2.5 * with_means), "constrained")
     grid = figure.add_gridspec(n_rows + 2 * with_means, _N_COLUMNS)
     low, high = np.quantile(X @ axis, [0.002, 0.998])
     edges = np.linspace(low, high, min(_MOST_BINS, max(8, len(X) // 20)) + 1)

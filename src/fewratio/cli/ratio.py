@@ -1,5 +1,6 @@
 """``fewratio ratio``."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,23 +9,19 @@ import typer
 from fewratio.cli import exchange
 
 
-@exchange.verb
+@partial(exchange.verb, without="seed")
 def ratio(
+    request: exchange.Request,
     nu: Annotated[Path, typer.Argument(help="Table of the numerator's sample; - for CSV on standard input.")],
     de: Annotated[Path, typer.Argument(help="Table of the denominator's sample.")],
     rows: Annotated[Path | None, typer.Argument(help="Rows to give the ratio at. [default: those of NU]")] = None,
-    model: exchange.Model = None,
-    scale: exchange.Scale = "none",
-    as_json: exchange.AsJson = False,
-    output: exchange.Output = None,
-    plot: exchange.Plot = None,
 ) -> None:
     """Estimate the ratio of two densities at rows.
 
     Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
     """
     paths = [nu, de] if rows is None else [nu, de, rows]
-    tables, estimator = exchange.prepare(paths, model, scale, output, plot, for_ratios=True)
+    tables, estimator = request.read(*paths, for_ratios=True)
     from fewratio.charts.results import draw_ratios
     from fewratio.data.columns import counted
 
@@ -36,10 +33,8 @@ def ratio(
     lines = [
         f"{names[0]} ({counted(X_nu.n_rows, 'row')}) over {names[1]} ({counted(X_de.n_rows, 'row')}): "
         f"divergence {divergence:.4g}; ratio at the rows of {names[2]}:",
-        *exchange.first_rows(columns, output),
+        *request.first_rows(columns),
     ]
     answer = exchange.Answer(lines, {"divergence": divergence, "ratio": values}, columns)
     title = f"ratio {names[0]}/{names[1]} at the rows of {names[2]}"
-    exchange.deliver(
-        answer, as_json, output, plot, lambda: draw_ratios(ratios, table.to_numpy(), table.feature_names, title)
-    )
+    request.deliver(answer, lambda: draw_ratios(ratios, table.to_numpy(), table.feature_names, title))

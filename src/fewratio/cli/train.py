@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from fewratio.cli import exchange
-from fewratio.cli.overwriting import check_not_input
 
 
 @exchange.verb
@@ -39,11 +38,9 @@ def train(
 
     Example: fewratio train sites/ -o sites.model --scale columns
     """
-    exchange.check_target(output, "--output")
-    check_not_input(output, "--output", [sources, checkpoint])
+    exchange.check_target(output, "--output", sources, checkpoint)
     if checkpoint is not None:
-        exchange.check_target(checkpoint, "--checkpoint")
-        check_not_input(checkpoint, "--checkpoint", [sources])
+        exchange.check_target(checkpoint, "--checkpoint", sources)
     exchange.check_scale(scale)
     from fewratio.data.collection import Collection
 
@@ -76,4 +73,4 @@ def train(
         "history": estimator.history_.to_dict(),
         "networks": [network.to_dict() for network in estimator.networks_],
     }
-    exchange.deliver(exchange.Answer(lines, payload, {}), as_json)
+    exchange.Request(as_json=as_json).deliver(exchange.Answer(lines, payload, {}))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from fewratio.data import files, folders, frames, partition
 from fewratio.data.columns import SAME_DATASETS, Layout, check_layout, counted, listed
 from fewratio.data.dataset import Dataset
-from fewratio.data.encoding import Encoding, EncodingChoice
+from fewratio.data.encoding import Encoding, EncodingChoice, EncodingOptions
 from fewratio.data.table import as_table
 from fewratio.errors import CollectionError, InputError, ParameterError
 
@@ -122,9 +122,10 @@ class Collection:
             names, arrays = arrays.keys(), arrays.values()
         members = list(arrays)
         count = len(members)
-        labels = range(count) if names is None else _one_each(names, count, "names")
-        group_of = [None] * count if groups is None else _one_each(groups, count, "groups")
-        flags_of = [None] * count if outliers is None else _one_each(outliers, count, "outliers")
+        nothing = [None] * count
+        labels = _one_each(range(count) if names is None else names, count, "names")
+        group_of = _one_each(nothing if groups is None else groups, count, "groups")
+        flags_of = _one_each(nothing if outliers is None else outliers, count, "outliers")
         datasets, named = [], None
         flags: Any
         for label, group, X, flags in zip(labels, group_of, members, flags_of, strict=True):
@@ -143,11 +144,7 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str = "collection",
-        *,
-        categorical: str = "error",
-        missing: str = "error",
-        unseen: str = "error",
-        encoding: Encoding | None = None,
+        **options: Unpack[EncodingOptions],
     ) -> Collection:
         """Make a collection of one long table, in which a column names the dataset of each row.
 
@@ -185,7 +182,7 @@ class Collection:
         >>> sites["x"].X.tolist()
         [[1.0, 1.0, 0.0], [3.0, 0.0, 1.0]]
         """
-        choice = EncodingChoice(categorical, missing, unseen, encoding)
+        choice = EncodingChoice(**options)
         table = frames.open_frame(frame, "frame")
         if table is None:
             raise InputError(
@@ -203,11 +200,7 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str | None = None,
-        *,
-        categorical: str = "error",
-        missing: str = "error",
-        unseen: str = "error",
-        encoding: Encoding | None = None,
+        **options: Unpack[EncodingOptions],
     ) -> Collection:
         r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
 
@@ -230,7 +223,7 @@ class Collection:
         >>> Collection.from_table(path, dataset="site")
         Collection('sites', 2 datasets of 1 to 2 rows, 1 feature)
         """
-        choice = EncodingChoice(categorical, missing, unseen, encoding)
+        choice = EncodingChoice(**options)
         roles = partition.Roles(dataset, group, outlier)
         file = files.find_file(Path(path), files.TABLES)
         table = partition.LongTable(file, str(file))
@@ -242,11 +235,7 @@ class Collection:
         path: str | os.PathLike[str],
         outlier: str | None = None,
         name: str | None = None,
-        *,
-        categorical: str = "error",
-        missing: str = "error",
-        unseen: str = "error",
-        encoding: Encoding | None = None,
+        **options: Unpack[EncodingOptions],
     ) -> Collection:
         r"""Make a collection of a folder of data files, one dataset per file.
 
@@ -274,7 +263,7 @@ class Collection:
         >>> Collection.from_folder(folder, name="week")
         Collection('week', 1 dataset of 2 rows, 2 features)
         """
-        choice = EncodingChoice(categorical, missing, unseen, encoding)
+        choice = EncodingChoice(**options)
         folder = Path(path)
         return cls(name or folder.resolve().name, *folders.read_datasets(folder, outlier, choice))
 
@@ -307,12 +296,16 @@ class Collection:
         return Collection(self.name, datasets, self.feature_names, self.encoding)
 
     def __repr__(self) -> str:
+        return f"Collection({self.name!r}, {self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """Numbers of datasets, rows, features and groups, in words."""
         low, high = self.sizes.min(), self.sizes.max()
         rows = counted(low, "row") if low == high else f"{low} to {high} rows"
         n_groups = len(set(self.groups) - {None})
         groups = f", {counted(n_groups, 'group')}" if n_groups else ""
-        datasets, features = counted(len(self), "dataset"), counted(self.n_features, "feature")
-        return f"Collection({self.name!r}, {datasets} of {rows}, {features}{groups})"
+        return f"{counted(len(self), 'dataset')} of {rows}, {counted(self.n_features, 'feature')}{groups}"
 
     @property
     def n_features(self) -> int:

@@ -94,7 +94,17 @@ def numbers_from_objects(values: Iterable[Any], argument: str, label: object) ->
         ) from error
 
 
-def check_numbers(kinds: Sequence[tuple[object, str]], argument: str, cells: Any = None) -> None:
+def array_numbers(values: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Return a table's array as numbers, NaN for what is missing, or say which column holds anything else."""
+    columns = range(values.shape[1])
+    if values.dtype.kind != "O":
+        check_numbers([(j, dtype_kind(values.dtype)) for j in columns], argument)
+        return values
+    check_numbers([(j, object_kind(values[:, j])) for j in columns], argument, lambda j: values[:, j])
+    return np.column_stack([numbers_from_objects(values[:, j], argument, j) for j in columns])
+
+
+def check_numbers(kinds: Sequence[tuple[object, str]], argument: str, cells: Any = None, first_row: int = 0) -> None:
     """Raise unless all columns (label, kind) hold numbers or booleans.
 
     Parameters
@@ -104,6 +114,8 @@ def check_numbers(kinds: Sequence[tuple[object, str]], argument: str, cells: Any
         What the message calls the table.
     cells : callable, optional
         Returns the values of a column, from which the message quotes the first that is text.
+    first_row : int
+        What the message adds to the number of a row.
     """
     bad = [(label, kind) for label, kind in kinds if kind not in (NUMBERS, BOOLEANS, MISSING)]
     if not bad:
@@ -116,7 +128,7 @@ def check_numbers(kinds: Sequence[tuple[object, str]], argument: str, cells: Any
     where = ""
     if cells is not None and bad[0][1] == TEXT:
         row, text = first_text(cells(bad[0][0]))
-        where = f", such as {quoted(text)} in column {bad[0][0]!r} at row {row} (counting from 0)"
+        where = f", such as {quoted(text)} in column {bad[0][0]!r} at row {first_row + row} (counting from 0)"
     error = InputError(
         f"{argument} has {counted(len(bad), 'column')} that cannot be used: {first}{more}{where}; "
         f"every column must hold real numbers. {advice}"
@@ -124,6 +136,25 @@ def check_numbers(kinds: Sequence[tuple[object, str]], argument: str, cells: Any
     if any(kind in (TEXT, CATEGORIES) for _, kind in bad) and cells is not None:
         error.remedy = "categorical"
     raise error
+
+
+def check_no_numbers(found: set[str], cells: Any, argument: str, first_row: int) -> None:
+    """Raise if what seem to be categories are numbers but for some cells, or numbers with decimal commas."""
+    n_numbers = sum(map(is_number, found))
+    commas = sorted(text for text in found if "," in text)
+    if commas and all(is_number(text.replace(",", ".", 1)) for text in found):
+        raise InputError(
+            f"{argument} looks like decimal commas (such as {commas[0]!r}); numbers must be written with points. "
+            "Convert the file."
+        )
+    if len(found) > n_numbers > len(found) / 2:
+        row, text = first_text(cells())
+        raise InputError(
+            f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers, and the first "
+            f"that is none is {quoted(text)} at row {first_row + row} (counting from 0); a column must hold numbers "
+            "or categories. Correct or drop those rows; if all are categories, write them so that none looks like a "
+            "number."
+        )
 
 
 def first_text(values: Iterable[Any]) -> tuple[int, str]:
@@ -137,10 +168,12 @@ def quoted(text: str) -> str:
     return repr(text) if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]!r}..."
 
 
-def unusable_values(argument: str, what: str, count: int, label: object, row: int) -> InputError:
+def unusable_values(argument: str, what: str, count: int, label: object, row: int, first_row: int = 0) -> InputError:
     """Return the error for missing, NaN or infinite values: how many, and where the first one is."""
+    # Of a part that begins later on, nobody knows what comes after it.
+    found = "at least " * bool(first_row) + counted(count, f"{what} value")
     error = InputError(
-        f"{argument} has {counted(count, f'{what} value')}, the first in column {label!r} at row {row} "
+        f"{argument} has {found}, the first in column {label!r} at row {first_row + row} "
         "(counting from 0); every value must be a finite number. Drop those rows or fill the gaps first."
     )
     if what != "infinite":

@@ -93,10 +93,14 @@ def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
                 f"{argument} has {counted(len(missing), 'missing value')}, the first at row {missing[0]} (counting "
                 "from 0); every value must be a boolean, or 0 or 1. Drop those rows or fill the gaps first."
             )
-        other = {repr(value): value for value in values if not (np.isscalar(value) and value in (0, 1))}
+        other = [row for row, value in enumerate(values) if not (np.isscalar(value) and value in (0, 1))]
         if other:
+            # One word makes a text of every mark of a column: the word is to blame, not the "0" before it.
+            other = [row for row in other if str(values[row]) not in ("0", "1")] or other
+            found = {repr(values[row]): values[row] for row in other}
             raise InputError(
-                f"{argument} holds {listed(value for _, value in sorted(other.items()))}; every value must be a "
-                "boolean, or 0 or 1. Compare the column with the value that marks an outlier first."
+                f"{argument} holds {listed(found[text] for text in sorted(found))}, the first at row {other[0]} "
+                "(counting from 0); every value must be a boolean, or 0 or 1. Compare the column with the value that "
+                "marks an outlier first."
             )
     return frozen(flags.astype(np.bool_))

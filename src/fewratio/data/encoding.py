@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +23,14 @@ from fewratio.data.columns import (
     TEXT,
     Layout,
     check_layout,
+    check_no_numbers,
     check_numbers,
-    first_text,
-    is_number,
     listed,
-    quoted,
     unusable_values,
 )
+from fewratio.data.frames import Frame, Series
 from fewratio.data.table import Table, as_table, check_shape, frozen
 from fewratio.errors import CollectionError, InputError, ParameterError
-
-if TYPE_CHECKING:
-    from fewratio.data.frames import Frame, Series
 
 _NEEDED = "needed are the columns that the encoding was learned from, in their order. Select those."
 _CHOICES = {"categorical": ("error", "onehot"), "missing": ("error", "median"), "unseen": ("error", "zero")}
@@ -92,7 +90,7 @@ class Encoding:
     @property
     def n_features(self) -> int:
         """Number of encoded columns."""
-        return len(self._fill)
+        return self._places[-1].stop
 
     def apply(self, X: Any, argument: str = "X") -> NDArray[Any]:
         """Return a table's rows, encoded.
@@ -108,63 +106,63 @@ class Encoding:
         table = self.open(X, argument)
         return table.to_numpy(table.dtype)
 
-    def open(self, X: Any, argument: str, keep_missing: bool = False) -> Table:
-        """Validate a table and encode it; `keep_missing` leaves NaN where a number is missing."""
+    def open(self, X: Any, argument: str, keep_missing: bool = False, first_row: int = 0) -> Table:
+        """Validate a table and encode it; `keep_missing` leaves NaN where a number is missing.
+
+        Messages number rows from `first_row` on.
+        """
         may_miss = keep_missing or self.medians is not None
         frame = frames.open_frame(X, argument)
         if frame is None or self.names != self.feature_names == frames.feature_names(frame):
-            table = as_table(X, argument, may_miss)
+            table = as_table(X, argument, may_miss, first_row)
             encoded = Layout("the encoded source collection", self.n_features)
             check_layout(table.layout, encoded, InputError, _NEEDED)
         else:
             check_shape(frame.shape, argument)
             found = Layout(argument, len(frame.columns), frames.feature_names(frame))
             check_layout(found, Layout("the source collection", len(self.categories), self.names), InputError, _NEEDED)
-            table = Table(
-                self._encode(frame, argument, may_miss), self.feature_names, argument, is_complete=not may_miss
-            )
-            table.validate_finite(may_miss)
+            numbers = self._encode(frame, argument, may_miss, first_row)
+            table = Table(numbers, self.feature_names, argument, is_complete=not may_miss)
+            table.validate_finite(may_miss, first_row)
         if keep_missing or table.is_complete:
             return table
-        numbers = np.array(table.numbers)
+        return self.filled(table).validate_finite(first_row=first_row)
+
+    def filled(self, table: Table) -> Table:
+        """Return an encoded table with the medians in the place of missing numbers."""
+        numbers = table.to_numpy(table.dtype)
         self.fill(numbers)
-        return replace(table, numbers=frozen(numbers), is_complete=True).validate_finite()
+        return replace(table, numbers=frozen(numbers), is_complete=True)
 
     def with_medians(self, arrays: Sequence[NDArray[Any]]) -> Encoding:
         """Return an encoding that replaces missing numbers by the medians of encoded rows (NaN: missing)."""
-        medians: list[float | None] = []
-        place = 0
-        for j, known in enumerate(self.categories):
-            if known is not None:
-                medians.append(None)
-                place += len(known)
+        medians: list[float | None] = [None] * len(self.categories)
+        for j, place in enumerate(self._places):
+            if self.categories[j] is not None:
                 continue
             # One column at a time: all of them together would be the table once more.
-            column = np.concatenate([array[:, place] for array in arrays])
+            column = np.concatenate([array[:, place.start] for array in arrays])
             present = column[~np.isnan(column)]
-            place += 1
             if not len(present):
                 raise InputError(
                     f"column {j if self.names is None else self.names[j]!r} has no value in any dataset, so it has no "
                     "median; needed is one value at least. Drop the column."
                 )
             # Halved first: the sum of the middle two may overflow.
-            medians.append(2 * float(np.median(present / 2)))
+            medians[j] = 2 * float(np.median(present / 2))
         return replace(self, medians=tuple(medians))
 
     def fill(self, array: NDArray[Any]) -> None:
         """Replace NaN in encoded rows by the medians, in place."""
-        for column, value in zip(array.T, self._fill, strict=True):
-            column[np.isnan(column)] = value
+        for place, median in zip(self._places, self.medians or (), strict=True):
+            if median is not None:
+                column = array[:, place.start]
+                column[np.isnan(column)] = median
 
     def to_dict(self) -> dict[str, Any]:
         """Return the encoding as plain values, for JSON."""
-        return {
-            "names": None if self.names is None else list(self.names),
-            "categories": [None if known is None else list(known) for known in self.categories],
-            "medians": None if self.medians is None else list(self.medians),
-            "unseen": self.unseen,
-        }
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return plain
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
@@ -173,8 +171,10 @@ class Encoding:
         _check(isinstance(categories, list) and categories != [], "its encoding has no columns")
         _check(names is None or (_are_texts(names) and len(names) == len(categories)), "its names do not fit")
         _check(all(known is None or (_are_texts(known) and known) for known in categories), "its categories do not fit")
-        fitting = medians is None or [_is_number(median) for median in medians] == [c is None for c in categories]
-        _check(fitting, "its medians do not fit")
+        if medians is not None:
+            _check(all(median is None or _is_finite(median) for median in medians), "its medians are no numbers")
+            numbers = [known is None for known in categories]
+            _check([median is not None for median in medians] == numbers, "its medians do not fit")
         _check(unseen in _CHOICES["unseen"], f"its rule for unseen categories is {unseen!r}")
         return cls(
             None if names is None else tuple(names),
@@ -184,63 +184,71 @@ class Encoding:
         )
 
     @cached_property
-    def _fill(self) -> list[float]:
-        """What replaces NaN in each encoded column; NaN for nothing."""
-        medians = self.medians or [None] * len(self.categories)
-        values: list[float] = []
-        for known, median in zip(self.categories, medians, strict=True):
-            values += [math.nan if median is None else median] * (1 if known is None else len(known))
-        return values
+    def _places(self) -> list[slice]:
+        """Where each column is after the encoding."""
+        widths = [1 if known is None else len(known) for known in self.categories]
+        return [slice(stop - width, stop) for width, stop in zip(widths, accumulate(widths), strict=True)]
 
-    def _encode(self, frame: Frame, argument: str, may_miss: bool) -> NDArray[Any]:
+    def _encode(self, frame: Frame, argument: str, may_miss: bool, first_row: int) -> NDArray[Any]:
         """Return the rows of a frame of the original columns, encoded, NaN for missing numbers."""
         kinds = frames.kinds(frame)
         columns = [frame.get_column(label) for label, _ in kinds]
         known_of = dict(zip(frame.columns, self.categories, strict=True))
         # Booleans pass for numbers, and labels for categories where those are known.
         others = [(label, kind) for label, kind in kinds if known_of[label] is None or kind not in (*_LABELS, NUMBERS)]
-        check_numbers(others, argument, lambda label: frame.get_column(label).to_list())
+        check_numbers(others, argument, lambda label: frame.get_column(label).to_list(), first_row)
         gaps = [column.null_count() for column in columns]
         if any(gaps) and not may_miss:
             first = next(j for j, count in enumerate(gaps) if count)
             row = columns[first].is_null().to_list().index(True)
-            raise unusable_values(argument, "missing", sum(gaps), frame.columns[first], row)
+            raise unusable_values(argument, "missing", sum(gaps), frame.columns[first], row, first_row)
         single = frames.is_single([column for column in columns if known_of[column.name] is None])
         result = np.zeros((len(frame), self.n_features), np.float32 if single else np.float64)
-        place = 0
-        for (label, kind), column in zip(kinds, columns, strict=True):
+        for (label, kind), column, place in zip(kinds, columns, self._places, strict=True):
             known, what = known_of[label], f"column {label!r} of {argument}"
             if known is None:
-                result[:, place] = frames.column_numbers(column, label, argument)
+                result[:, place.start] = frames.column_numbers(column, label, argument)
             elif kind == NUMBERS:
                 raise InputError(
                     f"{what} holds numbers but the source collection has categories there ({listed(known)}); both must "
                     "hold the same. Pass the categories as text."
                 )
             else:
-                self._encode_categories(column, known, result[:, place : place + len(known)], what)
-            place += 1 if known is None else len(known)
+                self._encode_categories(column, known, result[:, place], what, first_row)
         return result
 
-    def _encode_categories(self, column: Series, known: tuple[str, ...], result: NDArray[Any], argument: str) -> None:
+    def _encode_categories(
+        self, column: Series, known: tuple[str, ...], result: NDArray[Any], argument: str, first_row: int
+    ) -> None:
         """Put ones where a row has a category, or say which categories are not known."""
         codes, values = frames.label_codes(column)
         position = {category: number for number, category in enumerate(known)}
-        unseen = sorted({str(value) for value in values if value is not None} - set(known))
+        unseen = [value for value in values if value is not None and str(value) not in position]
         if unseen and self.unseen == "error":
             noun = "category" if len(unseen) == 1 else "categories"
+            row = first_row + int(np.argmax(codes == values.index(unseen[0])))
             raise InputError(
-                f"{argument} has {len(unseen)} {noun} that the source collection does not have ({listed(unseen)}); "
-                f"known are {listed(known)}. Drop those rows, or make the source collection with unseen='zero'."
+                f"{argument} has {len(unseen)} {noun} that the source collection does not have, the first at row {row} "
+                f"counting from 0 ({listed(sorted(map(str, unseen)))}); known are {listed(known)}. Drop those rows, or "
+                "make the source collection with unseen='zero'."
             )
-        places = np.array([-1 if value is None else position.get(str(value), -1) for value in values])[codes]
+        places = np.array([position.get(str(value), -1) if value is not None else -1 for value in values])[codes]
         rows = np.flatnonzero(places >= 0)
         result[rows, places[rows]] = 1.0
 
 
+class EncodingOptions(TypedDict, total=False):
+    """The options of `Collection.from_frame` and its like that say how columns become numbers."""
+
+    categorical: str
+    missing: str
+    unseen: str
+    encoding: Encoding | None
+
+
 @dataclass(frozen=True)
 class EncodingChoice:
-    """The options of `Collection.from_frame` and its like that say how columns become numbers."""
+    """The same options, validated."""
 
     categorical: str = "error"
     missing: str = "error"
@@ -270,26 +278,26 @@ class EncodingChoice:
         """Whether medians are to be learned from the rows themselves."""
         return self.missing == "median"
 
-    def prepare(self, tables: Iterable[tuple[str, Any]]) -> Encoding | None:
-        """Return the encoding of tables (name, content), still without medians; None if none was asked for."""
+    def prepare(self, tables: Iterable[tuple[str, int, Any]]) -> Encoding | None:
+        """Return the encoding of tables (name, first row, rows), still without medians; None if none was asked for."""
         if self.encoding is not None or (self.categorical == "error" and not self.learns_medians):
             return self.encoding
         columns = ColumnKinds(self.categorical == "onehot")
-        for name, table in tables:
-            columns.add(table, name)
+        for name, first_row, table in tables:
+            columns.add(table, name, first_row)
             if self.categorical == "error" and columns.names is not None:
                 break
         return Encoding(columns.names, columns.categories, None, self.unseen)
 
-    def open(self, X: Any, argument: str, encoding: Encoding | None) -> Table:
+    def open(self, X: Any, argument: str, encoding: Encoding | None, first_row: int = 0) -> Table:
         """Return a table, encoded if an encoding was prepared, in which numbers may still be missing (NaN)."""
         with self._advising():
             if encoding is None:
-                return as_table(X, argument)
+                return as_table(X, argument, first_row=first_row)
             frame = frames.open_frame(X, argument)
             if frame is not None:
                 X = frames.in_order(frames.in_order(frame, encoding.names), encoding.feature_names)
-            return encoding.open(X, argument, keep_missing=self.learns_medians)
+            return encoding.open(X, argument, self.learns_medians, first_row)
 
     @contextmanager
     def _advising(self) -> Iterator[None]:
@@ -300,15 +308,6 @@ class EncodingChoice:
             if error.remedy is None or self.encoding is not None or getattr(self, error.remedy) != "error":
                 raise
             raise InputError(f"{error} {_REMEDIES[error.remedy]}") from error
-
-    def complete(self, encoding: Encoding, arrays: Sequence[NDArray[Any]]) -> Encoding:
-        """Learn the medians from the encoded rows of all datasets, and fill the gaps in them, in place."""
-        if not self.learns_medians:
-            return encoding
-        encoding = encoding.with_medians(arrays)
-        for array in arrays:
-            encoding.fill(array)
-        return encoding
 
 
 class ColumnKinds:
@@ -339,32 +338,34 @@ class ColumnKinds:
         pairs = zip(self._categories, self._seen, strict=True)
         return tuple(tuple(sorted(known)) if True in seen else None for known, seen in pairs)
 
-    def add(self, X: Any, argument: str) -> None:
-        """Take account of one table."""
+    def add(self, X: Any, argument: str, first_row: int = 0) -> None:
+        """Take account of one table, or of a part that begins at a row."""
         frame = frames.open_frame(X, argument)
         if frame is None:
-            table = as_table(X, argument, keep_missing=True)
-            self._check_layout(table.layout)
-            for j in range(table.n_features):
-                self._note(j, j, False, argument)
-            return
-        self._check_layout(Layout(argument, len(frame.columns), frames.feature_names(frame)))
-        for j, (label, kind) in enumerate(frames.kinds(frame) if self._with_categories else []):
-            # Any other kind is refused, in better words, when the table is read.
+            layout = as_table(X, argument, keep_missing=True).layout
+            kinds: list[tuple[Any, str]] = [(j, NUMBERS) for j in range(layout.n_features)]
+        else:
+            layout = Layout(argument, len(frame.columns), frames.feature_names(frame))
+            kinds = frames.kinds(frame) if self._with_categories else []
+        self._check_layout(layout)
+        # Any other kind is refused, in better words, when the table is read.
+        for j, (label, kind) in enumerate(kinds):
+            if frame is not None and kind in _LABELS:
+                self._add_categories(j, frame.get_column(label), f"column {label!r} of {argument}", first_row)
             if kind in (*_LABELS, NUMBERS):
                 self._note(j, label, kind != NUMBERS, argument)
-            if kind in _LABELS:
-                column, place = frame.get_column(label), f"column {label!r} of {argument}"
-                found = set(map(str, column.drop_nulls().unique().to_list()))
-                if not frames.is_declared(column):
-                    _check_not_numbers(found, column, place)
-                self._categories[j] |= found
-                if len(self._categories[j]) > MOST_CATEGORIES:
-                    raise InputError(
-                        f"{place} brings more than {MOST_CATEGORIES} categories, each of which would become a column; "
-                        f'categorical="onehot" needs {MOST_CATEGORIES} at most. Drop the column if it names or '
-                        "describes single rows, or merge its rare categories."
-                    )
+
+    def _add_categories(self, place: int, column: Series, argument: str, first_row: int) -> None:
+        found = set(map(str, column.drop_nulls().unique().to_list()))
+        if not frames.is_declared(column):
+            check_no_numbers(found, column.to_list, argument, first_row)
+        self._categories[place] |= found
+        if len(self._categories[place]) > MOST_CATEGORIES:
+            raise InputError(
+                f"{argument} brings more than {MOST_CATEGORIES} categories, each of which would become a column; "
+                f'categorical="onehot" needs {MOST_CATEGORIES} at most. Drop the column if it names or describes '
+                "single rows, or merge its rare categories."
+            )
 
     def _check_layout(self, layout: Layout) -> None:
         if self._layout is None:
@@ -385,24 +386,6 @@ class ColumnKinds:
             )
 
 
-def _check_not_numbers(found: set[str], column: Series, argument: str) -> None:
-    """Raise if what seem to be categories are numbers but for some cells, or numbers with decimal commas."""
-    n_numbers = sum(map(is_number, found))
-    commas = sorted(text for text in found if "," in text)
-    if commas and all(is_number(text.replace(",", ".", 1)) for text in found):
-        raise InputError(
-            f"{argument} looks like decimal commas (such as {commas[0]!r}); numbers must be written with points. "
-            "Convert the file."
-        )
-    if len(found) > n_numbers > len(found) / 2:
-        row, text = first_text(column.to_list())
-        raise InputError(
-            f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers, and the first "
-            f"that is none is {quoted(text)} at row {row} (counting from 0); a column must hold numbers or categories. "
-            "Correct or drop those rows; if all are categories, write them so that none looks like a number."
-        )
-
-
 def _check(holds: object, problem: str) -> None:
     if not holds:
         raise ValueError(problem)
@@ -412,8 +395,5 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value) and len(set(value)) == len(value)
 
 
-def _is_number(value: object) -> bool:
-    """Tell whether a median is a finite number, not None; raise ``ValueError`` for anything else."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    _check(value is None or is_number, "its medians are no numbers")
-    return value is not None
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

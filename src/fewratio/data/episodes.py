@@ -109,10 +109,8 @@ class EpisodeSampler:
         self._held_out = torch.tensor(held_out, device=device)[:, None]
         self._holds_out = any(held_out)
         self._alphas, self._skew = alphas, skew
-        self._support_index = torch.full((2, self._n_query), -1)
-        self._support_index[0, : highs[0]] = torch.arange(highs[0])
-        self._support_index[1, : highs[1]] = torch.arange(highs[1]) + highs[0]
-        self._support_index = self._support_index.flatten().to(device)
+        self._support_index = torch.full((2 * self._n_query,), -1, device=device)
+        self._support_index[self._support_rows] = torch.arange(sum(highs), device=device)
         self._padded = bool(real.min() < self._n_query)
         self._ranged = bool((low < high.amax(0)).any())
 

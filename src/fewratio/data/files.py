@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import shutil
 import sys
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +21,9 @@ from fewratio.data import frames
 from fewratio.data.columns import counted, listed
 from fewratio.data.csv_files import SEPARATORS, check_names, read_csv
 from fewratio.data.dataset import as_flags
+from fewratio.data.frames import Frame
 from fewratio.data.table import Table, as_table, check_shape, frozen
 from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
-
-if TYPE_CHECKING:
-    from fewratio.data.frames import Frame
 
 STANDARD_INPUT = "-"
 _NEEDED = {
@@ -112,12 +109,7 @@ def find_file(path: Path, kinds: Sequence[str] = SUFFIXES) -> TableFile:
     return file
 
 
-def read_file(
-    file: TableFile,
-    outlier: str | None = None,
-    open_piece: Callable[[Any, str], Table] = as_table,
-    names: Sequence[str] | None = None,
-) -> Content:
+def read_file(file: TableFile, outlier: str | None = None, open_piece: Callable[..., Table] = as_table) -> Content:
     """Read a file whole, with little memory besides the table that comes out.
 
     Parameters
@@ -126,9 +118,7 @@ def read_file(
     outlier : str, optional
         The column that marks known outliers.
     open_piece : callable
-        Makes a table of a data frame or an array, given what messages call it.
-    names : sequence of str, optional
-        The order of the columns, if they are just these.
+        Makes a table of a data frame or an array, given what messages call it and, of a later part, its `first_row`.
     """
     if file.suffix in ARRAYS:
         with refusing(file):
@@ -140,55 +130,49 @@ def read_file(
             )
         return Content(open_piece(X, str(file)), None if flags is None else as_flags(flags, f"is_outlier of {file}"))
     marks: list[Any] = []
-    stack = Stack()
-    for frame in pieces(file):
-        if outlier is not None:
-            marks += frames.take_column(frame, outlier, str(file)).to_list()
-            frame = frame.drop(outlier)
-        part = f"the part of {file} from row {stack.n_rows} on" if stack.n_rows else str(file)
-        stack.add(open_piece(frames.in_order(frame, names), part))
-    table = stack.table(str(file))
-    return Content(
-        table, as_flags(np.array(marks, dtype=object), f"column {outlier!r} of {file}") if outlier is not None else None
-    )
+
+    def parts() -> Iterator[Table]:
+        for first_row, frame in pieces(file):
+            if outlier is not None:
+                marks.extend(frames.take_column(frame, outlier, str(file)).to_list())
+                frame = frame.drop(outlier)
+            yield open_piece(frame, str(file), first_row=first_row)
+
+    table = _stacked(parts(), str(file))
+    if outlier is None:
+        return Content(table)
+    return Content(table, as_flags(np.array(marks, dtype=object), f"column {outlier!r} of {file}"))
 
 
-class Stack:
-    """Tables put one below the other; the array grows in place, so that the rows are never held twice."""
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-        self._first: Table | None = None
-        self._rows = np.empty((0, 0))
-
-    def add(self, table: Table) -> None:
-        """Append the rows of a table."""
-        stop = self.n_rows + table.n_rows
-        if self._first is None:
-            self._first, self._rows = table, np.empty((table.n_rows, table.n_features), table.dtype)
-        if stop > len(self._rows):
-            self._rows.resize((max(stop, len(self._rows) * 5 // 4), table.n_features), refcheck=False)
-        self._rows[self.n_rows : stop] = table.numbers
-        self.n_rows = stop
-
-    def table(self, argument: str) -> Table:
-        """Return all rows as one table."""
-        if self._first is None:
-            check_shape((0, 0), argument)
-            raise AssertionError
-        self._rows.resize((self.n_rows, self._first.n_features), refcheck=False)
-        return Table(frozen(self._rows), self._first.feature_names, argument, is_complete=self._first.is_complete)
+def _stacked(parts: Iterator[Table], argument: str) -> Table:
+    """Put tables one below the other; the array grows in place, so that the rows are never held twice."""
+    first = next(parts, None)
+    check_shape((0, 0) if first is None else first.numbers.shape, argument)
+    assert first is not None
+    rows, stop = first.to_numpy(first.dtype), first.n_rows
+    for part in parts:
+        start, stop = stop, stop + part.n_rows
+        if stop > len(rows):
+            rows.resize((max(stop, len(rows) * 5 // 4), first.n_features), refcheck=False)
+        rows[start:stop] = part.numbers
+    rows.resize((stop, first.n_features), refcheck=False)
+    return replace(first, numbers=frozen(rows))
 
 
-def pieces(file: TableFile, labels: Sequence[str] | None = None) -> Iterator[Frame]:
-    """Read a file with named columns piece by piece; with `labels` only those columns, in text files as text."""
+def pieces(file: TableFile, labels: Sequence[str] | None = None) -> Iterator[tuple[int, Frame]]:
+    """Read a file with named columns piece by piece, each with the number of its first row.
+
+    With `labels` only those columns are read, in text files as text.
+    """
     import narwhals.stable.v2 as nw
     import pyarrow
 
+    first_row = 0
     with refusing(file):
         for batch in _batches(file, labels):
             if len(batch):
-                yield nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
+                yield first_row, nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
+                first_row += len(batch)
 
 
 def _batches(file: TableFile, labels: Sequence[str] | None) -> Iterator[Any]:
@@ -210,24 +194,21 @@ def _batches(file: TableFile, labels: Sequence[str] | None) -> Iterator[Any]:
             n_rows = min(_PIECE_ROWS, max(1, _PIECE_VALUES // max(1, len(labels or names))))
             yield from parquet.iter_batches(n_rows, columns=labels, use_threads=False)
         return
-    table = _READERS[file.suffix](file.path)
+    table = _read_whole(file.path, file.suffix)
     check_names(table.column_names)
     yield from (table if labels is None else table.select(labels)).to_batches()
 
 
-def _read_arrow(path: Path) -> Any:
-    from pyarrow.feather import read_table
+def _read_whole(path: Path, suffix: str) -> Any:
+    """Read a file that has no pieces as a table of pyarrow."""
+    if suffix in (".arrow", ".feather"):
+        from pyarrow.feather import read_table
 
-    return read_table(path)
+        return read_table(path)
+    if suffix in (".jsonl", ".ndjson"):
+        from pyarrow.json import read_json
 
-
-def _read_json(path: Path) -> Any:
-    from pyarrow.json import read_json
-
-    return read_json(path)
-
-
-def _read_excel(path: Path) -> Any:
+        return read_json(path)
     import pyarrow
 
     try:
@@ -241,13 +222,6 @@ def _read_excel(path: Path) -> Any:
     return pyarrow.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-_READERS: dict[str, Callable[[Path], Any]] = {
-    **dict.fromkeys((".arrow", ".feather"), _read_arrow),
-    **dict.fromkeys((".jsonl", ".ndjson"), _read_json),
-    ".xlsx": _read_excel,
-}
-
-
 @contextmanager
 def _plain(path: Path) -> Iterator[Path]:
     """Give a path at which a text file can be read several times: a copy of what is compressed or a stream."""
@@ -258,7 +232,10 @@ def _plain(path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         with _stream(path, suffix) as source, copy.open("wb") as target:
-            shutil.copyfileobj(source, target, 2**20)
+            size = path.stat().st_size if suffix in COMPRESSED else None
+            while block := source.read(2**20):
+                target.write(block)
+                _check_expansion("its text", target.tell(), size)
         yield copy
 
 
@@ -295,6 +272,12 @@ def refusing(file: TableFile) -> Iterator[None]:
         ) from error
 
 
+def _check_expansion(what: str, size: int, compressed: int | None) -> None:
+    """Raise ``ValueError`` if something is far larger than what it was compressed to (None: it was not)."""
+    if compressed is not None and size > max(_SMALL_BYTES, _MOST_SHRUNK * compressed):
+        raise ValueError(f"{what} of {size:,} bytes was made of {compressed:,}")
+
+
 def _check_not_empty(path: Path) -> None:
     with path.open("rb") as file:
         if not file.read(1):
@@ -318,8 +301,7 @@ def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
             raise ValueError(f"it holds {counted(len(members), 'array')}{': ' * bool(members)}{listed(members)}")
         arrays = {}
         for name, info in members.items():
-            if info.file_size > max(_SMALL_BYTES, _MOST_SHRUNK * info.compress_size):
-                raise ValueError(f"array {name!r} of {info.file_size:,} bytes was made of {info.compress_size:,}")
+            _check_expansion(f"array {name!r}", info.file_size, info.compress_size)
             with archive.open(info) as file:
                 _check_array(
                     file, info.file_size, name if pair else f"array {name!r}", 1 if name == "is_outlier" else 2

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fewratio.data.columns import Layout, check_layout
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding, EncodingChoice
 from fewratio.data.files import ARRAYS, COMPRESSED, SUFFIXES, Content, TableFile, pieces, read_file, split_name
-from fewratio.data.frames import in_order, open_frame, take_column
-from fewratio.data.table import Table, as_table, frozen
+from fewratio.data.frames import Frame, in_order, open_frame, take_column
+from fewratio.data.table import Table, as_table
 from fewratio.errors import CollectionError, DataNotFoundError
-
-if TYPE_CHECKING:
-    from fewratio.data.frames import Frame
 
 _SAME_FILES = "all files of a folder must have the same columns, in any order. Repair the file or move it elsewhere."
 
@@ -69,15 +65,13 @@ def read_datasets(
     """
     files = find_table_files(folder)
     reader = _Reader(outlier, choice)
-    encoding = choice.prepare((str(file), part) for file in files for part in reader.parts(file))
+    encoding = choice.prepare((str(file), row, part) for file in files for row, part in reader.parts(file))
     contents = [reader.read(file, encoding) for file in files]
     names = next((table.feature_names for table, _ in contents if table.feature_names is not None), None)
     if encoding is not None and choice.learns_medians:
         encoding = encoding.with_medians([table.numbers for table, _ in contents])
         for i, (table, flags) in enumerate(contents):
-            numbers = table.to_numpy(table.dtype)
-            encoding.fill(numbers)
-            contents[i] = Content(replace(table, numbers=frozen(numbers), is_complete=True), flags)
+            contents[i] = Content(encoding.filled(table), flags)
     members: Any = zip(files, contents, strict=True)
     datasets = [Dataset(file.name, file.group, table, flags) for file, (table, flags) in members]
     return datasets, names if encoding is None else encoding.feature_names, encoding
@@ -90,23 +84,23 @@ class _Reader:
         self.outlier, self.choice = outlier, choice
         self._first: Layout | None = None
 
-    def parts(self, file: TableFile) -> Iterator[Any]:
-        """Go through a file without its column of outliers, as it is before any encoding."""
+    def parts(self, file: TableFile) -> Iterator[tuple[int, Any]]:
+        """Go through a file without its column of outliers, as it is before any encoding, with first rows' numbers."""
         if file.suffix in ARRAYS:
-            yield read_file(file, open_piece=partial(as_table, keep_missing=True)).table
+            yield 0, read_file(file, open_piece=partial(as_table, keep_missing=True)).table
             return
-        for frame in pieces(file):
+        for first_row, frame in pieces(file):
             if self.outlier is not None:
                 take_column(frame, self.outlier, str(file))
                 frame = frame.drop(self.outlier)
-            yield self._ordered(frame, file)
+            yield first_row, self._ordered(frame, file)
 
     def read(self, file: TableFile, encoding: Encoding | None) -> Content:
         """Read a file, encoded if an encoding was prepared."""
 
-        def open_piece(X: Any, argument: str) -> Table:
+        def open_piece(X: Any, argument: str, first_row: int = 0) -> Table:
             frame = open_frame(X, argument)
-            return self.choice.open(X if frame is None else self._ordered(frame, file), argument, encoding)
+            return self.choice.open(X if frame is None else self._ordered(frame, file), argument, encoding, first_row)
 
         return read_file(file, self.outlier, open_piece)
 

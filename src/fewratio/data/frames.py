@@ -27,8 +27,8 @@ from fewratio.errors import InputError, MissingColumnError
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-    Frame: TypeAlias = nw.DataFrame[Any]
-    Series: TypeAlias = nw.Series[Any]
+Frame: TypeAlias = "nw.DataFrame[Any]"
+Series: TypeAlias = "nw.Series[Any]"
 
 _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", "dask", "duckdb", "ibis"}
 _KIND_OF_TYPE = {
@@ -91,14 +91,6 @@ def feature_names(frame: Frame) -> tuple[str, ...] | None:
     return names if names and isinstance(names[0], str) else None
 
 
-def row_ids(frame: Frame) -> NDArray[Any] | None:
-    """Return the index of a pandas frame; None where it only counts rows, and in libraries without one."""
-    import narwhals.stable.v2 as nw
-
-    index = nw.maybe_get_index(frame)
-    return None if index is None or type(index).__name__ == "RangeIndex" else np.asarray(index)
-
-
 def column_kind(column: Series) -> str:
     """Return what a column holds: one of the kinds in `fewratio.data.columns`, or its type if it is another."""
     if column.null_count() == len(column):
@@ -140,9 +132,9 @@ def column_numbers(column: Series, label: object, argument: str) -> NDArray[Any]
     return (column if column.dtype.is_float() else column.cast(nw.Float64())).to_numpy()
 
 
-def frame_numbers(frame: Frame, argument: str) -> NDArray[Any]:
+def frame_numbers(frame: Frame, argument: str, first_row: int = 0) -> NDArray[Any]:
     """Return the rows of a frame of numbers, or say which column holds anything else; NaN for what is missing."""
-    check_numbers(kinds(frame), argument, lambda label: frame.get_column(label).to_list())
+    check_numbers(kinds(frame), argument, lambda label: frame.get_column(label).to_list(), first_row)
     columns = [frame.get_column(label) for label in frame.columns]
     single, in_arrow = is_single(columns), hasattr(columns[0].to_native(), "chunks")
     if not in_arrow and all(column.dtype.is_float() and column.dtype == columns[0].dtype for column in columns):

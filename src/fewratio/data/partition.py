@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,9 @@ from numpy.typing import NDArray
 from fewratio.data import files
 from fewratio.data.dataset import Dataset, as_flags
 from fewratio.data.encoding import Encoding, EncodingChoice
-from fewratio.data.frames import label_codes, take_column
+from fewratio.data.frames import Frame, label_codes, take_column
 from fewratio.data.table import check_shape, frozen
 from fewratio.errors import InputError, ParameterError
-
-if TYPE_CHECKING:
-    from fewratio.data.frames import Frame
 
 
 class Roles(NamedTuple):
@@ -38,16 +35,12 @@ class LongTable(NamedTuple):
     source: Frame | files.TableFile
     argument: str
 
-    def pieces(self, labels: Sequence[str] | None = None) -> Iterator[Frame]:
-        """Go through the table, or only some columns, which a text file gives as text."""
+    def pieces(self, labels: Sequence[str] | None = None) -> Iterator[tuple[int, Frame]]:
+        """Go through the table, or only some columns, which a text file gives as text, with the first row's number."""
         if isinstance(self.source, files.TableFile):
             yield from files.pieces(self.source, labels)
         else:
-            yield self.source
-
-    def first(self) -> Frame | None:
-        """Return the first piece; None if there are no rows."""
-        return next(self.pieces(), None)
+            yield 0, self.source
 
 
 def cut(
@@ -60,7 +53,8 @@ def cut(
     _check_roles(table, roles)
     labels = {column: _codes(table, column) for role, column in roles.named.items() if role != "outlier"}
     codes, names = labels[roles.dataset]
-    encoding = choice.prepare((table.argument, frame.drop(*roles.named.values())) for frame in table.pieces())
+    pieces = ((table.argument, row, frame.drop(*roles.named.values())) for row, frame in table.pieces())
+    encoding = choice.prepare(pieces)
     if None in names:
         row = int(np.argmax(codes == names.index(None)))
         raise InputError(
@@ -71,9 +65,9 @@ def cut(
     if roles.group is not None:
         groups = _groups(codes, names, *labels[roles.group], f"column {roles.group!r} of {table.argument}")
     X, flags, feature_names = _sorted_rows(table, roles, _places(codes), choice, encoding)
-    if encoding is not None:
-        encoding = choice.complete(encoding, [X])
-        feature_names = encoding.feature_names
+    if encoding is not None and choice.learns_medians:
+        encoding = encoding.with_medians([X])
+        encoding.fill(X)
     frozen(X)
     ends = np.cumsum(np.bincount(codes, minlength=len(names))).tolist()
     datasets = [
@@ -92,11 +86,12 @@ def _check_roles(table: LongTable, roles: Roles) -> None:
                 f"{' and '.join(both)} name the same column {column!r}; each needs a column of its own. Name another "
                 "column or leave one of them out."
             )
-    frame = table.first()
-    check_shape((0, 0) if frame is None else frame.shape, table.argument)
-    for column in roles.named.values():
-        if frame is not None:
+    for _, frame in table.pieces():
+        check_shape(frame.shape, table.argument)
+        for column in roles.named.values():
             take_column(frame, column, table.argument)
+        return
+    check_shape((0, 0), table.argument)
 
 
 def _places(codes: NDArray[np.int32]) -> NDArray[np.intp]:
@@ -114,7 +109,7 @@ def _codes(table: LongTable, column: str) -> tuple[NDArray[np.int32], list[Any]]
     """Return the number of each row's value, and the distinct values in order of first appearance (None: missing)."""
     number: dict[Any, int] = {}
     codes = []
-    for frame in table.pieces([column]):
+    for _, frame in table.pieces([column]):
         try:
             part_codes, values = label_codes(frame.get_column(column))
         except TypeError as error:
@@ -131,17 +126,15 @@ def _sorted_rows(
     table: LongTable, roles: Roles, place: NDArray[np.intp], choice: EncodingChoice, encoding: Encoding | None
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None, tuple[str, ...] | None]:
     """Return rows and marks of outliers in a new order, with one array of their size and never a second one."""
-    result, names, start = np.empty((0, 0)), None, 0
+    result, names = np.empty((0, 0)), None
     marks: list[Any] = []
-    for frame in table.pieces():
-        argument = table.argument if start == 0 else f"the part of {table.argument} from row {start} on"
+    for start, frame in table.pieces():
         if roles.outlier is not None:
             marks += frame.get_column(roles.outlier).to_list()
-        part = choice.open(frame.drop(*roles.named.values()), argument, encoding)
+        part = choice.open(frame.drop(*roles.named.values()), table.argument, encoding, start)
         if start == 0:
             result, names = np.empty((len(place), part.n_features), dtype=part.dtype), part.feature_names
         result[place[start : start + part.n_rows]] = part.numbers
-        start += part.n_rows
     if roles.outlier is None:
         return result, None, names
     # Joined before they are looked at, so that a message counts and numbers the rows of the whole table.

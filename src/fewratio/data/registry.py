@@ -193,10 +193,9 @@ def load_collection(name: str, **options: Any) -> Collection:
 
 def _as_seed(seed: Any) -> int:
     # A truth value counts as an integer, but is none that anyone means for a seed.
-    number = None if isinstance(seed, bool) or not hasattr(seed, "__index__") else operator.index(seed)
-    if number is None or number < 0:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or operator.index(seed) < 0:
         raise ParameterError(f"seed is {seed!r}; an integer that is not negative is needed. Pass one, such as 0.")
-    return number
+    return operator.index(seed)
 
 
 def find_source(name: str) -> Source:

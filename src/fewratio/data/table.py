@@ -1,7 +1,7 @@
 """The gate through which a user's table becomes validated numbers."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -9,21 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from fewratio.data import frames
-from fewratio.data.columns import (
-    BOOLEANS,
-    MISSING,
-    NUMBERS,
-    SAME_SAMPLES,
-    Layout,
-    check_layout,
-    check_numbers,
-    counted,
-    dtype_kind,
-    numbers_from_objects,
-    object_kind,
-    unusable_values,
-)
-from fewratio.errors import InputError, ParameterError
+from fewratio.data.columns import SAME_SAMPLES, Layout, array_numbers, check_layout, counted, unusable_values
+from fewratio.errors import InputError
 
 # A megabyte as float64, which stays in the cache.
 _BLOCK_VALUES = 2**17
@@ -42,8 +29,6 @@ class Table:
         None if the columns have no names, or names that are not strings.
     argument : str
         What messages call this table.
-    row_ids : ndarray of shape (n_rows,) or None
-        What the user calls the rows, where known.
     is_complete : bool
         Whether all numbers are finite; otherwise some may be missing (NaN).
 
@@ -52,14 +37,13 @@ class Table:
     >>> table = as_table([[1, 2], [3, 4], [5, 6]], argument="X_nu")
     >>> table.n_rows, table.n_features
     (3, 2)
-    >>> [block.tolist() for block in table.blocks(2)]
-    [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]]
+    >>> table.block(1, 3).tolist()
+    [[3.0, 4.0], [5.0, 6.0]]
     """
 
     numbers: NDArray[Any]
     feature_names: tuple[str, ...] | None = None
     argument: str = "X"
-    row_ids: NDArray[Any] | None = None
     is_complete: bool = True
 
     @property
@@ -86,12 +70,6 @@ class Table:
         """Return rows `start` to `stop` as a new, writeable float64 array in C order."""
         return np.array(self.numbers[start:stop], dtype=np.float64, order="C", copy=True)
 
-    def blocks(self, n_rows: int) -> Iterator[NDArray[np.float64]]:
-        """Iterate over the table, `n_rows` rows at a time (the last block may be shorter)."""
-        if n_rows < 1:
-            raise ParameterError(f"n_rows is {n_rows}; a block needs at least one row. Pass a positive number.")
-        return (self.block(start, start + n_rows) for start in range(0, self.n_rows, n_rows))
-
     def to_numpy(self, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Return the whole table as a new, writeable array of the given float type in C order."""
         return np.array(self.numbers, dtype=dtype, order="C", copy=True)
@@ -104,12 +82,12 @@ class Table:
         places = [own.index(name) for name in names]
         return replace(self, numbers=frozen(self.numbers[:, places]), feature_names=tuple(names))
 
-    def check_finite(self, keep_missing: bool = False) -> None:
-        """Raise `InputError` if a value is missing, unless that may be. Free for tables that may have no gaps."""
-        if not (self.is_complete or keep_missing):
+    def check_finite(self) -> None:
+        """Raise `InputError` if a value is missing. Free for tables that may have no gaps."""
+        if not self.is_complete:
             self.validate_finite()
 
-    def validate_finite(self, keep_missing: bool = False) -> Self:
+    def validate_finite(self, keep_missing: bool = False, first_row: int = 0) -> Self:
         """Raise `InputError` if a value is infinite, or NaN unless that may stay, naming the first and counting all."""
         count, first, infinite = 0, None, False
         step = max(1, _BLOCK_VALUES // self.n_features)
@@ -127,11 +105,11 @@ class Table:
             named = self.feature_names is not None
             label = self.feature_names[first[1]] if self.feature_names is not None else first[1]
             what = "infinite" if keep_missing else "missing" if named and not infinite else "NaN or infinite"
-            raise unusable_values(self.argument, what, count, label, first[0])
+            raise unusable_values(self.argument, what, count, label, first[0], first_row)
         return self
 
 
-def as_table(X: Any, argument: str = "X", keep_missing: bool = False) -> Table:
+def as_table(X: Any, argument: str = "X", keep_missing: bool = False, first_row: int = 0) -> Table:
     """Validate anything that holds rows of numbers; arrays of floats are not copied.
 
     Parameters
@@ -143,6 +121,8 @@ def as_table(X: Any, argument: str = "X", keep_missing: bool = False) -> Table:
         What error messages call the table.
     keep_missing : bool
         Whether missing values (NaN, ``None``, masked) may stay, as NaN.
+    first_row : int
+        What messages add to the number of a row: where `X` begins, if it is a part of a longer table.
 
     Raises
     ------
@@ -161,10 +141,12 @@ def as_table(X: Any, argument: str = "X", keep_missing: bool = False) -> Table:
     frame = frames.open_frame(X, argument)
     if frame is not None:
         check_shape(frame.shape, argument)
-        numbers, names, ids = frames.frame_numbers(frame, argument), frames.feature_names(frame), frames.row_ids(frame)
+        numbers, names = frames.frame_numbers(frame, argument, first_row), frames.feature_names(frame)
     else:
-        numbers, names, ids = _array_numbers(_read_array(X, argument), argument), None, None
-    return Table(_readable(numbers), names, argument, ids, not keep_missing).validate_finite(keep_missing)
+        values = _read_array(X, argument)
+        check_shape(values.shape, argument)
+        numbers, names = array_numbers(values, argument), None
+    return Table(_readable(numbers), names, argument, not keep_missing).validate_finite(keep_missing, first_row)
 
 
 def check_same_features(table: Table, n_features: int, feature_names: Sequence[str] | None, reference: str) -> None:
@@ -290,16 +272,3 @@ def _read_rows(rows: list[Any], argument: str) -> NDArray[Any]:
             f"{argument} cannot be read as rows of numbers ({problem}); {_LAYOUT}. "
             "Give every row the same number of values, or pass an array."
         ) from error
-
-
-def _array_numbers(values: NDArray[Any], argument: str) -> NDArray[Any]:
-    """Return a table's array as numbers, NaN for what is missing, or say which column holds anything else."""
-    check_shape(values.shape, argument)
-    columns = range(values.shape[1])
-    if values.dtype.kind != "O":
-        check_numbers([(j, dtype_kind(values.dtype)) for j in columns], argument)
-        return values
-    kinds = [(j, object_kind(values[:, j])) for j in columns]
-    if any(kind not in (NUMBERS, BOOLEANS, MISSING) for _, kind in kinds):
-        check_numbers(kinds, argument, lambda j: values[:, j])
-    return np.column_stack([numbers_from_objects(values[:, j], argument, j) for j in columns])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
 
-from fewratio.data.tables import Table, as_table, check_same_features
+from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators.quantities import relative_pearson_divergence
 

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import Encoding
 from fewratio.data.seeds import seed_for
-from fewratio.data.tables import Table, as_table, check_same_features
+from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.adapted import Model, NetworkEstimator

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from fewratio.core import divergence, exact, objectives
 from fewratio.core.arrays import equal_shares
 from fewratio.core.kernels import median_distance
-from fewratio.data.tables import as_table, check_same_features
+from fewratio.data.table import as_table, check_same_features
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.gaussian_basis import MEDIAN_ROWS, check_squares
 from fewratio.estimators.randomness import in_row_order

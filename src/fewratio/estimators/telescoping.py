@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from fewratio.core.divergence import kullback_leibler_divergence
-from fewratio.data.tables import check_same_features
+from fewratio.data.table import check_same_features
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.classifier import ClassifierRatio
