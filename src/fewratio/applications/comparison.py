@@ -216,7 +216,7 @@ def compare_datasets(
         tables.append(open_table(model, X, argument))
     first, second = tables
     check_same_features(second, first.n_features, first.feature_names, reference=first.argument)
-    pooled, n_first = np.concatenate([table.to_numpy() for table in tables]), first.n_rows
+    pooled, n_first = np.concatenate([table.numbers for table in tables], dtype=np.float64), first.n_rows
     fitted = fitted_copy(model, pooled[:n_first], pooled[n_first:])
     numbers = np.arange(len(pooled))[None]
     found = permute_pairs(model, pooled, numbers[:, :n_first], numbers[:, n_first:], n_permutations, [for_permutations])

@@ -119,7 +119,7 @@ def mmd2(X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool
             raise InputError(
                 f"{name} has one row; the unbiased estimate needs two or more. Add rows, or set biased=True."
             )
-    rows = np.concatenate([first.to_numpy(), second.to_numpy()])
+    rows = np.concatenate([first.numbers, second.numbers], dtype=np.float64)
     check_squares(rows)
     # Distances do not change with the origin, but far from it they lose their digits.
     rows -= rows.mean(0)
