@@ -130,7 +130,7 @@ class PairEvaluation:
                 numbers["regret"] = numbers["squared_error"] - self._squared_error(truth, judgement.alpha)
         if judgement.divergence is not None:
             different = self.tasks[:, 0] != self.tasks[:, 1]
-            # With one instance per sample and the median width a kernel gives all pairs alike: rounding must not rank them.
+            # With one instance per sample the median width makes all pairs alike to a kernel; that is no ranking.
             divergence = judgement.divergence.double().cpu().numpy().round(_DIGITS)
             numbers["auc"] = 100 * roc_auc_score(different, divergence)
         return numbers
