@@ -8,8 +8,8 @@
     python benchmarks/comparison.py power --data isolet --split 0 --model isolet-0.safetensors
 
 ``level`` is P(p <= t) over pairs of equal law at every t that the test can attain, beside the largest count that chance
-allows there (one in a thousand, divided among these t); and, for 10 rows a side or more of a continuous law, a test of
-uniformity (Kolmogorov and Smirnov, after spreading each p-value over its step). ``power`` is the share of pairs with
+allows there (one in a thousand, divided among these t); and, for 10 rows per sample or more of a continuous law, a test
+of uniformity (Kolmogorov and Smirnov, after spreading each p-value over its step). ``power`` is the share of pairs with
 p <= 0.05, of different datasets of a split's target; none of them is among the sources that ``train`` learns from. The
 samples are drawn once and given to all tests; differences to ours are paired. ``speed`` and ``all-pairs`` are seconds.
 """
@@ -231,14 +231,14 @@ def classifier_p_value(A: Rows, B: Rows, rng: np.random.Generator) -> float:
             total += chances[np.arange(len(test)), sides[test]].sum()
         return float(total)
 
-    # A regression is slow; with 39 arrangements 0.05 can be attained.
+    # A regression is slow; with 39 permutations 0.05 can be attained.
     return permutation_p_value(rightness, n, len(B), 39, rng)
 
 
 def permutation_p_value(
     statistic: Callable[[NDArray[np.intp]], float], n: int, m: int, n_permutations: int, rng: np.random.Generator
 ) -> float:
-    """Give the p-value as `compare_datasets` does: of all arrangements if there are few, else of drawn ones."""
+    """Give the p-value as `compare_datasets` does: of all permutations if there are few, else of drawn ones."""
     observed = statistic(np.arange(n + m)) - 1e-9
     if math.comb(n + m, n) <= n_permutations + 1:
         dealt = [[*a, *sorted(set(range(n + m)) - set(a))] for a in combinations(range(n + m), n)]
@@ -311,7 +311,7 @@ def main() -> None:
     part = parts.add_parser("level")
     part.add_argument("--pairs", type=int, default=2000)
     part.add_argument("--sides", type=int, nargs="+", default=[3, 5, 10, 30])
-    part.add_argument("--permutations", type=int, default=259, help="all 252 arrangements of 5 + 5 rows are taken")
+    part.add_argument("--permutations", type=int, default=259, help="all 252 permutations of 5 + 5 rows are taken")
     part.set_defaults(run=level)
     part = parts.add_parser("speed")
     part.add_argument("--repeats", type=int, default=5)

@@ -109,8 +109,8 @@ def judged(method: Learned, problem: PairProblem, args: argparse.Namespace) -> d
         for size in problem.sizes:
             values = {s: np.array(list(v.values())) for s, v in found["target"][metric, size].items()}
             if method.rule == "validation" and len(values) > 1:
-                looks = {s: np.array(list(v.values())) for s, v in found["validation"]["squared_error", size].items()}
-                best = [min(looks, key=lambda s: looks[s][split]) for split in range(args.splits)]
+                losses = {s: np.array(list(v.values())) for s, v in found["validation"]["squared_error", size].items()}
+                best = [min(losses, key=lambda s: losses[s][split]) for split in range(args.splits)]
                 by_split += [values[setting][split] for split, setting in enumerate(best)]
             else:
                 by_split += values[min(values, key=lambda s: sign * values[s].mean())]

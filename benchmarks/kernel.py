@@ -6,7 +6,7 @@ and takes the mean squared error to the true ratio at fresh instances of both (o
 
     pip install -e '.[peers]'
     python benchmarks/kernel.py                    # against others
-    python benchmarks/kernel.py --growth           # ours alone, up to 200,000 rows a side, with peak memory
+    python benchmarks/kernel.py --growth           # ours alone, up to 200,000 rows per sample, with peak memory
 """
 
 import argparse
@@ -184,7 +184,7 @@ def grow(n: int, d: int = 20) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[500, 1000, 2000], help="instances a side")
+    parser.add_argument("--rows", type=int, nargs="+", default=[500, 1000, 2000], help="instances per sample")
     parser.add_argument("--features", type=int, nargs="+", default=[2, 20])
     parser.add_argument("--alpha", type=float, nargs="+", default=[0.0, 0.5])
     parser.add_argument("--rounds", type=int, default=7)

@@ -1,8 +1,8 @@
 """When not to use the universal network: J against the number of instances, beside what else needs no sources.
 
-Random pairs of the prior, half of them of kinds that the network never practised on; each estimator as it comes, RuLSIF
-also by cross-validation. Prints one JSON line an estimator and size: mean J over the pairs on 400 other instances a
-side, beside that of the truth, and seconds a fit.
+Random pairs of the prior, half of them of kinds that the network was never trained on; each estimator as it comes,
+RuLSIF also by cross-validation. Prints one JSON line per estimator and size: mean J over the pairs on 400 other
+instances per sample, beside that of the truth, and seconds per fit.
 
     python benchmarks/sizes.py
 """
@@ -49,9 +49,9 @@ def error(ratio: np.ndarray) -> float:
 
 def pairs_of(n_pairs: int, n_instances: int, columns: int) -> list[PriorPairs]:
     shapes = [name for name in SHAPES if name != "discrete"]
-    practised = [name for name in shapes if name != HELD_OUT_SHAPE]
+    trained = [name for name in shapes if name != HELD_OUT_SHAPE]
     relations = [name for name in RELATIONS if name not in (HELD_OUT_RELATION, "equal")]
-    kinds = ((relations, practised), ([HELD_OUT_RELATION], practised), (relations, [HELD_OUT_SHAPE]))
+    kinds = ((relations, trained), ([HELD_OUT_RELATION], trained), (relations, [HELD_OUT_SHAPE]))
     shares = (n_pairs - n_pairs // 2, n_pairs // 4, n_pairs // 2 - n_pairs // 4)
     return [
         draw_pairs(count, n_instances, columns, _SEED, relations=kind[0], shapes=kind[1])

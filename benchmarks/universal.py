@@ -5,7 +5,7 @@
     python benchmarks/universal.py judge                               # a record for each kind of pairs
 
 `train` runs where safetensors is missing, hence two steps. `judge` compares with the true ratio: J at 3, 5 and 10
-instances a side, beside that of the truth and of the ratio 1 (-0.5), and how often the intervals held it.
+instances per sample, beside that of the truth and of the ratio 1 (-0.5), and how often the intervals held it.
 """
 
 import argparse

@@ -147,8 +147,10 @@ class DrawsAtPleasure(RuLSIF):
 
 
 class KeepsItsWidth(RuLSIF):
-    def _widths(self, basis, nu, de, rng):
-        return self.cv_sigmas_ if hasattr(self, "cv_sigmas_") else super()._widths(basis, nu, de, rng)
+    def _fit(self, X_nu, X_de):
+        width = getattr(self, "sigma_", None)
+        super()._fit(X_nu, X_de)
+        self.sigma_ = width or self.sigma_
 
 
 class Negative(RuLSIF):

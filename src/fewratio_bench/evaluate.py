@@ -92,7 +92,7 @@ class PairEvaluation:
     collection : Collection
         The datasets.
     n_support : int
-        Support instances a side.
+        Support instances per sample.
     seed : int
         Draws the supports.
     device : torch.device
@@ -130,7 +130,7 @@ class PairEvaluation:
                 numbers["regret"] = numbers["squared_error"] - self._squared_error(truth, judgement.alpha)
         if judgement.divergence is not None:
             different = self.tasks[:, 0] != self.tasks[:, 1]
-            # With one instance a side the median width makes all pairs alike to a kernel; rounding must not rank them.
+            # With one instance per sample the median width makes all pairs alike to a kernel; that is no ranking.
             divergence = judgement.divergence.double().cpu().numpy().round(_DIGITS)
             numbers["auc"] = 100 * roc_auc_score(different, divergence)
         return numbers

@@ -68,7 +68,7 @@ def support_size(folder: Path) -> "Figure":
             # By the paper's own rule; for methods that are not the paper's, by validation.
             if method and row.selection in (method.rule if method.published else "validation", "none"):
                 by_size = {int(size): values for size, values in row.values.items() if size.isdecimal()}
-                # A row has one look in all panels: ten colours, then the same ones dashed, then dotted.
+                # A row has the same line in all panels: ten colours, then the same ones dashed, then dotted.
                 number = list(handles).index(row.method) if row.method in handles else len(handles)
                 style = {"linestyle": ("-", "--", ":")[number // 10 % 3], "marker": "o" if method is OURS else None}
                 handles[row.method] = _curve(ax, by_size, row.method, f"C{number % 10}", **style)

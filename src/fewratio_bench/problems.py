@@ -203,7 +203,7 @@ LANDMINE = OutlierProblem("landmine", "Landmine")
 SCHOOL = OutlierProblem("school", "School")
 IOT = OutlierProblem("iot", "IoT")
 WINE, DIGITS = TableProblem(data="Wine"), TableProblem(data="Digits")
-# Looked at once, with the final weights of the universal network (at commit c9d3994).
+# Evaluated once, with the final weights of the universal network (at commit c9d3994).
 UNSEEN_TABLES = tuple(
     TableProblem(data=data) for data in ("Iris", "Breast cancer", "Diabetes", "Landmine fields", "Schools")
 )

@@ -30,7 +30,7 @@ class Record:
     split : int
         Which draw of source, validation and target datasets.
     n_support : int
-        Support instances a side.
+        Support instances per sample.
     method : str
         Name in the table.
     parameters : dict
@@ -160,7 +160,8 @@ def _end_last_line(file: BinaryIO) -> None:
     """Delete a last line that a killed process left incomplete; end one that lacks only its line break."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 1))
-    if file.read(1) in b"\n":
+    # An empty file has nothing to end.
+    if file.read(1) in (b"", b"\n"):
         return
     file.seek(0)
     last = file.read().rpartition(b"\n")[2]

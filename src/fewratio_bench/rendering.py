@@ -109,7 +109,9 @@ def _environment() -> "Environment":
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
     except ModuleNotFoundError as error:
-        raise FewRatioError("Tables and the report need jinja2. pip install 'fewratio[bench]'.") from error
+        raise FewRatioError(
+            "Tables and the report need jinja2, which is not installed. Install it: pip install 'fewratio[bench]'."
+        ) from error
     environment = Environment(
         loader=PackageLoader("fewratio_bench"),
         autoescape=select_autoescape(["html"]),

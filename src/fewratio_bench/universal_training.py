@@ -232,7 +232,7 @@ class IntervalLoss(nn.Module):
         self.register_buffer("levels", torch.tensor(QUANTILES), persistent=False)
 
     def forward(self, episode: Episode) -> Tensor:
-        """Give the loss of ratio and divergence, the latter once a row."""
+        """Give the loss of ratio and divergence, the latter once per row."""
         support, query, alpha = episode.support, episode.query, episode.alpha
         assert alpha is not None
         with torch.no_grad():

@@ -82,7 +82,7 @@ def test_the_batched_kernel_method_is_the_estimator_pair_by_pair(clip):
     verdicts = list(Kernel("k", None, clip, regs=(0.1,)).judge([cell], BENCH))
     (verdict,) = [verdict for verdict in verdicts if verdict.role == "target"]
     evaluation = cell.evaluations["target"]
-    family = SMALL._family(0, "target")
+    family = SMALL.family(0, "target")
     errors, oracle, divergences = [], [], []
     for task, (i, j) in enumerate(evaluation.tasks):
         support, query = evaluation.episode

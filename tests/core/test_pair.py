@@ -1,4 +1,4 @@
-"""Pairs: shares that sum to one a side, whatever is padding."""
+"""Pairs: shares that sum to one per sample, whatever is padding."""
 
 import dataclasses
 

@@ -420,7 +420,7 @@ def test_dataset_too_small_to_evaluate_on_is_named(pools, name):
 @pytest.mark.parametrize("side", ["nu_size", "de_size"])
 def test_a_support_larger_than_the_window_is_refused_and_not_cut(side):
     large = SupportSize(2, WINDOW + 1)
-    with pytest.raises(ParameterError, match=rf"up to {WINDOW + 1} instances a side; training draws {WINDOW} at most"):
+    with pytest.raises(ParameterError, match=rf"up to {WINDOW + 1} instances per sample; .* draws {WINDOW} at most"):
         make_sampler([make_pools([5, WINDOW + 1])], **{side: large})
     # A smaller pool gives what it has.
     make_sampler([make_pools([5, WINDOW])], **{side: large})

@@ -449,6 +449,7 @@ def test_duplicates_change_nothing_however_large_the_values(pretrained, size):
     once = pretrained.fit(nu, de).divergence()
     twice = pretrained.fit(np.repeat(nu, 2, axis=0), np.repeat(de, 2, axis=0)).divergence()
     # float32 features; the tiny ridge in the rounding's place differs a little between the two: by 0.021 at 1e9.
+    # Wider than the 0.02 of before: the training changed, and with it the network of this fixture (0.0125 then).
     assert twice == pytest.approx(once, abs=3e-2)
 
 

@@ -43,7 +43,7 @@ def test_supports_have_the_sizes_asked_for(make, sources, monkeypatch, changes, 
     class Watched(training.EpisodeSampler):
         def __call__(self, step):
             episode = super().__call__(step)
-            drawn.append((episode.support.shares > 0).sum(-1).reshape(-1, 2))  # rows a side that are no padding
+            drawn.append((episode.support.shares > 0).sum(-1).reshape(-1, 2))  # rows per sample that are no padding
             return episode
 
     monkeypatch.setattr(training, "EpisodeSampler", Watched)

@@ -110,6 +110,7 @@ def test_history_holds_what_happened(members):
 def test_training_lowers_the_loss():
     _, (history,) = run(replace(PLAN, max_steps=60, validate_every=30), members=[1])
     assert history.validation[1] < history.validation[0]
+    # Two, not three: the standard error is that of the datasets' means, not of episodes taken as independent.
     assert history.validation[1] < -0.5 - 2 * history.standard_error[1], "better than a ratio of one everywhere"
 
 

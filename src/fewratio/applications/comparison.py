@@ -236,7 +236,7 @@ def compare_datasets(
         exact=found.exact,
         ratios_a=fitted.ratio_nu_,
         ratios_b=fitted.ratio_de_,
-        # What is named on one side only is named.
+        # Names that only one of the samples has hold for both.
         feature_names=first.feature_names or second.feature_names,
         _pooled=pooled,
         _estimator=model,

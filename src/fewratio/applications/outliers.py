@@ -75,7 +75,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     scikit-learn's ``check_estimator`` passes but for ``check_methods_subset_invariance`` (a score depends on the whole
     batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``), without a
     ``contamination`` ``check_outliers_fit_predict`` (a table that is its own reference has no outliers where false
-    discoveries are limited), and five that look for other words in a message.
+    discoveries are limited), and five that expect another wording of a message.
 
     Examples
     --------
@@ -338,10 +338,10 @@ class PyODStyle:
         return self.fit(X).labels_
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Give the scores of a batch of its own; higher is more anomalous."""
+        """Give the scores of another batch; higher is more anomalous."""
         return -self.detector._judge(X)[0]
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Give the labels of a batch of its own, at a threshold of its own."""
+        """Give the labels of another batch, by that batch's threshold."""
         scores, threshold = self.detector._judge(X)
         return (scores < threshold).astype(np.int64)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# In the order of the curves: what is to be looked at is drawn in one piece.
+# In the order of the curves; the first one, which matters most, is a solid line.
 _CURVES = (("#0072b2", "-"), ("#d55e00", (0, (5, 2))), ("#cc79a7", (0, (1, 1.5))))
 
 

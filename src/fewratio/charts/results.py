@@ -48,7 +48,7 @@ def draw_comparison(
         share = (np.arange(len(values)) + 0.5) / len(values)
         rows.plot(share, np.sort(values), "o", ms=4, color=colour, label=f"{name} ({len(values)})")
     rows.axhline(1, color=GRID, zorder=0)
-    # On a ground of its own: the line of ratio 1 runs where there is room for it.
+    # On a white background: the line of ratio 1 runs where there is room for it.
     rows.legend(facecolor="white", framealpha=1, edgecolor="none")
     tidy(rows, f"ratio {names[0]}/{names[1]} at the rows", "rows of a sample, from low ratio to high")
     if len(null):

@@ -18,7 +18,7 @@ def new_figure(size: tuple[float, float], layout: Literal["constrained"] | None 
         from matplotlib.figure import Figure
     except ImportError as error:
         raise FewRatioError(
-            "Drawing needs matplotlib, which is not installed. pip install 'fewratio[plot]'."
+            "Drawing needs matplotlib, which is not installed. Install it: pip install 'fewratio[plot]'."
         ) from error
     return Figure(figsize=size, dpi=120, layout=layout)
 

@@ -22,6 +22,7 @@ import typer
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
 from fewratio.errors import DataNotFoundError, FewRatioError, InputError, ParameterError
+from fewratio.lazy import torch_is_installed
 
 if TYPE_CHECKING:
     from fewratio.data.collection import Collection as Datasets
@@ -152,14 +153,14 @@ class Request:
             return model
         from fewratio.applications.inputs import default_estimator, default_ratio_estimator
 
-        if for_ratios and find_spec("torch") is None:
+        if for_ratios and not torch_is_installed():
             _say("torch is not installed; RuLSIF is used instead of the network. Run pip install 'fewratio[networks]'.")
             for_ratios = False
         return (default_ratio_estimator if for_ratios else default_estimator)(self.scale)
 
 
 def verb(function: Callable[..., None], without: str | None = None) -> Callable[..., None]:
-    """Make a verb of a function: it ends in one line on standard error where it cannot go on.
+    """Make a verb of a function: an error ends it with one line on standard error.
 
     The exit code is 2 for wrong input, else 1. A first parameter ``request`` becomes the options of `Request`, except
     the one that the verb is `without`.
@@ -192,7 +193,7 @@ def verb(function: Callable[..., None], without: str | None = None) -> Callable[
 
 @contextmanager
 def _plain_warnings(options: Collection[str]) -> Iterator[None]:
-    """Say warnings as lines of text, in the words of a verb's options and without the place in the code."""
+    """Write warnings as lines of text that name a verb's options, without the place in the code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:

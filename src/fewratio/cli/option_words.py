@@ -1,4 +1,4 @@
-"""Messages of the library in the words of the command line."""
+"""Messages of the library with command-line options in the place of Python's arguments."""
 
 import re
 from collections.abc import Collection

@@ -66,8 +66,8 @@ def outliers(
 
 def _explained(explanation: Any) -> dict[str, Any]:
     """Give what a row differs in most: of many columns the rest is noise, and as large as the table."""
-    words = explanation.to_dict()
-    return words | {key: words[key][: exchange.SHOWN] for key in ("columns", "differences")}
+    payload = explanation.to_dict()
+    return payload | {key: payload[key][: exchange.SHOWN] for key in ("columns", "differences")}
 
 
 def _differences(explanation: Any, most: int = 3) -> list[str]:

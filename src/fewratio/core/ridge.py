@@ -90,9 +90,9 @@ class RidgePath:
     Attributes
     ----------
     vectors : array of shape (t, t)
-        The eigenvectors V of K, one a column.
+        The eigenvectors V of K, one per column.
     inverse : array of shape (t, n_regs)
-        ``1 / (s + reg)``: what each eigenvalue of K is divided by, a column a regulariser.
+        ``1 / (s + reg)``: one row per eigenvalue s of K, one column per regulariser.
     """
 
     vectors: Float[Array, "t t"]

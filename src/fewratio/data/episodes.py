@@ -20,7 +20,7 @@ WINDOW = 1024
 
 
 class SupportSize(NamedTuple):
-    """How many support instances a side has: somewhere from ``low`` to ``high``."""
+    """Range of the number of support instances per sample: from ``low`` to ``high``."""
 
     low: int
     high: int
@@ -378,8 +378,8 @@ def _check_window(pools: list[np.ndarray], most: int) -> None:
     """Raise if a pool could give a larger support than is ever drawn."""
     if min(most, max(map(len, pools))) > WINDOW:
         raise ParameterError(
-            f"n_support asks for up to {most} instances a side; training draws {WINDOW} at most. Lower n_support (or "
-            "n_support_de)."
+            f"n_support asks for up to {most} instances per sample; training draws {WINDOW} at most. Lower n_support "
+            "(or n_support_de)."
         )
 
 

@@ -77,9 +77,9 @@ def open_frame(X: Any, argument: str) -> Frame | None:
         return None
     strings = [isinstance(column, str) for column in frame.columns]
     if any(strings) and not all(strings):
-        odd = frame.columns[strings.index(False)]
         raise InputError(
-            f"{argument} has column names of mixed types (such as {frame.columns[strings.index(True)]!r} and {odd!r}); "
+            f"{argument} has column names of mixed types (such as {frame.columns[strings.index(True)]!r} and "
+            f"{frame.columns[strings.index(False)]!r}); "
             f"all must be strings, or none. Rename them, in pandas with {argument}.columns.astype(str)."
         )
     return frame

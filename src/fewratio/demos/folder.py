@@ -9,7 +9,9 @@ from fewratio.errors import DataNotFoundError, FewRatioError
 def prepare_folder(folder: Path) -> None:
     """Make the folder for tables and pictures; fail before the work, not after it."""
     if find_spec("matplotlib") is None:
-        raise FewRatioError("The demo draws a picture, which needs matplotlib. pip install 'fewratio[plot]'.")
+        raise FewRatioError(
+            "The demo draws a picture, which needs matplotlib. Install it: pip install 'fewratio[plot]'."
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

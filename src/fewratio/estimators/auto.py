@@ -15,7 +15,7 @@ from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import row_order
 from fewratio.lazy import torch_is_installed
 
-# From so many rows a side on a kernel is as good as the network, and faster (`benchmarks/sizes.py`).
+# From so many rows per sample on, a kernel is as good as the network, and faster (`benchmarks/sizes.py`).
 LARGE = 200
 # The relative parameters that the network was trained for.
 ALPHAS = (0.1, 0.9)

@@ -1,4 +1,4 @@
-"""The manners of all estimators, and the contract of a ratio estimator."""
+"""What all estimators share, and the contract of a ratio estimator."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -240,7 +240,7 @@ def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> NDArray
     array = np.asarray(numbers)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] == 0:
         raise InputError(
-            f"{argument} has shape {array.shape} and type {array.dtype}; needed are whole numbers, one row a sample "
+            f"{argument} has shape {array.shape} and type {array.dtype}; needed are whole numbers, one row per sample "
             "and at least one instance each. Pass the numbers of the table's rows."
         )
     if array.size and (array.min() < 0 or array.max() >= n_rows):

@@ -103,7 +103,7 @@ class ClassifierRatio(RatioEstimator):
             if not hasattr(fresh, "predict_proba"):
                 raise ParameterError(
                     f"{type(fresh).__name__} gives no probabilities, and without calibration its scores cannot become "
-                    "any. Set calibrate=True (with two instances a side or more), or use another classifier."
+                    "any. Set calibrate=True (with two instances per sample or more), or use another classifier."
                 )
             return _AsItIs()
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))

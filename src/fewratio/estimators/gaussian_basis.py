@@ -52,7 +52,7 @@ def median_of_some(nu: Rows, de: Rows, scaling: ColumnScaling, rng: np.random.Ge
 
 
 def some_rows(nu: Rows, de: Rows, at_most: int, rng: np.random.Generator) -> Rows:
-    """Give all rows of both samples, or so many drawn from them, which must be in the order of `row_order` then."""
+    """Give all rows of both samples, or so many drawn from them; for that they must be in the order of `row_order`."""
     n_rows = len(nu) + len(de)
     if n_rows <= at_most:
         return np.concatenate([nu, de])

@@ -46,8 +46,8 @@ class RuLSIF(RatioEstimator):
     The ratio is a sum of Gaussian kernels exp(-|x - c|^2 / sigma^2) whose weights solve Eq. 5.
 
     Width and regulariser can be chosen by how well the ratio fits instances that were left out (J of Eq. 8; the
-    centres stay). By default that is exact leave-one-out: of pairs of one instance a side, as many as the smaller
-    sample has (at most 2000, drawn). It costs one eigendecomposition a width. A sample of a single instance has
+    centres stay). By default that is exact leave-one-out: of pairs of one instance per sample, as many as the smaller
+    sample has (at most 2000, drawn). It costs one eigendecomposition per width. A sample of a single instance has
     nothing to leave out: then the candidates nearest to the median distance and to reg = 0.1 are taken.
 
     Parameters
@@ -124,7 +124,7 @@ class RuLSIF(RatioEstimator):
     def _fit(self, X_nu: Rows, X_de: Rows) -> None:
         rng = np.random.default_rng(self.random_state)
         check_squares(X_nu, X_de)
-        nu, de = (X_nu, X_de)
+        nu, de = X_nu, X_de
         if self._draws(len(nu) + len(de)):
             nu, de = in_row_order(nu), in_row_order(de)
         scaling = ColumnScaling.of([nu, de], self.scale)

@@ -392,7 +392,7 @@ def _identity(estimator: MetaRatioEstimator) -> dict[str, Any]:
 
 
 def _seed(random_state: int | np.random.Generator | None, number: int) -> int | np.random.Generator | None:
-    """Give each network after the first a number of its own; a generator goes on by itself."""
+    """Give each network after the first a seed of its own; a generator gives each other numbers anyway."""
     return (
         seed_for("network", number, int(random_state))
         if number and isinstance(random_state, Integral)

@@ -103,7 +103,7 @@ def mmd2(X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool
         Kernel width; "median" is the median distance between the instances of both samples together, or between every
         so many of them where there are more than 1000.
     biased : bool, default=False
-        The unbiased estimate has mean zero for equal distributions, may be negative, and needs two rows a sample; the
+        The unbiased estimate has mean zero for equal distributions, may be negative, and needs two rows per sample; the
         biased one counts pairs of a row with itself and is never negative.
 
     Examples

@@ -1,4 +1,4 @@
-"""What keeps chance in one place: a canonical order of rows, folds, and seeds for what is inside."""
+"""Everything random in one place: a canonical order of rows to draw from, folds, and seeds of nested estimators."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def row_order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
         ordered = values[order]
         # Columns are told apart by the place of their mean within their range, which no change of units moves. They
         # need be: by ranks alone, two rows that trade their ranks in two columns would have the same key. Rounded in
-        # odd steps, means of whole numbers do not fall on the edge between two.
+        # irrational steps, means of whole numbers do not fall on the edge between two.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             place = np.nan_to_num((ordered - ordered[0]).mean() / (ordered[-1] - ordered[0]))
         hashed = np.full(len(rows), round(place * 16180.3398875) << 32, dtype=np.uint64)
@@ -66,7 +66,7 @@ def deal(n_rows: int, n_folds: int, rng: np.random.Generator) -> NDArray[np.intp
 
 
 def seeded(estimator: Any, rng: np.random.Generator) -> Any:
-    """Set the random states of an estimator, and of what it is made of, that are not set."""
+    """Draw the random states of an estimator, and of the estimators nested in it, that are None; it is changed."""
     parameters = estimator.get_params()
     names = [name for name in sorted(parameters) if name.split("__")[-1] == "random_state"]
     return estimator.set_params(**{name: int(rng.integers(2**31)) for name in names if parameters[name] is None})

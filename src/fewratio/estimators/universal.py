@@ -110,8 +110,8 @@ class UniversalRatioEstimator(NetworkEstimator):
     the distances within and between the two samples. Fitting is one pass through it and one small linear system.
 
     It is made for samples of 2 to about 100 instances; from there on `RuLSIF` with cross-validation is as good, and
-    from 200 faster (`AutoRatioEstimator` switches there). With one instance a side there is a single distance, which
-    says nothing of how far apart is far; `MetaRatioEstimator` learns that from related datasets.
+    from 200 faster (`AutoRatioEstimator` switches there). With one instance per sample there is a single distance,
+    which says nothing of how far apart is far; `MetaRatioEstimator` learns that from related datasets.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Methods: rows of parts and settings, each of which can judge the cells of a problem."""
+"""Methods: rows of parts and settings, each of which can judge the trials of a problem."""
 
 from fewratio_bench.methods.base import Bench, Method, Verdict
 from fewratio_bench.methods.kernels import Kernel, MeanDiscrepancy

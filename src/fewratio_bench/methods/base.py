@@ -85,10 +85,10 @@ def quick_steps(steps: Sequence[int]) -> tuple[int, ...]:
     return _QUICK_STEPS[-len(steps) :]
 
 
-def by_split(cells: Sequence[Trial]) -> list[list[Trial]]:
-    """Group cells by the split that they are of."""
-    numbers = dict.fromkeys(cell.split.number for cell in cells)
-    return [[cell for cell in cells if cell.split.number == number] for number in numbers]
+def by_split(trials: Sequence[Trial]) -> list[list[Trial]]:
+    """Group trials by the split that they are of."""
+    numbers = dict.fromkeys(trial.split.number for trial in trials)
+    return [[trial for trial in trials if trial.split.number == number] for number in numbers]
 
 
 class SelectedOnTest:
@@ -127,5 +127,5 @@ class Method(Protocol):
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give every setting of the method's grid, as records hold them."""
 
-    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Judge some cells of one problem, in all roles, at every setting."""
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Judge some trials of one problem, in all roles, at every setting."""

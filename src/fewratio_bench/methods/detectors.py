@@ -46,15 +46,15 @@ class Detector(SelectedOnTest):
         """Give one setting for each value."""
         return [{self.parameter: value} for value in self.values]
 
-    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Score every dataset of every cell."""
-        jobs = [(cell, role, value) for cell in cells for role in ROLES for value in self.values]
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Score every dataset of every trial."""
+        jobs = [(trial, role, value) for trial in trials for role in ROLES for value in self.values]
         found = joblib.Parallel(bench.n_jobs, return_as="generator")(
-            joblib.delayed(self._score)(cell.evaluations[role].episode, cell.seed(self.name), value)
-            for cell, role, value in jobs
+            joblib.delayed(self._score)(trial.evaluations[role].episode, trial.seed(self.name), value)
+            for trial, role, value in jobs
         )
-        for (cell, role, value), (query, seconds) in zip(jobs, found, strict=True):
-            yield Verdict(cell, role, {self.parameter: value}, Judgement(query), seconds, cell.seed(self.name))
+        for (trial, role, value), (query, seconds) in zip(jobs, found, strict=True):
+            yield Verdict(trial, role, {self.parameter: value}, Judgement(query), seconds, trial.seed(self.name))
 
     def _score(self, episode: Episode, seed: int, value: Any) -> tuple[Tensor, float]:
         started = time.perf_counter()

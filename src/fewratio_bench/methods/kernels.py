@@ -29,18 +29,18 @@ class Kernel(SelectedOnTest):
         return [{"alpha": self.alpha, "clip": self.clip, "reg": reg} for reg in self.regs]
 
     @torch.no_grad()
-    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Solve every task of every cell."""
-        for cell in cells:
-            for role, evaluation in cell.evaluations.items():
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Solve every task of every trial."""
+        for trial in trials:
+            for role, evaluation in trial.evaluations.items():
                 episode = evaluation.episode
-                for parameters in self.settings(cell.problem):
+                for parameters in self.settings(trial.problem):
                     started = time.perf_counter()
                     head = RidgeHead(self.alpha, parameters["reg"], learn_reg=False)
-                    model = RatioModel(NoEncoder(), GaussianFeatures(), head, self.clip).to(cell.device)
+                    model = RatioModel(NoEncoder(), GaussianFeatures(), head, self.clip).to(trial.device)
                     ratio = model.adapt(episode.support)
                     verdict = judged_values(ratio(episode.support.rows), ratio(episode.query.rows), episode, self.alpha)
-                    yield Verdict(cell, role, parameters, verdict, time.perf_counter() - started, 0)
+                    yield Verdict(trial, role, parameters, verdict, time.perf_counter() - started, 0)
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class MeanDiscrepancy(SelectedOnTest):
         return [{"sigma": "median", "biased": True}]
 
     @torch.no_grad()
-    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Compare the two samples of every task."""
-        for cell in cells:
-            for role, evaluation in cell.evaluations.items():
+        for trial in trials:
+            for role, evaluation in trial.evaluations.items():
                 started = time.perf_counter()
                 support = evaluation.episode.support
                 width = median_distance(support.rows, support.shares.sum(-2) > 0)
                 discrepancy = mmd2(support.rows, support.shares, width, biased=True)
                 judgement = Judgement(None, discrepancy)
-                yield Verdict(cell, role, self.settings(cell.problem)[0], judgement, time.perf_counter() - started, 0)
+                yield Verdict(trial, role, self.settings(trial.problem)[0], judgement, time.perf_counter() - started, 0)

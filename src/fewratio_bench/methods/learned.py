@@ -56,7 +56,7 @@ PAPER_TRAINING: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Learned:
-    """A row of parts that learns from source episodes, for all cells and settings as one ensemble.
+    """A row of parts that learns from source episodes, for all trials and settings as one ensemble.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Learned:
     quick_dims : tuple of int
         The same of a quick run.
     sizes : (int, int) or None
-        Sizes of the supports to train on, one model for all cells of a split; by default each cell's own size.
+        Sizes of the supports to train on, one model for all trials of a split; by default each trial's own size.
     training : dict
         Settings that say how to train, by the names of `flat_settings`.
     keep_aside : bool
@@ -170,31 +170,31 @@ class Learned:
             return [{"target_head": "ridge", "reg": reg} for reg in self.regs]
         return [{"target_head": "adam", "n_steps": n_steps} for n_steps in self.steps]
 
-    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Train a model for every cell (or split) and setting, and judge with it."""
-        problem = cells[0].problem
-        groups = by_split(cells) if self.sizes is not None else [[cell] for cell in cells]
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Train a model for every trial (or split) and setting, and judge with it."""
+        problem = trials[0].problem
+        groups = by_split(trials) if self.sizes is not None else [[trial] for trial in trials]
         # Bounds are part of the loss, which an ensemble has in common.
         for bound in self.bounds or (None,):
             settings = [source for source in self._source_settings(problem) if source.get("bound") == bound]
             jobs = [(group, source) for group in groups for source in settings]
             learned = self._trained(jobs, bound, problem, bench)
             for (group, source), (model, history, seed) in zip(jobs, learned, strict=True):
-                for cell in group:
+                for trial in group:
                     seconds = history.seconds / len(jobs) / len(group)
-                    yield from self._judge_cell(cell, source, model.to(cell.device), seconds, seed)
+                    yield from self._judge_trial(trial, source, model.to(trial.device), seconds, seed)
 
-    def _judge_cell(
-        self, cell: Trial, source: Parameters, model: RatioModel, seconds: float, seed: int
+    def _judge_trial(
+        self, trial: Trial, source: Parameters, model: RatioModel, seconds: float, seed: int
     ) -> Iterator[Verdict]:
-        for role, evaluation in cell.evaluations.items():
+        for role, evaluation in trial.evaluations.items():
             episode = evaluation.episode
-            for tuning, ratio, adapting in self._ratios(model, source.get("bound"), cell.problem, episode.support):
+            for tuning, ratio, adapting in self._ratios(model, source.get("bound"), trial.problem, episode.support):
                 started = time.perf_counter()
                 with torch.no_grad():
                     judgement = judged_ratio(ratio, episode, 0.0 if self.bounds else self.alpha)
                 took = seconds + adapting + time.perf_counter() - started
-                yield Verdict(cell, role, source | tuning, judgement, took, seed)
+                yield Verdict(trial, role, source | tuning, judgement, took, seed)
 
     def _ratios(
         self, model: RatioModel, bound: float | None, problem: Problem, support: Pair
@@ -208,7 +208,7 @@ class Learned:
             ratios = (self._tuned(model, tuning).adapt(support) for tuning in settings)
         for tuning in settings:
             started = time.perf_counter()
-            # Steps need gradients, all else must do without; where there are steps, they go on from the last.
+            # Steps need gradients, all else must do without; where there are steps, they continue from the last.
             with torch.set_grad_enabled(self.target_head == "adam"):
                 ratio = next(ratios)
             took = time.perf_counter() - started
@@ -220,8 +220,8 @@ class Learned:
     def _trained(
         self, jobs: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
     ) -> list[tuple[RatioModel, History, int]]:
-        cells = tuple((group[0].split.number, group[0].n_support) for group, _ in jobs)
-        key = (self.trained_as or self.name, problem.data, bound, self.latent_dims, cells)
+        trials = tuple((group[0].split.number, group[0].n_support) for group, _ in jobs)
+        key = (self.trained_as or self.name, problem.data, bound, self.latent_dims, trials)
         if key not in bench.trained:
             bench.trained[key] = self._train(jobs, bound, problem, bench)
         learned: list[tuple[RatioModel, History, int]] = bench.trained[key]

@@ -81,50 +81,52 @@ class OneClass:
             setting |= {name: getattr(self, name) for name in ("max_steps", "validate_every", "patience")}
         return setting
 
-    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Train on the sources of every split, where that is wanted, and on every dataset of every cell."""
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Train on the sources of every split, where that is wanted, and on every dataset of every trial."""
         for latent_dim in self.latent_dims:
-            sources, seconds = self._learn(cells, latent_dim, bench)
+            sources, seconds = self._learn(trials, latent_dim, bench)
             for role in ROLES:
-                yield from self._judge_cells(cells, role, latent_dim, sources, seconds)
+                yield from self._judge_trials(trials, role, latent_dim, sources, seconds)
 
-    def _learn(self, cells: Sequence[Trial], latent_dim: int, bench: Bench) -> tuple[dict[int, OneClassNetwork], float]:
-        """Give the network of each split, and the time that one took for each cell."""
+    def _learn(
+        self, trials: Sequence[Trial], latent_dim: int, bench: Bench
+    ) -> tuple[dict[int, OneClassNetwork], float]:
+        """Give the network of each split, and the time that one took for each trial."""
         if self.train_on == "target":
             return {}, 0.0
-        splits = {cell.split.number: cell for cell in cells}
+        splits = {trial.split.number: trial for trial in trials}
         plan = TrainingPlan(
             self.max_steps, validate_every=self.validate_every, patience=self.patience, show_progress=bench.progress
         )
         trained = train_on_sources(
             self.network,
             latent_dim,
-            [cell.split.source for cell in splits.values()],
-            [cell.split.validation for cell in splits.values()],
-            [self._seed(cell, latent_dim) for cell in splits.values()],
+            [trial.split.source for trial in splits.values()],
+            [trial.split.validation for trial in splits.values()],
+            [self._seed(trial, latent_dim) for trial in splits.values()],
             plan,
             bench.device,
         )
         models = {number: model for number, (model, _) in zip(splits, trained, strict=True)}
-        return models, trained[0][1].seconds / len(cells)
+        return models, trained[0][1].seconds / len(trials)
 
-    def _judge_cells(
+    def _judge_trials(
         self,
-        cells: Sequence[Trial],
+        trials: Sequence[Trial],
         role: str,
         latent_dim: int,
         sources: dict[int, OneClassNetwork],
         seconds: float,
     ) -> Iterator[Verdict]:
-        """Train on the datasets of all cells at once, samples of different sizes padded."""
+        """Train on the datasets of all trials at once, samples of different sizes padded."""
         started = time.perf_counter()
-        episodes = [cell.evaluations[role].episode for cell in cells]
+        episodes = [trial.evaluations[role].episode for trial in trials]
         normals = [rows for episode in episodes for rows in episode.support.nu]
         queries = [rows for episode in episodes for rows in episode.query.rows]
         models = [
-            sources.get(cell.split.number)
-            or new_network(self.network, latent_dim, rows, self._seed(cell, latent_dim) + task)
-            for cell, episode in zip(cells, episodes, strict=True)
+            sources.get(trial.split.number)
+            or new_network(self.network, latent_dim, rows, self._seed(trial, latent_dim) + task)
+            for trial, episode in zip(trials, episodes, strict=True)
             for task, rows in enumerate(episode.support.nu)
         ]
         support, query = (pad_sequence(rows, batch_first=True) for rows in (normals, queries))
@@ -139,17 +141,17 @@ class OneClass:
                 return
             n_steps, errors = judged
             spent += time.perf_counter() - started
-            took = seconds + spent / len(cells)
+            took = seconds + spent / len(trials)
             setting = self._setting(latent_dim, n_steps)
-            for cell, episode, end in zip(cells, episodes, ends, strict=True):
+            for trial, episode, end in zip(trials, episodes, ends, strict=True):
                 mine = errors[end - len(episode.rows) : end, : episode.query.rows.shape[-2]]
                 # An error is large where an instance is an outlier; a score is large where it is normal.
-                yield Verdict(cell, role, setting, Judgement(-mine), took, self._seed(cell, latent_dim))
+                yield Verdict(trial, role, setting, Judgement(-mine), took, self._seed(trial, latent_dim))
             started = time.perf_counter()
 
-    def _seed(self, cell: Trial, latent_dim: int) -> int:
-        problem, number = cell.problem, cell.split.number
+    def _seed(self, trial: Trial, latent_dim: int) -> int:
+        problem, number = trial.problem, trial.split.number
         if self.train_on == "target":
-            return cell.seed(self.name, latent_dim)
+            return trial.seed(self.name, latent_dim)
         # One network per split, whatever sizes it is judged with.
         return seed_for(problem.name, problem.data, number, self.name, latent_dim)

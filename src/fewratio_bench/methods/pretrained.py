@@ -49,10 +49,10 @@ class Pretrained:
         kept = {name: value for name, value in self._settings(problem).flat().items() if name != "n_inliers"}
         return [{"alpha": self.alpha, "init": "random"} | kept | ({"keep_aside": True} if self.keep_aside else {})]
 
-    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Train on every split, and judge with what was learned."""
-        groups = by_split(cells)
-        (setting,) = self.settings(cells[0].problem)
+        groups = by_split(trials)
+        (setting,) = self.settings(trials[0].problem)
         parts = dealt_out(groups, bench)
         started = time.perf_counter()
         trained = put_together(
@@ -61,22 +61,22 @@ class Pretrained:
         if not all(map(_complete, trained)):
             # The checkpoint stays, and a half-trained model is not measured as if it were done.
             raise KeyboardInterrupt
-        seconds = (time.perf_counter() - started) / len(cells)
+        seconds = (time.perf_counter() - started) / len(trials)
         for group, estimator in zip(groups, trained, strict=True):
             seed = group[0].seed(self.name)
-            for cell in group:
-                yield from self._judge_cell(cell, estimator, setting, seconds, seed)
+            for trial in group:
+                yield from self._judge_trial(trial, estimator, setting, seconds, seed)
 
     @torch.no_grad()
-    def _judge_cell(
-        self, cell: Trial, estimator: MetaRatioEstimator, setting: Parameters, seconds: float, seed: int
+    def _judge_trial(
+        self, trial: Trial, estimator: MetaRatioEstimator, setting: Parameters, seconds: float, seed: int
     ) -> Iterator[Verdict]:
-        model = estimator.model_.to(cell.device)
-        for role, evaluation in cell.evaluations.items():
+        model = estimator.model_.to(trial.device)
+        for role, evaluation in trial.evaluations.items():
             episode, started = evaluation.episode, time.perf_counter()
             judgement = judged_ratio(model.adapt(episode.support), episode, self.alpha)
             took = seconds + time.perf_counter() - started
-            yield Verdict(cell, role, setting, judgement, took, seed)
+            yield Verdict(trial, role, setting, judgement, took, seed)
 
     def _pretrained(self, groups: Sequence[Sequence[Trial]], bench: Bench, n_jobs: int) -> list[MetaRatioEstimator]:
         use_one_thread_of(n_jobs)

@@ -63,18 +63,18 @@ class TargetTrained(SelectedOnTest):
     def _setting(self, bound: float, n_steps: int) -> Parameters:
         return {"loss": self.loss, "bound": bound, "n_steps": n_steps}
 
-    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Train on every task of every cell."""
-        for cell in cells:
-            for role, evaluation in cell.evaluations.items():
-                yield from self._judge_tasks(cell, role, evaluation.episode)
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Train on every task of every trial."""
+        for trial in trials:
+            for role, evaluation in trial.evaluations.items():
+                yield from self._judge_tasks(trial, role, evaluation.episode)
 
-    def _judge_tasks(self, cell: Trial, role: str, episode: Episode) -> Iterator[Verdict]:
+    def _judge_tasks(self, trial: Trial, role: str, episode: Episode) -> Iterator[Verdict]:
         n_tasks, n_values = episode.rows.shape[0], len(self.bounds)
-        seed = cell.seed(self.name, role)
+        seed = trial.seed(self.name, role)
         started = time.perf_counter()
         # Axes (member, task): every member has one task, and every task one member for each value, from one start.
-        ensemble = Ensemble(self._networks(n_tasks, episode.rows.shape[-1], seed) * n_values, cell.device)
+        ensemble = Ensemble(self._networks(n_tasks, episode.rows.shape[-1], seed) * n_values, trial.device)
         support = _repeated(episode.support, n_values)
         training = Episode(support, support)
         # The support is judged too: the divergence is read off it.
@@ -83,7 +83,7 @@ class TargetTrained(SelectedOnTest):
         n_support = episode.support.rows.shape[-2]
         seconds = time.perf_counter() - started
         stages = train_in_stages(
-            ensemble, lambda _: training, self._objective(cell, n_tasks), self.steps, TrainingPlan()
+            ensemble, lambda _: training, self._objective(trial, n_tasks), self.steps, TrainingPlan()
         )
         while True:
             started = time.perf_counter()
@@ -96,7 +96,7 @@ class TargetTrained(SelectedOnTest):
             for number, bound in enumerate(self.bounds):
                 at_support, at_query = value[number].split([n_support, value.shape[-1] - n_support], dim=-1)
                 judgement = self._judgement(at_support, at_query, episode)
-                yield Verdict(cell, role, self._setting(bound, n_steps), judgement, seconds / n_values, seed)
+                yield Verdict(trial, role, self._setting(bound, n_steps), judgement, seconds / n_values, seed)
 
     def _networks(self, n_tasks: int, n_features: int, seed: int) -> list[RatioModel]:
         models = []
@@ -107,11 +107,11 @@ class TargetTrained(SelectedOnTest):
             models.append(RatioModel(NoEncoder(), features, SharedHead(features.n_outputs), clip))
         return models
 
-    def _objective(self, cell: Trial, n_tasks: int) -> Objective:
+    def _objective(self, trial: Trial, n_tasks: int) -> Objective:
         if self.loss == "pu":
-            rates = [np.mean(as_flags(dataset.is_outlier, dataset.name)) for dataset in cell.split.source]
+            rates = [np.mean(as_flags(dataset.is_outlier, dataset.name)) for dataset in trial.split.source]
             return NonNegativePU(1 - float(np.mean(rates)))
-        return NonNegativeLSIF(torch.tensor(self.bounds, device=cell.device).repeat_interleave(n_tasks)[:, None])
+        return NonNegativeLSIF(torch.tensor(self.bounds, device=trial.device).repeat_interleave(n_tasks)[:, None])
 
     def _judgement(self, at_support: Tensor, at_query: Tensor, episode: Episode) -> Judgement:
         if self.loss == "pu":

@@ -37,12 +37,12 @@ class Universal:
         return [{"alpha": self.alpha, "weights": f"{seed_for(values.hex()):016x}"}]
 
     @torch.no_grad()
-    def judge(self, cells: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Adapt to every task of every cell."""
-        (parameters,) = self.settings(cells[0].problem)
-        for cell in cells:
-            model, _ = shipped_parts(str(cell.device))
-            for role, evaluation in cell.evaluations.items():
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Adapt to every task of every trial."""
+        (parameters,) = self.settings(trials[0].problem)
+        for trial in trials:
+            model, _ = shipped_parts(str(trial.device))
+            for role, evaluation in trial.evaluations.items():
                 started = time.perf_counter()
                 episode = evaluation.episode
                 support, query = [], []
@@ -55,4 +55,4 @@ class Universal:
                     support.append(ratio.at_support())
                     query.append(ratio(episode.query.rows[part], episode.support_index))
                 judgement = judged_values(torch.cat(support), torch.cat(query), episode, self.alpha)
-                yield Verdict(cell, role, parameters, judgement, time.perf_counter() - started, 0)
+                yield Verdict(trial, role, parameters, judgement, time.perf_counter() - started, 0)
