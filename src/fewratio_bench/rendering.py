@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fewratio.errors import FewRatioError
+from fewratio.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -109,7 +109,7 @@ def _environment() -> "Environment":
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
     except ModuleNotFoundError as error:
-        raise FewRatioError(
+        raise MissingPackageError(
             "Tables and the report need jinja2, which is not installed. Install it: pip install 'fewratio[bench]'."
         ) from error
     environment = Environment(

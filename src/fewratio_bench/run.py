@@ -150,12 +150,12 @@ def measure(method: Method, trials: Sequence[Trial], bench: Bench) -> Iterator[t
     """Measure a method on some trials of one problem; give the records of one verdict after the other."""
     facts = circumstances(torch.device(bench.device))
     for verdict in method.judge(trials, bench):
-        numbers = verdict.cell.evaluations[verdict.role].metrics(verdict.judgement)
-        yield verdict.cell, [_record(method, verdict, metric, value, facts) for metric, value in numbers.items()]
+        numbers = verdict.trial.evaluations[verdict.role].metrics(verdict.judgement)
+        yield verdict.trial, [_record(method, verdict, metric, value, facts) for metric, value in numbers.items()]
 
 
 def _record(method: Method, verdict: Verdict, metric: str, value: float, facts: dict[str, str]) -> Record:
-    trial = verdict.cell
+    trial = verdict.trial
     return Record(
         experiment=trial.problem.name,
         data=trial.problem.data,

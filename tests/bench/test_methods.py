@@ -125,7 +125,7 @@ def test_mean_discrepancies_are_those_of_each_pair():
 def test_learned_methods_judge_every_cell_role_and_setting_once(changes):
     method, cells = replace(OURS, **changes), small_cells()
     verdicts = list(method.judge(cells, BENCH))
-    found = [(v.cell.n_support, v.role, str(v.parameters)) for v in verdicts]
+    found = [(v.trial.n_support, v.role, str(v.parameters)) for v in verdicts]
     expected = [
         (cell.n_support, role, str(setting))
         for cell in cells
@@ -326,7 +326,7 @@ def test_every_method_judges_outliers(method, outlier_cells):
     assert len(verdicts) == len(outlier_cells) * 2 * len(settings)
     assert all(verdict.parameters in settings for verdict in verdicts)
     for verdict in verdicts:
-        evaluation = verdict.cell.evaluations[verdict.role]
+        evaluation = verdict.trial.evaluations[verdict.role]
         assert verdict.judgement.query.shape == evaluation.episode.query.rows.shape[:-1]
         assert np.isfinite(evaluation.metrics(verdict.judgement)["auc"])
 
@@ -339,7 +339,7 @@ def test_higher_scores_are_more_normal(outlier_cells):
     assert evaluation.metrics(Judgement(distance))["auc"] < 5
     lof = next(iter(Detector("LOF", None, "n_neighbors", (10,), lof_scores).judge(outlier_cells, BENCH)))
     ae = list(OneClass("AE", None, "autoencoder", latent_dims=(2,), steps=(50,)).judge(outlier_cells, BENCH))[-1]
-    assert ae.cell.evaluations[ae.role].metrics(ae.judgement)["auc"] > 80
+    assert ae.trial.evaluations[ae.role].metrics(ae.judgement)["auc"] > 80
     assert lof.judgement.alpha is None
 
 
@@ -381,7 +381,7 @@ def test_a_row_of_the_users_estimator_is_that_estimator(tmp_path):
     method = Pretrained("ours", parameters)
     cells = [Trial(SMALL, SMALL.split(0), size, torch.device("cpu")) for size in (2, 3)]
     verdicts = list(method.judge(cells, Bench("cpu", tmp_path, progress=False)))
-    assert [(verdict.cell.n_support, verdict.role) for verdict in verdicts] == [
+    assert [(verdict.trial.n_support, verdict.role) for verdict in verdicts] == [
         (size, role) for size in (2, 3) for role in ("validation", "target")
     ]
     split = SMALL.split(0)

@@ -55,7 +55,7 @@ def cell_of(problem, n_support=5):
 @pytest.mark.parametrize("problem", [SMALL, MNIST_R], ids=lambda problem: problem.data)
 def test_comparing_datasets_gives_the_benchmarks_auc(problem, method):
     verdict, estimator = judged(method, cell_of(problem))
-    evaluation = verdict.cell.evaluations["target"]
+    evaluation = verdict.trial.evaluations["target"]
     support = evaluation.episode.support
     divergences = [
         compare_datasets(nu.numpy(), de.numpy(), estimator, n_permutations=0).divergence
@@ -94,7 +94,7 @@ class Planted:
 @pytest.mark.parametrize("problem", [Planted(), LANDMINE], ids=lambda problem: problem.data)
 def test_the_public_detector_gives_the_benchmarks_auc(problem, method):
     verdict, estimator = judged(method, cell_of(problem))
-    evaluation = verdict.cell.evaluations["target"]
+    evaluation = verdict.trial.evaluations["target"]
     support, aucs = evaluation.episode.support, []
     for nu, de, outlier in zip(support.nu, support.de, evaluation._outliers, strict=True):
         batch = de[: len(outlier)].numpy()

@@ -126,3 +126,8 @@ def test_every_estimator_can_be_seeded(estimator):
     copies = [seeded(clone(estimator).set_params(random_state=None), np.random.default_rng(5)) for _ in range(2)]
     first, second = (copy.fit(*samples).divergence() for copy in copies)
     assert first == second
+
+
+def test_columns_whose_sum_overflows_have_an_order():
+    rows = np.random.default_rng(0).uniform(0, 1.7e308, (400, 2))
+    assert sorted(row_order(rows)) == list(range(400))

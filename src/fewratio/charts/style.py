@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from fewratio.errors import FewRatioError
+from fewratio.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ def new_figure(size: tuple[float, float], layout: Literal["constrained"] | None 
         # Not through pyplot, which would keep the figure and choose a backend for the whole program.
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise FewRatioError(
+        raise MissingPackageError(
             "Drawing needs matplotlib, which is not installed. Install it: pip install 'fewratio[plot]'."
         ) from error
     return Figure(figsize=size, dpi=120, layout=layout)

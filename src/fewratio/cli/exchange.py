@@ -21,7 +21,7 @@ import typer
 
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
-from fewratio.errors import DataNotFoundError, FewRatioError, InputError, ParameterError
+from fewratio.errors import DataNotFoundError, FewRatioError, InputError, MissingPackageError, ParameterError
 from fewratio.lazy import torch_is_installed
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def label(path: Path) -> str:
 def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
     """Refuse a picture that cannot be drawn or written."""
     if find_spec("matplotlib") is None:
-        raise FewRatioError(f"matplotlib is not installed; {option} needs it. Run pip install 'fewratio[plot]'.")
+        raise MissingPackageError(f"matplotlib is not installed; {option} needs it. Run pip install 'fewratio[plot]'.")
     _check_ending(path, _PICTURES, option)
     check_target(path, option, *inputs)
 

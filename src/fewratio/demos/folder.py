@@ -3,13 +3,13 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from fewratio.errors import DataNotFoundError, FewRatioError
+from fewratio.errors import DataNotFoundError, MissingPackageError
 
 
 def prepare_folder(folder: Path) -> None:
     """Make the folder for tables and pictures; fail before the work, not after it."""
     if find_spec("matplotlib") is None:
-        raise FewRatioError(
+        raise MissingPackageError(
             "The demo draws a picture, which needs matplotlib. Install it: pip install 'fewratio[plot]'."
         )
     try:

@@ -21,7 +21,7 @@ from fewratio.estimators.adapted import Model, NetworkEstimator
 from fewratio.estimators.base import SEEDS, NotFittedError
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, build, network_kinds
-from fewratio.estimators.settings import KINDS, Architecture, Episodes, Pairs, Training
+from fewratio.estimators.settings import KINDS, Architecture, Episodes, Pairs, Training, architecture_of
 from fewratio.estimators.training import Job, feature_names, raise_if_diverged, squared_error, train_jobs
 from fewratio.estimators.universal import check_known_alpha, shipped_parts
 from fewratio.nn import SampleScaled
@@ -267,11 +267,6 @@ class MetaRatioEstimator(NetworkEstimator):
         table = as_table(X, argument) if self.encoding_ is None else self.encoding_.open(X, argument)
         self._check_source_features(table)
         return table
-
-
-def architecture_of(network: str | Architecture) -> Architecture:
-    """Give the architecture that a name is short for."""
-    return Architecture(network) if isinstance(network, str) else network
 
 
 def _shape(parameters: dict[str, Any]) -> dict[str, Any]:

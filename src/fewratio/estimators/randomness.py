@@ -38,7 +38,7 @@ def row_order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
         # need be: by ranks alone, two rows that trade their ranks in two columns would have the same key. Rounded in
         # irrational steps, means of whole numbers do not fall on the edge between two.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            place = np.nan_to_num((ordered - ordered[0]).mean() / (ordered[-1] - ordered[0]))
+            place = np.nan_to_num((ordered - ordered[0]).mean() / (ordered[-1] - ordered[0]), posinf=0.0)
         hashed = np.full(len(rows), round(place * 16180.3398875) << 32, dtype=np.uint64)
         hashed[1:] += np.cumsum(ordered[1:] != ordered[:-1], dtype=np.uint64)
         keys[order] += _mix(hashed)

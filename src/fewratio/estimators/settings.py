@@ -234,6 +234,11 @@ class Training(Settings):
     patience: int | None = None
 
 
+def architecture_of(network: str | Architecture) -> Architecture:
+    """Give the architecture that a name is short for."""
+    return Architecture(network) if isinstance(network, str) else network
+
+
 def _support_size(value: int | tuple[int, int], name: str) -> SupportSize:
     sizes = (value, value) if isinstance(value, int | np.integer) else tuple(value)
     valid = len(sizes) == 2 and all(isinstance(size, int | np.integer) for size in sizes)

@@ -58,7 +58,7 @@ class Verdict(NamedTuple):
 
     Attributes
     ----------
-    cell : Trial
+    trial : Trial
         Which split and size.
     role : {"validation", "target"}
         Which of its evaluations.
@@ -72,7 +72,7 @@ class Verdict(NamedTuple):
         Of the method's own randomness; 0 if it has none.
     """
 
-    cell: Trial
+    trial: Trial
     role: str
     parameters: Parameters
     judgement: Judgement

@@ -10,8 +10,7 @@ import joblib
 import torch
 
 from fewratio.estimators import MetaRatioEstimator, pretrain_together
-from fewratio.estimators.meta import architecture_of
-from fewratio.estimators.settings import KINDS
+from fewratio.estimators.settings import KINDS, architecture_of
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, Bench, Parameters, Verdict, by_split
 from fewratio_bench.methods.flat_settings import Grouped, grouped
