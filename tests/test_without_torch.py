@@ -99,3 +99,18 @@ print("torch" in sys.modules)
 """
     done = run(program, "compare", *tables, "--permutations", "19")
     assert done.stdout.splitlines()[-1] == "False", done.stderr
+
+
+@pytest.mark.parametrize("verb", [["train", ".", "-o", "../new.model"], ["compare", "a.csv", "b.csv", "--model", "m"]])
+def test_commands_that_need_torch_say_so_in_a_line(tables, tmp_path, verb):
+    program = f"{BLOCK}\nimport os; os.chdir({str(tmp_path)!r})\nfrom fewratio.cli import main\nmain()"
+    done = run(program, *verb)
+    assert done.returncode == 1
+    assert "pip install 'fewratio[networks]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_benchmark_says_how_to_install_what_it_needs():
+    done = run(f"{BLOCK}\nfrom fewratio_bench.__main__ import main\nsys.exit(main())", "data", "list")
+    assert done.returncode == 1
+    assert done.stderr == "fewratio-bench needs torch. Install it: pip install 'fewratio[bench]'.\n"

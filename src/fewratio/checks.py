@@ -272,7 +272,7 @@ def _bad_calls_are_refused(subject: _Subject) -> None:
     for what, call, samples, words in (
         ("NaN in X_nu", ready.fit, (with_nan, X_de), ("X_nu", "1")),
         ("infinity in X_de", ready.fit, (X_nu, with_infinity), ("X_de", "1")),
-        ("X_de with more columns than X_nu", ready.fit, (X_nu, wide), ("X_nu", "X_de")),
+        ("X_de with more columns than X_nu", ready.fit, (X_nu, wide), ("X_de",)),
         ("an empty X_nu", ready.fit, (X_nu[:0], X_de), ("X_nu",)),
         ("an empty X_de", ready.fit, (X_nu, X_de[:0]), ("X_de",)),
         ("X_nu with one axis", ready.fit, (X_nu[:, 0], X_de), ("X_nu",)),

@@ -63,7 +63,7 @@ def test_a_row_differs_from_its_reference_in_exactly_this(name, reference, expec
 
 def test_rows_are_the_papers():
     """Every published method that the benchmark claims to rebuild has its number in the paper's tables."""
-    from fewratio_bench.tables import published_numbers
+    from fewratio_bench.aggregation import published_numbers
 
     known = {(table, method) for table, _, _, method, _ in published_numbers()}
     # The first is a figure of the paper, the others are ours.

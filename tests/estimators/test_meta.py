@@ -591,3 +591,9 @@ def test_the_plain_ratio_has_no_upper_bound(make, sources):
     X = np.linspace(-8, 8, 50)[:, None]
     np.testing.assert_array_equal(plain.predict(X), plain_without.predict(X))
     assert relative.predict(X).max() <= 2
+
+
+def test_settings_of_a_network_given_by_its_name_can_be_set():
+    estimator = MetaRatioEstimator(network="both").set_params(network__width=8, training__max_steps=3)
+    assert estimator.network == Architecture("both", width=8)
+    assert MetaRatioEstimator().training.max_steps != 3

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from fewratio.applications.inputs import (
     check_count,
@@ -186,7 +187,8 @@ def _scores(
     """Give the divergences of the windows before and from each position, summed over both directions."""
     steps = np.arange(window)
     before, after = order[positions[:, None] - window + steps], order[positions[:, None] + steps]
-    both = model._divergences(rows, np.concatenate([before, after]), np.concatenate([after, before]))
+    with threadpool_limits(1, "blas"):
+        both = model._divergences(rows, np.concatenate([before, after]), np.concatenate([after, before]))
     return both.reshape(2, -1).sum(0)
 
 

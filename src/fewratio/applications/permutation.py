@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.randomness import row_order
@@ -104,7 +105,9 @@ def permute_pairs(
         dealt = (numbers[mask].reshape(*members.shape[:2], size) for mask, size in zip(masks, sizes, strict=True))
         # The observed samples are in the first block, so that they are computed as the others are.
         samples = [np.concatenate([kept, new], 1) for kept, new in zip(samples, dealt, strict=True)]
-        found.append(_both_directions(estimator, rows, *samples))
+        # Thousands of small systems: threads that wait for each other would take longer than one alone.
+        with threadpool_limits(1, "blas"):
+            found.append(_both_directions(estimator, rows, *samples))
         samples = [sample[:, :0] for sample in samples]
     forward, backward = np.concatenate(found, axis=2)
     null = (forward[:, 1:] + backward[:, 1:]) / 2

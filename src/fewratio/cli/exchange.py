@@ -137,7 +137,7 @@ class Request:
             check_picture(self.plot, "--plot", *inputs, self.model)
         if self.model is None:
             return None
-        from fewratio.estimators.meta import MetaRatioEstimator
+        from fewratio import MetaRatioEstimator
 
         return MetaRatioEstimator.load(self.model)
 
@@ -251,7 +251,10 @@ def _check_model_columns(layout: "Layout", model: "MetaRatioEstimator", path: Pa
 
 def label(path: Path) -> str:
     """Return what answers call a file."""
-    return "standard input" if str(path) == "-" else path.name
+    if str(path) == "-":
+        return "standard input"
+    # The name of a pipe (`<(...)`) would be a bare number.
+    return str(path) if path.parent == Path("/dev/fd") else path.name
 
 
 # ---------------------------------------------------------------- writing

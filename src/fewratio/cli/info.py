@@ -17,8 +17,8 @@ def info(
 
     Example: fewratio info sites.model
     """
+    from fewratio import MetaRatioEstimator
     from fewratio.data.columns import counted
-    from fewratio.estimators.meta import MetaRatioEstimator
 
     estimator = MetaRatioEstimator.load(model)
     names = getattr(estimator, "feature_names_in_", None)

@@ -35,7 +35,8 @@ def outliers(
     detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier)
     margins, threshold = detector.decision_function(X), detector.threshold(X)
     scores, is_outlier = detector.score_samples(X).tolist(), (margins < 0).tolist()
-    order = np.argsort(margins, kind="stable").tolist()
+    # Scores far below the threshold have equal margins but for rounding.
+    order = np.lexsort([scores, margins]).tolist()
     lines = [
         f"{sum(is_outlier)} of {len(is_outlier)} rows of {exchange.label(unlabelled)} are outliers (by "
         f"{detector.threshold_rule_}); the most anomalous first, counting from 0:",

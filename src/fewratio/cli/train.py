@@ -45,8 +45,8 @@ def train(
     from fewratio.data.collection import Collection
 
     collection = Collection.from_folder(sources, outlier, categorical=categorical, missing=missing)
+    from fewratio import MetaRatioEstimator
     from fewratio.errors import ParameterError
-    from fewratio.estimators.meta import MetaRatioEstimator
     from fewratio.estimators.settings import Architecture, Inliers, Pairs, Training
 
     if episodes not in ("pairs", "inliers"):

@@ -90,7 +90,7 @@ def inlier_pools(
         if dataset.is_outlier is None:
             raise CollectionError(
                 f"Dataset {dataset.name!r} does not say which instances are outliers, and inlier episodes need that. "
-                'Give an outlier column or array, or use episodes="pairs".'
+                "Give an outlier column or array, or use episodes=Pairs()."
             )
         normal = rng.permutation(np.flatnonzero(~dataset.is_outlier))
         count = len(normal) // 2 if n_inliers is None else n_inliers

@@ -212,6 +212,12 @@ class MetaRatioEstimator(NetworkEstimator):
         estimator.model_.to(place)
         return estimator
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters as in scikit-learn; ``network__`` ones turn a network's name into an `Architecture`."""
+        if isinstance(self.network, str) and any(name.startswith("network__") for name in params):
+            self.network = Architecture(self.network)
+        return super().set_params(**params)
+
     def _set_trained(self, trained: Trained) -> None:
         """Take over what was learned from sources."""
         # What was adapted to belongs to the model that is now replaced.

@@ -26,8 +26,8 @@ def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha:
 
     Examples
     --------
-    >>> relative_pearson_divergence([1.0, 1.0], [1.0, 1.0, 1.0])
-    0.0
+    >>> round(relative_pearson_divergence([2.0, 2.0], [0.0, 0.0, 0.0]), 6)
+    0.5
     """
     return float(divergence.relative_pearson_divergence(*_join(ratio_nu, ratio_de), _checked(alpha)))
 
@@ -46,8 +46,8 @@ def relative_squared_error(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: floa
 
     Examples
     --------
-    >>> relative_squared_error([1.0, 1.0], [1.0, 1.0, 1.0])
-    -0.5
+    >>> round(relative_squared_error([2.0, 2.0], [0.0, 0.0, 0.0]), 6)
+    -1.0
     """
     return float(objectives.RelativeSquaredError(_checked(alpha))(*_join(ratio_nu, ratio_de)))
 

@@ -82,8 +82,9 @@ def untrained_intervals(generator: torch.Generator | None = None) -> Intervals:
 @cache
 def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
     """Read the weights that come with the package, once per process."""
-    model = universal_model()
-    intervals = untrained_intervals()
+    # What is drawn here is replaced; the global random state is the user's.
+    with torch.random.fork_rng(devices=[]):
+        model, intervals = universal_model(), untrained_intervals()
     try:
         arrays, _header = read_tensors(UNIVERSAL, "model", finite=True)
         for part, name in ((model, "ratio"), (intervals, "intervals")):
