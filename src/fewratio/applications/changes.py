@@ -16,6 +16,7 @@ from fewratio.applications.inputs import (
     rng_streams,
     seeded_copy,
 )
+from fewratio.applications.permutation import ROUNDING
 from fewratio.data.columns import counted
 from fewratio.data.table import Table
 from fewratio.errors import InputError, ParameterError
@@ -24,8 +25,6 @@ from fewratio.estimators.base import RatioEstimator
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Series of a few values have equal scores, which rounding must not put in an order; float32 models are that precise.
-_ROUNDING = 1e-6
 _THRESHOLD = "a finite number, the score to exceed"
 
 
@@ -165,14 +164,14 @@ def detect_changes(
     if threshold is None:
         orders = (_shuffle(order, block, for_permutations) for _ in range(n_permutations))
         highest = np.sort([_scores(model, rows, shuffled, tested, window).max() for shuffled in orders])
-        limit = float(highest[-rank]) + _ROUNDING
+        limit = float(highest[-rank]) + ROUNDING
     else:
         limit, highest = check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD), None
     peaks = _peaks(scores, positions, window)
     bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
     points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], None
     if highest is not None:
-        no_lower = highest + _ROUNDING >= bests[bests > limit, None]
+        no_lower = highest + ROUNDING >= bests[bests > limit, None]
         p_values = (1 + no_lower.sum(1)) / (1 + n_permutations)
     return ChangePoints(points, scores, limit, p_values, window, model)
 

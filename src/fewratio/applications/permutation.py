@@ -16,7 +16,7 @@ from fewratio.estimators.randomness import row_order
 _BLOCK_NUMBERS = 2**22
 # Statistics that differ by less are the same one: equal permutations must not be told apart by rounding. It is the
 # precision of single precision, which learned models compute in.
-_ROUNDING = 1e-6
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class PermutationTest:
     def p_values(self) -> NDArray[np.float64]:
         """The share of permutations whose statistic is at least the observed one; that counts as one of them."""
         observed = self.statistic[:, None]
-        at_least = (self.null >= observed - _ROUNDING * np.maximum(1, np.abs(observed))).sum(1)
+        at_least = (self.null >= observed - ROUNDING * np.maximum(1, np.abs(observed))).sum(1)
         added = 0 if self.exact else 1
         return (at_least + added) / (self.null.shape[1] + added)
 
