@@ -4,22 +4,23 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.applications.inputs import check_count, default_estimator, fitted_copy, open_table, seeded_copy
+from fewratio.applications.inputs import check_count, default_estimator, fitted_copy, in_common_units, seeded_copy
 from fewratio.applications.pair_blocks import Block, Checkpoint, blocks, compare_block
 from fewratio.applications.permutation import smallest_p_value
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
-from fewratio.data.table import as_table
+from fewratio.data.encoding import ColumnOptions
+from fewratio.data.table import Table
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.randomness import row_order
@@ -147,6 +148,7 @@ def compare_all(
     random_state: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    **columns: Unpack[ColumnOptions],
 ) -> AllPairsResult:
     """Compare all datasets of a collection with each other: the divergences of all ordered pairs.
 
@@ -158,7 +160,7 @@ def compare_all(
     collection : Collection, or what `Collection.from_arrays` takes
         Two datasets at least. Their sizes may differ.
     estimator : RatioEstimator, optional
-        Default: ``RuLSIF()``. A learned one must be pretrained. It stays as it is.
+        Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It stays as it is.
     n_permutations : int, default=0
         Permutations per pair for p-values, as in `compare_datasets`; 0 for none.
     n_rows : int or None, default=100
@@ -172,6 +174,8 @@ def compare_all(
         that needs a whole number as `random_state`.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal.
+    **columns
+        What to do with columns of data frames, as in `Collection.from_arrays`.
 
     Returns
     -------
@@ -199,7 +203,7 @@ def compare_all(
             "needed is a whole number. Pass random_state=0, for instance."
         )
     if not isinstance(collection, Collection):
-        collection = Collection.from_arrays(collection)
+        collection = Collection.from_arrays(collection, **columns)
     if len(collection) < 2:
         raise CollectionError(
             f"collection {collection.name!r} has {counted(len(collection), 'dataset')}; at least two are needed to "
@@ -209,6 +213,7 @@ def compare_all(
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
     model = seeded_copy(estimator, default_estimator(), for_estimator)
     samples = _samples(collection, model, n_rows, for_rows)
+    model = in_common_units(model, np.concatenate(samples))
     work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
     state = Checkpoint(len(collection), n_permutations > 0, checkpoint)
     if checkpoint is not None:
@@ -261,8 +266,8 @@ def _samples(
         if n_rows is not None and len(X) > n_rows:
             X = X[row_order(X)[rng.choice(len(X), n_rows, replace=False)]]
         argument = f"dataset {dataset.name!r}"
-        table = open_table(model, replace(as_table(X, argument), feature_names=names), argument)
-        samples.append(table.to_numpy())
+        table = Table(X, names, argument)
+        samples.append((model._open(table, argument) if model.has_sources else table).to_numpy())
     return samples
 
 

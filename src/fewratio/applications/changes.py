@@ -1,8 +1,9 @@
 """When a series changed: windows of rows before and after a moment, compared by their ratio."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,16 @@ from fewratio.applications.inputs import (
     check_count,
     check_number,
     default_estimator,
-    open_table,
+    in_common_units,
+    read_samples,
     rng_streams,
     seeded_copy,
 )
 from fewratio.applications.permutation import ROUNDING
 from fewratio.data.columns import counted
-from fewratio.data.table import Table
+from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.data.separating import without_columns
+from fewratio.data.table import Table, as_table
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 
@@ -46,6 +50,10 @@ class ChangePoints:
         Rows of a window.
     estimator : RatioEstimator
         What gave the scores; for a `ChangeDetector` of later rows.
+    row_names : sequence of str or None
+        What the rows are called, such as their dates.
+    encoding : Encoding or None
+        What became of the columns.
     """
 
     points: NDArray[np.intp]
@@ -54,6 +62,8 @@ class ChangePoints:
     p_values: NDArray[np.float64] | None
     window: int
     estimator: RatioEstimator
+    row_names: Sequence[str] | None = None
+    encoding: Encoding | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
@@ -63,6 +73,7 @@ class ChangePoints:
             "threshold": self.threshold,
             "p_values": None if self.p_values is None else self.p_values.tolist(),
             "window": self.window,
+            "names": None if self.row_names is None else [self.row_names[point] for point in self.points],
         }
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
@@ -97,6 +108,7 @@ def detect_changes(
     step: int | None = None,
     block: int = 1,
     random_state: int | np.random.Generator | None = None,
+    **columns: Unpack[ColumnOptions],
 ) -> ChangePoints:
     """Find the moments at which a series changed, by the ratio of neighbouring windows (Liu et al. 2013).
 
@@ -117,7 +129,7 @@ def detect_changes(
         Rows of a window; changes less than that apart are not told apart.
     estimator : RatioEstimator, optional
         Gives the divergences. By default ``RuLSIF()``, whose width is the median distance between the rows of both
-        windows. Columns are taken as they are: scale them to a common unit before.
+        windows, on columns of a common unit.
     n_permutations : int, default=199
         How many times to shuffle.
     level : float, default=0.01
@@ -130,6 +142,9 @@ def detect_changes(
         Rows that stay together when the series is shuffled.
     random_state : int, numpy Generator or None
         Shuffles, and seeds an estimator that has no seed.
+    **columns
+        What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
+        (`fewratio.ColumnOptions`). A date of its own for each row names the rows and is not compared.
 
     Returns
     -------
@@ -150,13 +165,14 @@ def detect_changes(
     rank = _rank(level, n_permutations) if threshold is None else 0
     for_estimator, for_permutations = rng_streams(random_state, 2)
     model = seeded_copy(estimator, default_estimator(), for_estimator)
-    table = _open_series(model, series, "series")
+    table, encoding = _open_series(model, series, "series", columns)
     if table.n_rows < 2 * window:
         raise InputError(
             f"{table.argument} has {counted(table.n_rows, 'row')}; two windows of {window} need "
             f"{2 * window}. Pass a longer series or a smaller window."
         )
     rows, order = table.to_numpy(), np.arange(table.n_rows)
+    model = in_common_units(model, rows)
     positions = np.arange(window, table.n_rows - window + 1)
     scores = np.full(table.n_rows, np.nan)
     scores[positions] = _scores(model, rows, order, positions, window)
@@ -173,7 +189,7 @@ def detect_changes(
     if highest is not None:
         no_lower = highest + ROUNDING >= bests[bests > limit, None]
         p_values = (1 + no_lower.sum(1)) / (1 + n_permutations)
-    return ChangePoints(points, scores, limit, p_values, window, model)
+    return ChangePoints(points, scores, limit, p_values, window, model, table.row_names, encoding)
 
 
 def _scores(
@@ -191,14 +207,20 @@ def _scores(
     return both.reshape(2, -1).sum(0)
 
 
-def _open_series(model: RatioEstimator, series: Any, argument: str) -> Table:
-    """Validate a series; one without columns has one."""
+def _open_series(
+    model: RatioEstimator, series: Any, argument: str, columns: ColumnOptions
+) -> tuple[Table, Encoding | None]:
+    """Validate a series, in which a date names the rows; one without columns has one."""
     shape = getattr(series, "shape", None)
     if shape is None and isinstance(series, list | tuple) and not any(np.ndim(value) for value in series):
         shape = (len(series),)
     if shape is not None and len(shape) == 1:
         series = np.asarray(series).reshape(-1, 1)
-    return open_table(model, series, argument)
+    encoding, (table,), _ = read_samples(model, {argument: series}, columns)
+    if encoding is not None and encoding.row_names in encoding.places and not model.has_sources:
+        # When a row came says nothing about whether the series has changed.
+        encoding, (table,) = without_columns(encoding, [table], [encoding.row_names])
+    return table, encoding
 
 
 def _shuffle(order: NDArray[np.intp], block: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -292,7 +314,7 @@ class ChangeDetector:
         bool
         """
         table = np.reshape(row, (1, -1)) if np.ndim(row) < 2 else row
-        new = _open_series(self.estimator, table, "row").to_numpy()
+        new = as_table(table, "row").to_numpy()
         kept = new[:0] if self._rows is None else self._rows
         if len(new) != 1 or new.shape[1] != kept.shape[1]:
             raise InputError(

@@ -1,9 +1,14 @@
 """Which columns make two samples differ."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.applications.permutation import permute_pairs
+from fewratio.data.encoding import CATEGORY, Column, Encoding
+from fewratio.data.separating import as_text
 from fewratio.estimators.base import RatioEstimator
 
 # Columns left out in one call, and values of their tables (32 MB). More would not be faster: the distances between the
@@ -13,9 +18,9 @@ _BLOCK_VALUES = 2**22
 
 
 def drops_without_columns(
-    estimator: RatioEstimator, pooled: NDArray[np.float64], n_first: int, statistic: float
+    estimator: RatioEstimator, pooled: NDArray[np.float64], n_first: int, statistic: float, places: Sequence[slice]
 ) -> NDArray[np.float64]:
-    """Give how far the statistic falls when a column says nothing: all its values become their mean.
+    """Give how far the statistic falls when a column says nothing: all values of its features become their means.
 
     Parameters
     ----------
@@ -26,21 +31,89 @@ def drops_without_columns(
         Rows of the first sample.
     statistic : float
         The mean of the divergences in both directions, with all columns.
+    places : sequence of slice
+        Where the features of each column are.
 
     Returns
     -------
-    ndarray of shape (d,)
+    ndarray of shape (n_columns,)
     """
     n_rows, n_features = pooled.shape
-    means, drops = pooled.mean(0), np.empty(n_features)
+    means, drops = pooled.mean(0), np.empty(len(places))
     step = max(1, min(_BLOCK_COLUMNS, _BLOCK_VALUES // pooled.size))
-    for start in range(0, n_features, step):
-        columns = np.arange(start, min(start + step, n_features))
+    for start in range(0, len(places), step):
+        columns = np.arange(start, min(start + step, len(places)))
         tables = np.tile(pooled, (len(columns), 1, 1))
-        tables[np.arange(len(columns)), :, columns] = means[columns, None]
+        for table, column in zip(tables, columns, strict=True):
+            table[:, places[column]] = means[places[column]]
         numbers = np.arange(tables.shape[0] * n_rows).reshape(-1, n_rows)
         rows = tables.reshape(-1, n_features)
         drops[columns] = (
             statistic - permute_pairs(estimator, rows, numbers[:, :n_first], numbers[:, n_first:]).statistic
         )
     return drops
+
+
+class ColumnDifference(NamedTuple):
+    """How a column differs between two samples.
+
+    Attributes
+    ----------
+    column : str
+    kind : str
+    first, second : str
+        What it holds in either sample, in words: the mean, or the shares of the category that differs most.
+    effect : float
+        Cohen's d of numbers and dates (the difference of the means in units of the deviation within the samples,
+        positive if the first is larger), h of categories and of gaps (the difference of two shares' arcsines),
+        whichever is larger.
+    """
+
+    column: str
+    kind: str
+    first: str
+    second: str
+    effect: float
+
+
+def column_differences(
+    encoding: Encoding, first: NDArray[np.float64], second: NDArray[np.float64]
+) -> list[ColumnDifference]:
+    """Describe how each column differs between two encoded samples, the largest effect first."""
+    used = [column for column in encoding.columns if column.left_out is None]
+    found = [
+        _difference(column, first[:, encoding.places[column.name]], second[:, encoding.places[column.name]])
+        for column in used
+    ]
+    return sorted(found, key=lambda difference: -abs(difference.effect))
+
+
+def _difference(column: Column, first: NDArray[np.float64], second: NDArray[np.float64]) -> ColumnDifference:
+    shares = first.mean(0), second.mean(0)
+    is_share = np.full(first.shape[1], column.kind == CATEGORY)
+    is_share[-1] |= column.marks_missing
+    effects = np.where(is_share, _shares_apart(*shares), 0.0)
+    values = [side[side[:, -1] == 0, 0] if column.marks_missing else side[:, 0] for side in (first, second)]
+    if not is_share[0] and all(map(len, values)):
+        effects[0] = _means_apart(*values)
+    largest = int(np.abs(effects).argmax())
+    if is_share[largest]:
+        what = column.feature_names[largest].removeprefix(f"{column.name}=").removeprefix(f"{column.name} is ")
+        words = [f"{what} {share[largest]:.0%}" for share in shares]
+    else:
+        words = [f"mean {as_text(column, float(side.mean()))}" for side in values]
+    return ColumnDifference(column.name, column.kind, *words, float(effects[largest]))
+
+
+def _shares_apart(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):
+        return 2 * (np.arcsin(np.sqrt(first.clip(0, 1))) - np.arcsin(np.sqrt(second.clip(0, 1))))
+
+
+def _means_apart(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Give Cohen's d; of constants, however far apart, as many deviations as there are rows."""
+    within = np.sqrt((first.var() + second.var()) / 2)
+    difference = float(first.mean() - second.mean())
+    if within > 1e-12 * max(abs(first.mean()), abs(second.mean())):
+        return difference / float(within)
+    return float(np.sign(difference) * (len(first) + len(second)))

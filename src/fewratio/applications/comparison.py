@@ -2,25 +2,30 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.applications.columns import drops_without_columns
+from fewratio.applications.columns import ColumnDifference, column_differences, drops_without_columns
 from fewratio.applications.inputs import (
+    Samples,
     check_count,
     default_estimator,
     fitted_copy,
-    open_table,
+    in_common_units,
+    read_samples,
     rng_streams,
     seeded_copy,
 )
 from fewratio.applications.permutation import permute_pairs
-from fewratio.data.columns import counted
+from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
-from fewratio.data.table import check_same_features
-from fewratio.errors import InputError
+from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.data.partition import Roles, cut
+from fewratio.data.raw import as_raw
+from fewratio.data.separating import Separating
+from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 
 if TYPE_CHECKING:
@@ -48,8 +53,8 @@ class ComparisonResult:
         Whether those are all permutations there are.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
         The ratio A/B at the rows of either sample (the fitted estimator's `ratio_nu_` and `ratio_de_`).
-    feature_names : tuple of str or None
-        Names of the columns.
+    samples : Samples
+        The two tables, what became of their columns, and which columns tell them apart by themselves.
 
     Examples
     --------
@@ -70,7 +75,7 @@ class ComparisonResult:
     exact: bool
     ratios_a: NDArray[np.float64]
     ratios_b: NDArray[np.float64]
-    feature_names: tuple[str, ...] | None
+    samples: Samples
     _pooled: NDArray[np.float64] = field(repr=False)
     _estimator: RatioEstimator = field(repr=False)
 
@@ -89,23 +94,46 @@ class ComparisonResult:
         """Numbers of the second sample's rows, the most typical of it (of the smallest ratio A/B) first."""
         return np.argsort(self.ratios_b, kind="stable")
 
+    @property
+    def encoding(self) -> Encoding | None:
+        """What became of the columns."""
+        return self.samples.encoding
+
+    @property
+    def separating(self) -> list[Separating]:
+        """The columns that tell the samples apart by themselves, left out unless they were to be kept."""
+        return self.samples.separating
+
+    @cached_property
+    def differences(self) -> list[ColumnDifference]:
+        """How each column differs by itself, the largest effect first; empty for columns without names."""
+        first, second = (table.numbers for table in self.samples.tables)
+        return [] if self.encoding is None else column_differences(self.encoding, first, second)
+
     @cached_property
     def column_scores(self) -> NDArray[np.float64]:
-        """How far the statistic falls when all values of a column become their mean; of shape (n_features,).
+        """How far the statistic falls when all values of a column become their mean; of shape (n_columns,).
 
         A column that only adds noise has a score of zero or less. Of columns that tell the same, each has a small
         score only, for the others still tell it. Computed when first asked for: two divergences per column.
         """
-        return drops_without_columns(self._estimator, self._pooled, len(self.ratios_a), self.statistic)
+        places = [self._places[label] for label in self._places]
+        return drops_without_columns(self._estimator, self._pooled, len(self.ratios_a), self.statistic, places)
 
     @property
     def columns(self) -> tuple[str | int, ...]:
         """The columns that drive the difference (of positive score), the strongest first: names, or numbers."""
-        order = np.argsort(-self.column_scores, kind="stable").tolist()
-        return tuple(self._label(column) for column in order if self.column_scores[column] > 0)
+        order, labels = np.argsort(-self.column_scores, kind="stable").tolist(), list(self._places)
+        return tuple(labels[column] for column in order if self.column_scores[column] > 0)
 
-    def _label(self, column: int) -> str | int:
-        return column if self.feature_names is None else self.feature_names[column]
+    @property
+    def _places(self) -> dict[str | int, slice]:
+        """Where the features of each column are."""
+        names, encoding = self.samples.tables[0].feature_names, self.encoding
+        if names is not None and encoding is not None:
+            return dict(encoding.places)
+        labels = names or range(self._pooled.shape[1])
+        return {label: slice(place, place + 1) for place, label in enumerate(labels)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
@@ -123,10 +151,13 @@ class ComparisonResult:
             "ratios_b": self.ratios_b.tolist(),
             "rows_a": self.rows_a.tolist(),
             "rows_b": self.rows_b.tolist(),
+            "row_names": [_listed(table.row_names) for table in self.samples.tables],
+            "separating": [column._asdict() for column in self.separating],
+            "differences": [column._asdict() for column in self.differences],
             "columns": list(self.columns),
             "column_scores": [
-                {"column": self._label(column), "score": score}
-                for column, score in enumerate(self.column_scores.tolist())
+                {"column": label, "score": score}
+                for label, score in zip(self._places, self.column_scores.tolist(), strict=True)
             ],
         }
 
@@ -139,7 +170,7 @@ class ComparisonResult:
         """
         from fewratio.charts.results import draw_comparison
 
-        labels = [str(self._label(column)) for column in range(len(self.column_scores))]
+        labels = [str(label) for label in self._places]
         return draw_comparison(
             self.names,
             (self.ratios_a, self.ratios_b),
@@ -156,15 +187,23 @@ class ComparisonResult:
         parts = [f"divergence {self.forward:.4g} ({a}/{b}) and {self.backward:.4g} ({b}/{a})"]
         if self.p_value is not None:
             parts.append(f"p = {self.p_value:.4g} ({'all ' if self.exact else ''}{len(self.null)} permutations)")
-        return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join(parts)})"
+        apart = [f"told apart by {listed(column.column for column in self.separating)}"] if self.separating else []
+        return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join([*apart, *parts])})"
+
+
+def _listed(names: Any) -> list[str] | None:
+    return None if names is None else list(names)
 
 
 def compare_datasets(
     A: Any,
-    B: Any,
+    B: Any = None,
     estimator: RatioEstimator | None = None,
     n_permutations: int = 999,
     random_state: int | np.random.Generator | None = None,
+    *,
+    by: str | None = None,
+    **columns: Unpack[ColumnOptions],
 ) -> ComparisonResult:
     """Compare two datasets: how far apart they are, whether that may be chance, and which rows and columns differ.
 
@@ -176,16 +215,23 @@ def compare_datasets(
     Parameters
     ----------
     A : array-like of shape (n_a, n_features), or Dataset
-        NumPy array, list, pandas / polars / pyarrow table or torch tensor.
+        NumPy array, list, pandas / polars / pyarrow table or torch tensor. A table may have columns of any kind:
+        numbers, categories, dates, with missing values.
     B : array-like of shape (n_b, n_features), or Dataset
-        The other one, with the same columns.
+        The other one, with the same columns. Not needed with `by`.
     estimator : RatioEstimator, optional
-        Default: ``RuLSIF()``. A learned one must be pretrained. It stays as it is.
+        Default: ``RuLSIF(scale="columns")``. A learned one must be pretrained. It stays as it is.
     n_permutations : int, default=999
         How many permutations to draw; where there are no more than that, each is taken once (3 and 3 rows: 20). 0 for
         no test. The divergence does not depend on it.
     random_state : int, numpy Generator or None
         Draws the permutations, and seeds an estimator that has no seed. The order of the rows has no influence.
+    by : str, optional
+        The column that divides the rows of A into the two samples; it must have two values.
+    **columns
+        What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
+        (`fewratio.ColumnOptions`). Columns of a table that tell the samples apart by themselves are left out unless
+        `keep` names them.
 
     Returns
     -------
@@ -207,16 +253,11 @@ def compare_datasets(
     check_count("n_permutations", n_permutations, 0)
     for_estimator, for_permutations = rng_streams(random_state, 2)
     model = seeded_copy(estimator, default_estimator(), for_estimator)
-    names, tables = [], []
-    for given, letter in ((A, "A"), (B, "B")):
-        name, X, argument = (
-            (given.name, given.X, f"dataset {given.name!r}") if isinstance(given, Dataset) else (letter, given, letter)
-        )
-        names.append(name)
-        tables.append(open_table(model, X, argument))
-    first, second = tables
-    check_same_features(second, first.n_features, first.feature_names, reference=first.argument)
-    pooled, n_first = np.concatenate([table.numbers for table in tables], dtype=np.float64), first.n_rows
+    names, tables = _two_samples(A, B, by)
+    samples = read_samples(model, tables, columns)
+    first, second = samples.tables
+    pooled, n_first = np.concatenate([first.numbers, second.numbers], dtype=np.float64), first.n_rows
+    model = in_common_units(model, pooled)
     fitted = fitted_copy(model, pooled[:n_first], pooled[n_first:])
     numbers = np.arange(len(pooled))[None]
     found = permute_pairs(model, pooled, numbers[:, :n_first], numbers[:, n_first:], n_permutations, [for_permutations])
@@ -236,8 +277,30 @@ def compare_datasets(
         exact=found.exact,
         ratios_a=fitted.ratio_nu_,
         ratios_b=fitted.ratio_de_,
-        # Names that only one of the samples has hold for both.
-        feature_names=first.feature_names or second.feature_names,
+        samples=samples,
         _pooled=pooled,
         _estimator=model,
     )
+
+
+def _two_samples(A: Any, B: Any, by: str | None) -> tuple[list[str], dict[str, Any]]:
+    """Return what two samples are called, and the samples by what messages call them."""
+    if by is not None:
+        if B is not None:
+            raise ParameterError("B is given, and by besides; the column divides one table. Leave one of them out.")
+        features, parts, _ = cut(as_raw(A, "A"), Roles(by))
+        if len(parts) != 2:
+            raise InputError(
+                f"column {by!r} of A has {counted(len(parts), 'value')}: {listed(part.name for part in parts)}; two are "
+                "needed. Use compare_all(Collection.from_frame(A, by)) for all pairs of several."
+            )
+        return [part.name for part in parts], {f"{by} {part.name}": features.take(part.rows) for part in parts}
+    names, tables = [], {}
+    for given, letter in ((A, "A"), (B, "B")):
+        if given is None:
+            raise InputError(f"{letter} is missing; two samples are needed. Pass both, or one table and by=.")
+        is_dataset = isinstance(given, Dataset)
+        names.append(given.name if is_dataset else letter)
+        argument = f"dataset {given.name!r}" if is_dataset else letter
+        tables[argument if argument not in tables else f"{argument} (B)"] = given.X if is_dataset else given
+    return names, tables

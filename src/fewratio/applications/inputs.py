@@ -1,21 +1,25 @@
 """What applications are given: numbers, tables and the estimator, of which they use a seeded copy."""
 
+from collections.abc import Mapping
 from copy import copy, deepcopy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding
+from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import ParameterError
 from fewratio.estimators.auto import AutoRatioEstimator
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import seeded
+from fewratio.estimators.scaling import ColumnScaling
 
 
-def default_estimator(scale: str = "none") -> RatioEstimator:
+def default_estimator(scale: str = "columns") -> RatioEstimator:
     """Give a new estimator of the kind that tests, outliers and changes use by default.
 
     Measured (docs/design.md): tests have no more power with the universal network and take five to ten times as long,
@@ -29,7 +33,7 @@ def default_estimator(scale: str = "none") -> RatioEstimator:
     return RuLSIF(scale=scale)
 
 
-def default_ratio_estimator(scale: str = "none") -> RatioEstimator:
+def default_ratio_estimator(scale: str = "columns") -> RatioEstimator:
     """Give a new estimator of the kind that is used where ratios themselves are asked for.
 
     The universal network's ratios of small samples are better than a kernel's (docs/design.md).
@@ -80,6 +84,17 @@ def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generato
     return result
 
 
+def in_common_units(estimator: RatioEstimator, rows: NDArray[np.float64]) -> RatioEstimator:
+    """Return an estimator with the units of all rows, if it would take those of each pair of samples.
+
+    So all pairs have the same units; for those that are made of all rows, as in a permutation test, nothing changes.
+    """
+    if ColumnScaling not in estimator._parameter_constraints.get("scale", ()) or estimator.get_params()["scale"] == "none":
+        return estimator
+    result: RatioEstimator = copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
+    return result
+
+
 def fitted_copy(estimator: RatioEstimator, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> RatioEstimator:
     """Fit a copy to two valid samples; the estimator itself stays as it is, so that threads may share it."""
     fitted = copy(estimator)
@@ -87,21 +102,45 @@ def fitted_copy(estimator: RatioEstimator, X_nu: NDArray[np.float64], X_de: NDAr
     return fitted
 
 
-def open_table(estimator: RatioEstimator, X: Any, argument: str) -> Table:
-    """Validate a table, and its columns where the estimator has learned from sources; encode it as those were.
+class Samples(NamedTuple):
+    """Tables that were read together.
+
+    Attributes
+    ----------
+    encoding : Encoding or None
+        What became of their columns; None if a model that was trained on numbers takes them as they are.
+    tables : list of Table
+        Encoded.
+    separating : list of Separating
+        The columns that tell two tables apart by themselves, and were left out unless they were to be kept.
+    """
+
+    encoding: Encoding | None
+    tables: list[Table]
+    separating: list[Separating]
+
+
+def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: ColumnOptions) -> Samples:
+    """Validate tables and encode them alike, and leave out what tells two of them apart by itself.
 
     Parameters
     ----------
     estimator : RatioEstimator
-        What it is for.
-    X : array-like of shape (n, n_features)
-        The table.
-    argument : str
-        What messages call it.
+        What they are for; one that has learned from sources encodes them as those were, and leaves nothing out.
+    tables : mapping of str to array-like
+        By what messages call them.
+    options : ColumnOptions
+        What the user said about columns.
     """
-    table = estimator._open(X, argument)
-    table.check_finite()
-    return table
+    rules = ColumnRules.of(options)
+    encoding, encoded = estimator._read(tables, rules, leave_out=True)
+    # Arrays of numbers are taken as they are.
+    if len(encoded) != 2 or encoding is None or not encoding.is_named or estimator.has_sources:
+        return Samples(encoding, encoded, [])
+    first, second = encoded
+    found = separating_columns(encoding, first.numbers, second.numbers)
+    names = [column.column for column in found if column.column not in rules.keep]
+    return Samples(*without_columns(encoding, encoded, names), found)
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:

@@ -2,7 +2,7 @@
 
 import warnings
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,15 @@ from fewratio.applications.inputs import (
     check_count,
     default_estimator,
     fitted_copy,
-    open_table,
+    read_samples,
     rng_streams,
     seeded_copy,
 )
 from fewratio.applications.rows import RowExplanation, conformal_p_values, discovery_threshold, explain_row
-from fewratio.data.table import check_same_features
+from fewratio.data.encoding import DATE, ColumnOptions
+from fewratio.data.partition import divided
+from fewratio.data.separating import separating_columns, without_columns
+from fewratio.data.table import Table
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
 from fewratio.estimators.randomness import row_order
@@ -88,6 +91,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     (30, -1)
     """
 
+    _reference = "X_inlier"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         # What `seeded_copy` says of a wrong one is clearer.
         "estimator": "no_validation",
@@ -109,15 +113,23 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self.false_discovery_rate = false_discovery_rate
         self.random_state = random_state
 
-    def fit(self, X_inlier: Any, y: None = None) -> Self:
+    def fit(
+        self, X_inlier: Any, y: None = None, *, normal_if: str | None = None, **columns: Unpack[ColumnOptions]
+    ) -> Self:
         """Take rows that are known to be normal.
 
         Parameters
         ----------
         X_inlier : array-like of shape (n_inliers, n_features)
-            Normal rows, one or more.
+            Normal rows, one or more; a table may have columns of any kind.
         y : None
             Ignored; scikit-learn's pipelines pass it.
+        normal_if : str, optional
+            A condition such as ``"status == ok"``: the rows of the table where it holds are the normal ones. Its
+            column is not used otherwise.
+        **columns
+            What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
+            (`fewratio.ColumnOptions`).
 
         Returns
         -------
@@ -126,9 +138,12 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._check_parameters()
         for_estimator, for_calibration = rng_streams(self.random_state, 2)
         estimator = seeded_copy(self.estimator, default_estimator(), for_estimator)
-        table = open_table(estimator, X_inlier, "X_inlier")
-        self.estimator_, self._normals = estimator, table.to_numpy()
-        self._set_features(table.n_features, table.feature_names)
+        if normal_if is not None:
+            X_inlier, _ = divided(X_inlier, normal_if)
+        encoding, (table,), _ = read_samples(estimator, {"X_inlier": X_inlier}, columns)
+        self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
+        self._features = table.feature_names
+        self._remember(encoding, table)
         drawn = for_calibration.permutation(table.n_rows)[: table.n_rows // 2]
         self.calibration_ = np.sort(row_order(self._normals)[drawn])
         enough = 1 / (len(self.calibration_) + 1) <= self.false_discovery_rate**2
@@ -139,8 +154,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Give the ratio of the normals' density to the batch's at each row of the batch X; higher is more normal."""
-        rows = self._read(X)
-        return fitted_copy(self.estimator_, self._normals, rows).ratio_de_
+        normals, rows = self._read(X)
+        return fitted_copy(self.estimator_, normals, rows).ratio_de_
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
@@ -183,7 +198,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         a score no higher than the row's. The rule of Benjamini and Hochberg then holds the false discovery rate
         (Marandon et al. 2024, AdaDetect), if the batch's normal rows are drawn as the known ones were.
         """
-        return conformal_p_values(*self._split_scores(self._read(X)))
+        return conformal_p_values(*self._split_scores(*self._read(X)))
 
     def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS) -> RowExplanation:
         """Show a row beside its nearest normals.
@@ -210,10 +225,10 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         self._check_fitted()
         check_count("n_neighbours", n_neighbours)
-        rows = self._read(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, "x")
+        rows = self._open(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, "x").to_numpy()
         if len(rows) != 1:
             raise InputError(f"x has {len(rows)} rows; needed is the one to explain. Pass a single row.")
-        return explain_row(rows[0], self._normals, int(n_neighbours), self._feature_names())
+        return explain_row(rows[0], self._normals, int(n_neighbours), self._features)
 
     def plot(self, X: Any, n_shown: int = 10) -> "Figure":
         """Draw the rows of the batch X by score, and in what the most anomalous differ from their nearest normals.
@@ -232,10 +247,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         from fewratio.charts.results import draw_outliers
 
         check_count("n_shown", n_shown)
-        rows = self._read(X)
-        scores, threshold = self._judge(rows)
+        table = self._open(X, "X")
+        scores, threshold = self._judge(table)
+        rows = table.numbers
         lowest = np.argsort(scores, kind="stable")[:n_shown].tolist()
-        reasons = [explain_row(rows[row], self._normals, _NEIGHBOURS, self._feature_names()) for row in lowest]
+        reasons = [explain_row(rows[row], self._normals, _NEIGHBOURS, self._features) for row in lowest]
         differences = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
         return draw_outliers(scores - threshold, dict(zip(lowest, differences, strict=True)))
 
@@ -253,11 +269,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def _judge(self, X: Any) -> tuple[NDArray[np.float64], float]:
         """Give the scores of a batch and the threshold below which a row is flagged."""
-        rows = self._read(X)
+        normals, rows = self._read(X)
         if self.threshold_rule_ == _DISCOVERIES:
-            scores, calibration = self._split_scores(rows)
+            scores, calibration = self._split_scores(normals, rows)
             return scores, discovery_threshold(scores, calibration, self.false_discovery_rate)
-        fitted = fitted_copy(self.estimator_, self._normals, rows)
+        fitted = fitted_copy(self.estimator_, normals, rows)
         scores = fitted.ratio_de_
         if self.contamination is not None:
             return scores, float(np.percentile(scores, 100 * self.contamination))
@@ -271,24 +287,35 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             )
         return scores, float(np.median(np.append(scores, fitted.ratio_nu_)) / 4)
 
-    def _split_scores(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _split_scores(
+        self, normals: NDArray[np.float64], rows: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Score a batch and the calibration part of the normals by one ratio that cannot tell them apart."""
         if len(self.calibration_) == 0:
             raise InputError(
                 "X_inlier had one row; p-values need one to compare with and one to calibrate by. Fit to two normals "
                 "or more (198 at a false discovery rate of 0.1)."
             )
-        calibration = self._normals[self.calibration_]
+        calibration = normals[self.calibration_]
         together = np.concatenate([rows, calibration])
-        reference = np.delete(self._normals, self.calibration_, axis=0)
+        reference = np.delete(normals, self.calibration_, axis=0)
         scores = fitted_copy(self.estimator_, reference, together).ratio_de_
         return scores[: len(rows)], scores[len(rows) :]
 
-    def _read(self, X: Any, argument: str = "X") -> NDArray[np.float64]:
+    def _open(self, X: Any, argument: str) -> Table:
         self._check_fitted()
-        table = open_table(self.estimator_, X, argument)
-        check_same_features(table, self.n_features_in_, self._feature_names(), reference="X_inlier")
-        return table.to_numpy()
+        if self.estimator_.has_sources:
+            return self.estimator_._open(X, argument)
+        return super()._open(X, argument)
+
+    def _read(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the normals and the rows of a batch, without dates that do not overlap: a batch comes later."""
+        normals, rows = self._normals, self._open(X, "X").to_numpy()
+        if self.encoding_ is None or not self.encoding_.is_named or self.estimator_.has_sources:
+            return normals, rows
+        later = [column.column for column in separating_columns(self.encoding_, normals, rows, (DATE,))]
+        _, (first, second) = without_columns(self.encoding_, [Table(normals), Table(rows)], later)
+        return first.numbers, second.numbers
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

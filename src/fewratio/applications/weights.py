@@ -2,20 +2,21 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from fewratio.applications.inputs import (
+    Samples,
     check_number,
     default_weights_estimator,
     fitted_copy,
-    open_table,
+    read_samples,
     rng_streams,
     seeded_copy,
 )
-from fewratio.data.table import check_same_features
+from fewratio.data.encoding import ColumnOptions
 from fewratio.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,11 +37,14 @@ class ImportanceWeights:
         The ratio before clipping and normalising.
     n_clipped : int
         How many weights were clipped.
+    samples : Samples
+        The tables, and what became of their columns.
     """
 
     weights: NDArray[np.float64]
     ratio: NDArray[np.float64]
     n_clipped: int
+    samples: Samples
 
     @property
     def effective_sample_size(self) -> float:
@@ -91,6 +95,7 @@ def importance_weights(
     normalise: bool = True,
     *,
     random_state: int | np.random.Generator | None = None,
+    **columns: Unpack[ColumnOptions],
 ) -> ImportanceWeights:
     """Weigh training rows by the ratio of the target's density to theirs.
 
@@ -113,6 +118,9 @@ def importance_weights(
         Whether to divide the weights by their mean, which is then 1.
     random_state : int, numpy Generator or None
         Seeds an estimator that has no seed.
+    **columns
+        What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
+        (`fewratio.ColumnOptions`).
 
     Returns
     -------
@@ -135,8 +143,8 @@ def importance_weights(
     """
     limit = np.inf if clip is None else check_number("clip", clip, 0, np.inf, "a positive number, the largest ratio")
     model = seeded_copy(estimator, default_weights_estimator(), *rng_streams(random_state, 1))
-    train, target = open_table(model, X_train, "X_train"), open_table(model, X_target, "X_target")
-    check_same_features(target, train.n_features, train.feature_names, reference="X_train")
+    samples = read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
+    train, target = samples.tables
     ratio = fitted_copy(model, target.to_numpy(), train.to_numpy()).ratio_de_
     weights = np.minimum(ratio, limit)
     if not weights.any():
@@ -144,7 +152,8 @@ def importance_weights(
             "The ratio is zero at every row of X_train: X_target lies elsewhere, and no weights make up for that. Get "
             "training rows from where the target is."
         )
-    result = ImportanceWeights(weights / weights.mean() if normalise else weights, ratio, int((ratio > limit).sum()))
+    n_clipped = int((ratio > limit).sum())
+    result = ImportanceWeights(weights / weights.mean() if normalise else weights, ratio, n_clipped, samples)
     _warn_if_thin(result)
     return result
 

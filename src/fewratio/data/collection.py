@@ -17,8 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from fewratio.data import files, folders, frames, partition
 from fewratio.data.columns import SAME_DATASETS, Layout, check_layout, counted, listed
 from fewratio.data.dataset import Dataset
-from fewratio.data.encoding import Encoding, EncodingChoice, EncodingOptions
-from fewratio.data.table import as_table
+from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
+from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.separating import constant_columns, without_columns
+from fewratio.data.table import Table, frozen
 from fewratio.errors import CollectionError, InputError, ParameterError
 
 __all__ = ["Collection", "Dataset"]
@@ -37,8 +39,8 @@ class Collection:
         At least one, all with the same number of features, each with a name of its own.
     feature_names : sequence of str or None
     encoding : Encoding or None
-        How categories and missing values of the original tables became numbers, where that was asked for. A model
-        that learns from the collection keeps it and applies it to what it is given.
+        How the columns of the original tables became numbers; None if they were numbers. A model that learns from the
+        collection keeps it and applies it to what it is given.
 
     Examples
     --------
@@ -87,14 +89,15 @@ class Collection:
         groups: Iterable[str | None] | None = None,
         outliers: Iterable[ArrayLike | None] | None = None,
         name: str = "collection",
+        **options: Unpack[ColumnOptions],
     ) -> Collection:
         """Make a collection of one array per dataset.
 
         Parameters
         ----------
         arrays : iterable of array-like of shape (n_i, d), or a mapping from names to them
-            Anything that `fewratio.data.table.as_table` takes. Data frames need the same columns; their order may
-            differ.
+            Arrays of numbers, or data frames with columns of any kind. Data frames need the same columns; their order
+            may differ.
         names : iterable of str, optional
             Default: "0", "1", and so on, or the keys of a mapping.
         groups : iterable of str or None, optional
@@ -102,6 +105,8 @@ class Collection:
             Which rows are known outliers (booleans, or 0 and 1); None for a dataset where nothing is known.
         name : str
             Name of the collection.
+        **options
+            What to do with columns of data frames: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`.
 
         Examples
         --------
@@ -126,15 +131,15 @@ class Collection:
         labels = _one_each(range(count) if names is None else names, count, "names")
         group_of = _one_each(nothing if groups is None else groups, count, "groups")
         flags_of = _one_each(nothing if outliers is None else outliers, count, "outliers")
-        datasets, named = [], None
-        flags: Any
-        for label, group, X, flags in zip(labels, group_of, members, flags_of, strict=True):
-            table: Any = as_table(X, f"dataset {str(label)!r}").in_order(None if named is None else named.names)
-            if table.feature_names is not None:
-                named = named or table.layout
-                check_layout(table.layout, named, CollectionError, SAME_DATASETS)
-            datasets.append(Dataset(str(label), group, table, flags))
-        return cls(name, datasets, None if named is None else named.names)
+        tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
+        if len(tables) < count:
+            raise CollectionError(f"collection {name!r} has several datasets of one name; each needs its own. Rename them.")
+        if not tables:
+            return cls(name, ())
+        encoding, encoded = _encoded(tables, None, options)
+        members = zip(labels, group_of, encoded, flags_of, strict=True)
+        datasets = [Dataset(str(label), group, table, flags) for label, group, table, flags in members]
+        return cls(name, datasets, encoded[0].feature_names, encoding)
 
     @classmethod
     def from_frame(
@@ -144,7 +149,8 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str = "collection",
-        **options: Unpack[EncodingOptions],
+        encoding: Encoding | None = None,
+        **options: Unpack[ColumnOptions],
     ) -> Collection:
         """Make a collection of one long table, in which a column names the dataset of each row.
 
@@ -160,37 +166,41 @@ class Collection:
             The column that marks known outliers (booleans, or 0 and 1).
         name : str
             Name of the collection.
-        categorical : {"error", "onehot"}
-            Whether columns of text, categories or truth values are refused (truth values: taken as 0 and 1), or become
-            one column of zeros and ones per category.
-        missing : {"error", "median"}
-            Whether missing values are refused, or replaced by the median of the column over all datasets (a missing
-            category: by zeros).
-        unseen : {"error", "zero"}
-            Whether a category that occurs in none of these datasets, but in what a model is given later, is refused or
-            becomes zeros.
         encoding : Encoding, optional
-            Another collection's `encoding`, to be used here instead of the three choices above.
+            Another collection's `encoding`, to be used here instead of one learned from the table.
+        **options
+            What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`.
 
         Examples
         --------
         >>> import polars as pl
-        >>> frame = pl.DataFrame({"site": ["x", "y", "x"], "height": [1.0, 2.0, 3.0], "sort": ["a", "b", "b"]})
-        >>> sites = Collection.from_frame(frame, dataset="site", categorical="onehot")
+        >>> frame = pl.DataFrame({"site": list("xyxy"), "height": [1.5, 2.0, 3.5, 1.0], "sort": list("abba")})
+        >>> sites = Collection.from_frame(frame, dataset="site")
         >>> sites.feature_names
         ('height', 'sort=a', 'sort=b')
         >>> sites["x"].X.tolist()
-        [[1.0, 1.0, 0.0], [3.0, 0.0, 1.0]]
+        [[1.5, 1.0, 0.0], [3.5, 0.0, 1.0]]
         """
-        choice = EncodingChoice(**options)
         table = frames.open_frame(frame, "frame")
         if table is None:
             raise InputError(
                 f"frame is a {type(frame).__name__}; needed is a pandas, polars or pyarrow table with a column that "
                 "names the dataset of each row. Use Collection.from_arrays for arrays."
             )
-        roles = partition.Roles(dataset, group, outlier)
-        return cls(name, *partition.cut(partition.LongTable(table, "frame"), roles, choice))
+        return cls._cut(as_raw(frame, "frame"), partition.Roles(dataset, group, outlier), name, encoding, options)
+
+    @classmethod
+    def _cut(
+        cls, raw: RawTable, roles: partition.Roles, name: str, encoding: Encoding | None, options: ColumnOptions
+    ) -> Collection:
+        """Make a collection of one long table."""
+        features, parts, flags = partition.cut(raw, roles)
+        found, (table,) = _encoded({raw.argument: features}, encoding, options, [part.rows for part in parts])
+        datasets = [
+            Dataset(label, group, frozen(table.numbers[rows]), None if flags is None else flags[rows])
+            for label, group, rows in parts
+        ]
+        return cls(name, datasets, table.feature_names, found)
 
     @classmethod
     def from_table(
@@ -200,17 +210,16 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str | None = None,
-        **options: Unpack[EncodingOptions],
+        encoding: Encoding | None = None,
+        **options: Unpack[ColumnOptions],
     ) -> Collection:
         r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
-
-        The file is read piece by piece, so that it needs little memory besides the collection.
 
         Parameters
         ----------
         path : str or path
             A CSV or TSV file, plain or compressed, or a Parquet, Arrow, JSON lines or Excel file.
-        dataset, group, outlier, categorical, missing, unseen, encoding
+        dataset, group, outlier, encoding, **options
             As in `from_frame`.
         name : str, optional
             Name of the collection; default: the file's, without its ending.
@@ -223,11 +232,10 @@ class Collection:
         >>> Collection.from_table(path, dataset="site")
         Collection('sites', 2 datasets of 1 to 2 rows, 1 feature)
         """
-        choice = EncodingChoice(**options)
-        roles = partition.Roles(dataset, group, outlier)
         file = files.find_file(Path(path), files.TABLES)
-        table = partition.LongTable(file, str(file))
-        return cls(name or file.name, *partition.cut(table, roles, choice))
+        roles = partition.Roles(dataset, group, outlier)
+        raw = as_raw(files.read_frame(file), str(file))
+        return cls._cut(raw, roles, name or file.name, encoding, options)
 
     @classmethod
     def from_folder(
@@ -235,7 +243,8 @@ class Collection:
         path: str | os.PathLike[str],
         outlier: str | None = None,
         name: str | None = None,
-        **options: Unpack[EncodingOptions],
+        encoding: Encoding | None = None,
+        **options: Unpack[ColumnOptions],
     ) -> Collection:
         r"""Make a collection of a folder of data files, one dataset per file.
 
@@ -252,7 +261,7 @@ class Collection:
             The column that marks known outliers (booleans, or 0 and 1).
         name : str, optional
             Name of the collection; default: the folder's.
-        categorical, missing, unseen, encoding
+        encoding, **options
             As in `from_frame`.
 
         Examples
@@ -263,9 +272,14 @@ class Collection:
         >>> Collection.from_folder(folder, name="week")
         Collection('week', 1 dataset of 2 rows, 2 features)
         """
-        choice = EncodingChoice(**options)
         folder = Path(path)
-        return cls(name or folder.resolve().name, *folders.read_datasets(folder, outlier, choice))
+        found = folders.find_table_files(folder)
+        contents = [files.read_file(file, outlier) for file in found]
+        tables = {str(file): raw for file, (raw, _) in zip(found, contents, strict=True)}
+        learned, encoded = _encoded(tables, encoding, options)
+        members = zip(found, encoded, contents, strict=True)
+        datasets = [Dataset(file.name, file.group, table, flags) for file, table, (_, flags) in members]
+        return cls(name or folder.resolve().name, datasets, encoded[0].feature_names, learned)
 
     def __len__(self) -> int:
         return len(self.datasets)
@@ -330,6 +344,37 @@ class Collection:
     @cached_property
     def _position(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.names)}
+
+
+def _encoded(
+    tables: Mapping[str, Any],
+    encoding: Encoding | None,
+    options: ColumnOptions,
+    parts: Sequence[NDArray[np.intp]] | None = None,
+) -> tuple[Encoding | None, list[Table]]:
+    """Encode tables by an encoding, or by one that is learned from them; None if there is nothing to encode.
+
+    Columns that have one value within each dataset, such as its name, are left out. `parts` are the rows of datasets
+    if the one table holds several.
+    """
+    rules = ColumnRules.of(options)
+    if encoding is not None:
+        if rules != ColumnRules():
+            raise ParameterError(
+                f"encoding is given, and {listed(options)} besides; an encoding says what becomes of all columns. Pass "
+                "only one of the two."
+            )
+        return encoding, [encoding.encode(X, argument) for argument, X in tables.items()]
+    try:
+        learned, encoded = encode_together(tables, rules)
+    except InputError as error:
+        raise CollectionError(str(error)) if len(tables) > 1 and "same columns" in str(error) else error from error
+    if learned.is_named:
+        rows = [table.numbers for table in encoded] if parts is None else [encoded[0].numbers[part] for part in parts]
+        constant = constant_columns(learned, rows)
+        learned, encoded = without_columns(learned, encoded, [name for name in constant if name not in rules.keep])
+    is_plain = learned.is_identity and all(column.median is None for column in learned.columns)
+    return None if is_plain else learned, encoded
 
 
 def _one_each(values: Iterable[Item], count: int, argument: str) -> list[Item]:

@@ -25,12 +25,6 @@ _KIND_OF_TYPE: tuple[tuple[Any, str], ...] = (
     ((str, bytes), TEXT),
     (numbers.Complex, COMPLEX),
 )
-_KIND_OF_DTYPE = {
-    **dict.fromkeys("iuf", NUMBERS),
-    **dict.fromkeys("UST", TEXT),
-    **dict.fromkeys("Mm", DATES),
-    **{"b": BOOLEANS, "c": COMPLEX},
-}
 _LISTED = 5
 _LONGEST_CELL = 40
 SAME_SAMPLES = "both samples must have the same columns. Pass the same feature layout for both."
@@ -48,11 +42,6 @@ def listed(items: Iterable[object]) -> str:
     names = [repr(item) for item in items]
     rest = len(names) - _LISTED
     return ", ".join(names[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def dtype_kind(dtype: np.dtype[Any]) -> str:
-    """Return the kind of column that a NumPy dtype other than ``object`` makes."""
-    return _KIND_OF_DTYPE.get(dtype.kind, f"type {dtype}")
 
 
 def object_kind(values: Iterable[Any]) -> str:
@@ -94,73 +83,51 @@ def numbers_from_objects(values: Iterable[Any], argument: str, label: object) ->
         ) from error
 
 
-def array_numbers(values: NDArray[Any], argument: str) -> NDArray[Any]:
-    """Return a table's array as numbers, NaN for what is missing, or say which column holds anything else."""
-    columns = range(values.shape[1])
-    if values.dtype.kind != "O":
-        check_numbers([(j, dtype_kind(values.dtype)) for j in columns], argument)
-        return values
-    check_numbers([(j, object_kind(values[:, j])) for j in columns], argument, lambda j: values[:, j])
-    return np.column_stack([numbers_from_objects(values[:, j], argument, j) for j in columns])
-
-
-def check_numbers(kinds: Sequence[tuple[object, str]], argument: str, cells: Any = None, first_row: int = 0) -> None:
-    """Raise unless all columns (label, kind) hold numbers or booleans.
-
-    Parameters
-    ----------
-    kinds : sequence of (label, str)
-    argument : str
-        What the message calls the table.
-    cells : callable, optional
-        Returns the values of a column, from which the message quotes the first that is text.
-    first_row : int
-        What the message adds to the number of a row.
-    """
-    bad = [(label, kind) for label, kind in kinds if kind not in (NUMBERS, BOOLEANS, MISSING)]
+def check_numbers(argument: str, columns: Sequence[tuple[object, Any]]) -> None:
+    """Raise unless all columns (label, values) hold numbers or booleans."""
+    bad = [(label, values) for label, values in columns if values.kind not in (NUMBERS, BOOLEANS, MISSING)]
     if not bad:
         return
-    first = ", ".join(f"column {label!r} ({kind})" for label, kind in bad[:_LISTED])
+    first = ", ".join(f"column {label!r} ({values.kind})" for label, values in bad[:_LISTED])
     more = f" and {len(bad) - _LISTED} more" if len(bad) > _LISTED else ""
     advice = "Encode such columns as numbers or drop them."
-    if all(kind == COMPLEX for _, kind in bad):
+    if all(values.kind == COMPLEX for _, values in bad):
         advice = "Pass the real and the imaginary parts as columns of their own."
+    label, values = bad[0]
     where = ""
-    if cells is not None and bad[0][1] == TEXT:
-        row, text = first_text(cells(bad[0][0]))
-        where = f", such as {quoted(text)} in column {bad[0][0]!r} at row {first_row + row} (counting from 0)"
-    error = InputError(
+    if values.kind == TEXT and len(values.texts):
+        row, text = first_text(values)
+        where = f", such as {quoted(text)} in column {label!r} at row {row} (counting from 0)"
+    raise InputError(
         f"{argument} has {counted(len(bad), 'column')} that cannot be used: {first}{more}{where}; "
         f"every column must hold real numbers. {advice}"
     )
-    if any(kind in (TEXT, CATEGORIES) for _, kind in bad) and cells is not None:
-        error.remedy = "categorical"
-    raise error
 
 
-def check_no_numbers(found: set[str], cells: Any, argument: str, first_row: int) -> None:
-    """Raise if what seem to be categories are numbers but for some cells, or numbers with decimal commas."""
+def check_not_almost_numbers(values: Any, argument: str) -> None:
+    """Raise if what seems to be text are numbers but for some cells, or numbers with decimal commas."""
+    found = values.texts
     n_numbers = sum(map(is_number, found))
     commas = sorted(text for text in found if "," in text)
     if commas and all(is_number(text.replace(",", ".", 1)) for text in found):
         raise InputError(
             f"{argument} looks like decimal commas (such as {commas[0]!r}); numbers must be written with points. "
-            "Convert the file."
+            'Pass decimal="," where the file is read, or convert it.'
         )
     if len(found) > n_numbers > len(found) / 2:
-        row, text = first_text(cells())
+        row, text = first_text(values)
         raise InputError(
             f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers, and the first "
-            f"that is none is {quoted(text)} at row {first_row + row} (counting from 0); a column must hold numbers "
-            "or categories. Correct or drop those rows; if all are categories, write them so that none looks like a "
-            "number."
+            f"that is none is {quoted(text)} at row {row} (counting from 0); a column must hold numbers or categories. "
+            "Correct or drop those rows, or name the column in categorical=."
         )
 
 
-def first_text(values: Iterable[Any]) -> tuple[int, str]:
+def first_text(values: Any) -> tuple[int, str]:
     """Return row and text of the first cell that does not even read as a number, else of the first text at all."""
-    texts = [(row, str(value)) for row, value in enumerate(values) if isinstance(value, (str, bytes))]
-    return next((cell for cell in texts if not is_number(cell[1])), texts[0])
+    places = [place for place, text in enumerate(values.texts) if not is_number(text)] or range(len(values.texts))
+    row = int(np.isin(values.codes, list(places)).argmax())
+    return row, values.texts[values.codes[row]]
 
 
 def quoted(text: str) -> str:
@@ -168,17 +135,12 @@ def quoted(text: str) -> str:
     return repr(text) if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]!r}..."
 
 
-def unusable_values(argument: str, what: str, count: int, label: object, row: int, first_row: int = 0) -> InputError:
+def unusable_values(argument: str, what: str, count: int, label: object, row: int) -> InputError:
     """Return the error for missing, NaN or infinite values: how many, and where the first one is."""
-    # Of a part that begins later on, nobody knows what comes after it.
-    found = "at least " * bool(first_row) + counted(count, f"{what} value")
-    error = InputError(
-        f"{argument} has {found}, the first in column {label!r} at row {first_row + row} "
+    return InputError(
+        f"{argument} has {counted(count, f'{what} value')}, the first in column {label!r} at row {row} "
         "(counting from 0); every value must be a finite number. Drop those rows or fill the gaps first."
     )
-    if what != "infinite":
-        error.remedy = "missing"
-    return error
 
 
 class Layout(NamedTuple):

@@ -1,163 +1,369 @@
-"""What becomes of each column: categories and missing values as numbers, alike for sources and later samples."""
+"""What becomes of each column of a table: decided once from all tables together, then applied to any."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data import frames
 from fewratio.data.columns import (
     BOOLEANS,
     CATEGORIES,
+    DATES,
+    MISSING,
     NUMBERS,
-    SAME_DATASETS,
     TEXT,
     Layout,
     check_layout,
-    check_no_numbers,
+    check_not_almost_numbers,
     check_numbers,
+    counted,
+    is_number,
     listed,
-    unusable_values,
+    quoted,
 )
-from fewratio.data.frames import Frame, Series
-from fewratio.data.table import Table, as_table, check_shape, frozen
-from fewratio.errors import CollectionError, InputError, ParameterError
+from fewratio.data.frames import Values, days_of_texts, text_values
+from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.table import Table, as_table, check_finite, frozen, raw_numbers
+from fewratio.errors import InputError, ParameterError
 
-_NEEDED = "needed are the columns that the encoding was learned from, in their order. Select those."
-_CHOICES = {"categorical": ("error", "onehot"), "missing": ("error", "median"), "unseen": ("error", "zero")}
-_REMEDIES = {
-    "categorical": 'If they are categories, pass categorical="onehot".',
-    "missing": 'Or pass missing="median", which replaces what is missing.',
-}
-_LABELS = (TEXT, CATEGORIES, BOOLEANS)
-# One column per category is for groups that many rows share; what has more values is an id, or free text.
-MOST_CATEGORIES = 1000
+# A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
+_RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
+# Text is an id where more than this share of its values differ.
+_DISTINCT_SHARE = 0.5
+# Fewer whole numbers than that count rows by chance.
+_LEAST_COUNTED = 5
+_ID_NAME = re.compile(r"(?:^|[^A-Za-z])(?:id|index|key|uuid|guid)$|(?<=[a-z])(?:Id|ID|Key|Index)$", re.IGNORECASE)
+NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
+_KINDS = {NUMBERS: NUMBER, BOOLEANS: BOOLEAN, DATES: DATE, CATEGORIES: CATEGORY, TEXT: CATEGORY}
+_PLURALS = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "categories", DATE: "dates"}
+_NEEDED = "both must have the same columns. Select the same ones in both."
+_SAME_OR_COMMON = (
+    "both samples must have the same columns. Pass common=True to use those that both have, or drop the others."
+)
+ID, SEPARATING, EMPTY, DROPPED = "id", "separating", "no values", "dropped"
+
+
+class ColumnOptions(TypedDict, total=False):
+    """What can be said about columns, in the same words wherever tables are taken.
+
+    Attributes
+    ----------
+    columns : str or sequence of str
+        The only columns to use.
+    drop : str or sequence of str
+        Columns not to use.
+    keep : str or sequence of str
+        Columns to use although they look like ids or tell the samples apart by themselves.
+    id : str
+        The column that names the rows.
+    categorical : str or sequence of str
+        Columns of categories, whatever they look like; ``"error"`` refuses every column that is not numbers.
+    numeric : str or sequence of str
+        Columns of numbers, whatever they look like.
+    common : bool
+        Whether columns that not all tables have are left out, instead of refused.
+    """
+
+    columns: str | Sequence[str]
+    drop: str | Sequence[str]
+    keep: str | Sequence[str]
+    id: str
+    categorical: str | Sequence[str]
+    numeric: str | Sequence[str]
+    common: bool
+
+
+@dataclass(frozen=True)
+class ColumnRules:
+    """The same options, validated."""
+
+    columns: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    id: str | None = None
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    common: bool = False
+    only_numbers: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> ColumnRules:
+        """Return the rules that a user's options make."""
+        unknown = set(options) - set(ColumnOptions.__annotations__)
+        if unknown:
+            raise TypeError(f"unexpected keyword arguments: {', '.join(sorted(unknown))}")
+        given = {name: value for name, value in options.items() if value is not None}
+        if given.get("categorical") == "error":
+            del given["categorical"]
+            given["only_numbers"] = True
+        names = {name: given[name] for name in ("columns", "drop", "keep", "categorical", "numeric") if name in given}
+        for name, value in names.items():
+            labels = (value,) if isinstance(value, str) else tuple(value)
+            if not all(isinstance(label, str) for label in labels):
+                raise ParameterError(f"{name} is {value!r}; needed are names of columns. Pass a list of strings.")
+            given[name] = labels
+        both = set(given.get("categorical", ())) & set(given.get("numeric", ()))
+        if both:
+            raise ParameterError(
+                f"{listed(sorted(both))} is in categorical and in numeric; a column is one or the other. Name it once."
+            )
+        return cls(**given)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """All columns that are named, each of which must exist."""
+        ids = () if self.id is None else (self.id,)
+        return (*(self.columns or ()), *self.drop, *self.keep, *ids, *self.categorical, *self.numeric)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What becomes of one column.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "boolean", "category", "date"}
+    left_out : str or None
+        Why the column is not used, if it is not: "id", "separating", "no values", "dropped" or the type of its values.
+    categories : tuple of str
+        The categories that have a column of their own, sorted.
+    pools_others : bool
+        Whether all other categories have a column together.
+    median : float or None
+        What stands for a missing number.
+    marks_missing : bool
+        Whether a column of zeros and ones says which values are missing.
+    """
+
+    name: str
+    kind: str = NUMBER
+    left_out: str | None = None
+    categories: tuple[str, ...] = ()
+    pools_others: bool = False
+    median: float | None = None
+    marks_missing: bool = False
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features that the column becomes."""
+        if self.left_out is not None:
+            return ()
+        names = [f"{self.name}={category}" for category in self.categories] if self.kind == CATEGORY else [self.name]
+        others = [f"{self.name}=other"] if self.pools_others else []
+        return (*names, *others, *([f"{self.name} is missing"] if self.marks_missing else []))
+
+    def encode(self, values: Values, result: NDArray[Any], argument: str) -> None:
+        """Write the features of a table's column into an array of shape (n, n_features) of zeros."""
+        if self.kind != CATEGORY:
+            numbers = as_numbers(values, self.kind, argument)
+            missing = np.isnan(numbers)
+            result[:, 0] = numbers if self.median is None else np.where(missing, self.median, numbers)
+        else:
+            coded = as_categories(values)
+            place = {category: number for number, category in enumerate(self.categories)}
+            others = len(self.categories) if self.pools_others else -1
+            # The last place is that of code -1.
+            places = np.array([*(place.get(text, others) for text in coded.texts), -1], dtype=np.intp)[coded.codes]
+            rows, missing = np.flatnonzero(places >= 0), coded.codes < 0
+            result[rows, places[rows]] = 1
+        if self.marks_missing:
+            result[:, -1] = missing
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the columns of a collection became numbers; immutable. A collection learns its own, as its `encoding`.
+    """How the columns of tables become numbers; immutable. It is learned from all tables together.
 
-    A column of categories becomes one column of zeros and ones per category; a column of numbers stays as it is.
+    A column of numbers stays as it is; a date becomes days since 1970; categories become one column of zeros and ones
+    each, rare ones together. A missing number becomes the median, and a further column says where that was. See
+    `docs/tables.md` for the rules.
 
     Attributes
     ----------
-    names : tuple of str or None
-        The columns before the encoding; None if they have no names.
-    categories : tuple of (tuple of str or None)
-        The categories of each column, in order; None for a column of numbers.
-    medians : tuple of (float or None) or None
-        What a missing number of each column is replaced by (a missing category becomes zeros); None if nothing
-        may be missing.
-    unseen : {"error", "zero"}
-        What becomes of a category that is not in `categories`: an error, or zeros in all its columns.
+    columns : tuple of Column
+        In the order of the tables.
+    is_named : bool
+        Whether the columns have names of their own, or only numbers.
+    row_names : str or None
+        The column that names the rows.
 
     Examples
     --------
     >>> import polars as pl
-    >>> encoding = Encoding(("size", "colour"), (None, ("blue", "red")), medians=(2.0, None))
+    >>> table = pl.DataFrame({"size": [None, 4.0, 2.0, 3.0], "colour": ["red", "blue", "red", "blue"]})
+    >>> encoding = Encoding.learn([as_raw(table)])
     >>> encoding.feature_names
-    ('size', 'colour=blue', 'colour=red')
-    >>> encoding.apply(pl.DataFrame({"size": [None, 4.0], "colour": ["red", "blue"]}))
-    array([[2., 0., 1.],
-           [4., 1., 0.]])
+    ('size', 'size is missing', 'colour=blue', 'colour=red')
+    >>> encoding.encode(table).numbers.tolist()
+    [[3.0, 1.0, 0.0, 1.0], [4.0, 0.0, 1.0, 0.0], [2.0, 0.0, 0.0, 1.0], [3.0, 0.0, 1.0, 0.0]]
+    >>> encoding.summary
+    '2 columns: 1 number, 1 category'
     """
 
-    names: tuple[str, ...] | None
-    categories: tuple[tuple[str, ...] | None, ...]
-    medians: tuple[float | None, ...] | None = None
-    unseen: str = "error"
+    columns: tuple[Column, ...]
+    is_named: bool = True
+    row_names: str | None = None
+
+    @classmethod
+    def learn(cls, raws: Sequence[RawTable], rules: ColumnRules | None = None, leave_out: bool = True) -> Encoding:
+        """Decide from tables together what becomes of each column.
+
+        Parameters
+        ----------
+        raws : sequence of RawTable
+            With the same columns, in any order.
+        rules : ColumnRules, optional
+            What the user said.
+        leave_out : bool
+            Whether whole numbers that count the rows are left out as ids. Text that differs from row to row always is.
+        """
+        rules = rules or ColumnRules()
+        labels = _labels(raws, rules)
+        columns = []
+        for label in labels:
+            found = [raw.values(label) for raw in raws]
+            columns.append(_decide(label, found, [raw.argument for raw in raws], rules, leave_out and raws[0].is_named))
+        ids = [column.name for column in columns if column.left_out == ID]
+        ids += [column.name for column in columns if column.kind == DATE and not column.left_out and _are_different(column.name, raws)]
+        encoding = cls(tuple(columns), raws[0].is_named, rules.id or (ids[0] if ids else None))
+        encoding.check_some_left(" and ".join(raw.argument for raw in raws))
+        return encoding
+
+    def check_some_left(self, argument: str) -> None:
+        """Raise unless a column is left to be used."""
+        if not self.features:
+            why = ", ".join(f"{column.name!r} ({column.left_out})" for column in self.columns[:5])
+            raise InputError(
+                f"{argument}: no column is left to use: {why}; at least one is needed. Name one in keep=, "
+                "categorical= or numeric=."
+            )
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns that are used."""
+        return tuple(column.name for column in self.columns if column.left_out is None)
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """What the encoded columns are called."""
+        return tuple(name for column in self.columns for name in column.feature_names)
+
+    @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the encoded columns: a category's is ``"column=category"``."""
-        if self.names is None:
-            return None
-        names: list[str] = []
-        for column, known in zip(self.names, self.categories, strict=True):
-            names += [column] if known is None else [f"{column}={category}" for category in known]
-        return tuple(names)
+        """Names of the encoded columns; None if those of the tables had none and stayed as they are."""
+        return self.features if self.is_named or not self.is_identity else None
 
     @property
     def n_features(self) -> int:
         """Number of encoded columns."""
-        return self._places[-1].stop
+        return len(self.features)
 
-    def apply(self, X: Any, argument: str = "X") -> NDArray[Any]:
-        """Return a table's rows, encoded.
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        """Where the features of each column that is used are."""
+        used = [column for column in self.columns if column.left_out is None]
+        ends = np.cumsum([len(column.feature_names) for column in used]).tolist()
+        return {column.name: slice(start, stop) for column, start, stop in zip(used, [0, *ends], ends, strict=False)}
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether tables of numbers stay as they are."""
+        return all(column.left_out is None and column.feature_names == (column.name,) for column in self.columns)
+
+    @property
+    def summary(self) -> str:
+        """The columns in words, such as "9 columns: 5 numbers, 2 categories, 1 date (as days), 1 left out (Name: id)"."""
+        kinds = Counter(column.kind for column in self.columns if column.left_out is None)
+        parts = [f"{n} {kind if n == 1 else _PLURALS[kind]}" + " (as days)" * (kind == DATE) for kind, n in kinds.items()]
+        out = [f"{column.name}: {column.left_out}" for column in self.columns if column.left_out is not None]
+        more = f" and {len(out) - 5} more" if len(out) > 5 else ""
+        parts += [f"{len(out)} left out ({', '.join(out[:5])}{more})"] if out else []
+        return f"{counted(len(self.columns), 'column')}: {', '.join(parts)}"
+
+    def encode(self, X: Any, argument: str = "X", reference: str = "what the encoding was learned from") -> Table:
+        """Validate a table and encode it.
 
         Parameters
         ----------
-        X : data frame of shape (n, len(categories)), or array-like of shape (n, n_features)
-            A data frame of the original columns. What has no columns of categories must be encoded already; of it
-            only missing numbers (NaN, ``None``, masked values) are replaced.
-        argument : str
-            What messages call the table.
+        X : array-like of shape (n, len(columns))
+            A table with these columns, in any order; those that are left out need not be there. What has the encoded
+            features instead is taken as it is.
+        argument, reference : str
+            What messages call the table, and those that the encoding was learned from.
         """
-        table = self.open(X, argument)
-        return table.to_numpy(table.dtype)
-
-    def open(self, X: Any, argument: str, keep_missing: bool = False, first_row: int = 0) -> Table:
-        """Validate a table and encode it; `keep_missing` leaves NaN where a number is missing.
-
-        Messages number rows from `first_row` on.
-        """
-        may_miss = keep_missing or self.medians is not None
-        frame = frames.open_frame(X, argument)
-        if frame is None or self.names != self.feature_names == frames.feature_names(frame):
-            table = as_table(X, argument, may_miss, first_row)
-            encoded = Layout("the encoded source collection", self.n_features)
-            check_layout(table.layout, encoded, InputError, _NEEDED)
+        if isinstance(X, Table):
+            return X
+        raw = as_raw(X, argument)
+        if self._is_encoded(raw):
+            return replace(as_table(raw), feature_names=self.feature_names)
+        names = self._row_names(raw)
+        raw = self._used(raw, reference)
+        if raw.array is not None and self.is_identity:
+            numbers = raw_numbers(raw)
+            if self.has_medians and not np.isfinite(numbers).all():
+                numbers = self._features(raw)
+            elif not self.has_medians:
+                check_finite(numbers, raw)
         else:
-            check_shape(frame.shape, argument)
-            found = Layout(argument, len(frame.columns), frames.feature_names(frame))
-            check_layout(found, Layout("the source collection", len(self.categories), self.names), InputError, _NEEDED)
-            numbers = self._encode(frame, argument, may_miss, first_row)
-            table = Table(numbers, self.feature_names, argument, is_complete=not may_miss)
-            table.validate_finite(may_miss, first_row)
-        if keep_missing or table.is_complete:
-            return table
-        return self.filled(table).validate_finite(first_row=first_row)
+            numbers = self._features(raw)
+        return Table(numbers, self.feature_names, raw.argument, names)
 
-    def filled(self, table: Table) -> Table:
-        """Return an encoded table with the medians in the place of missing numbers."""
-        numbers = table.to_numpy(table.dtype)
-        self.fill(numbers)
-        return replace(table, numbers=frozen(numbers), is_complete=True)
+    def _features(self, raw: RawTable) -> NDArray[Any]:
+        """Return the features of a table of the columns that are used."""
+        result = np.zeros((raw.n_rows, self.n_features), order="F")
+        for column in self.columns:
+            if column.left_out is None:
+                what = f"column {column.name!r} of {raw.argument}"
+                column.encode(raw.values(column.name), result[:, self.places[column.name]], what)
+        return frozen(result)
 
-    def with_medians(self, arrays: Sequence[NDArray[Any]]) -> Encoding:
-        """Return an encoding that replaces missing numbers by the medians of encoded rows (NaN: missing)."""
-        medians: list[float | None] = [None] * len(self.categories)
-        for j, place in enumerate(self._places):
-            if self.categories[j] is not None:
-                continue
-            # One column at a time: all of them together would be the table once more.
-            column = np.concatenate([array[:, place.start] for array in arrays])
-            present = column[~np.isnan(column)]
-            if not len(present):
-                raise InputError(
-                    f"column {j if self.names is None else self.names[j]!r} has no value in any dataset, so it has no "
-                    "median; needed is one value at least. Drop the column."
-                )
-            # Halved first: the sum of the middle two may overflow.
-            medians[j] = 2 * float(np.median(present / 2))
-        return replace(self, medians=tuple(medians))
+    @property
+    def has_medians(self) -> bool:
+        """Whether missing numbers are replaced; if not, they are refused."""
+        return any(column.median is not None for column in self.columns)
 
-    def fill(self, array: NDArray[Any]) -> None:
-        """Replace NaN in encoded rows by the medians, in place."""
-        for place, median in zip(self._places, self.medians or (), strict=True):
-            if median is not None:
-                column = array[:, place.start]
-                column[np.isnan(column)] = median
+    def _is_encoded(self, raw: RawTable) -> bool:
+        if self.is_identity or raw.array is None:
+            return False
+        if raw.is_named:
+            return raw.labels == self.features
+        return len(raw.labels) == self.n_features != len(self.columns)
+
+    def _used(self, raw: RawTable, reference: str) -> RawTable:
+        """Return the columns that are used, or say which are not there, or are unknown."""
+        if not raw.is_named and len(raw.labels) == len(self.columns):
+            # Columns without names are taken in their order.
+            raw = replace(raw, labels=tuple(column.name for column in self.columns))
+        left_out = {column.name for column in self.columns if column.left_out is not None}
+        found = tuple(label for label in raw.labels if label not in left_out)
+        if set(found) != set(self.names):
+            known = Layout(reference, len(self.names), self.names if self.is_named else None)
+            check_layout(Layout(raw.argument, len(found), found if raw.is_named else None), known, InputError, _NEEDED)
+        return raw.select(self.names)
+
+    def _row_names(self, raw: RawTable) -> Sequence[str] | None:
+        if self.row_names is None or self.row_names not in raw.labels:
+            return raw.index
+        coded = as_categories(raw.values(self.row_names))
+        return np.array([*coded.texts, ""], dtype=object)[coded.codes]
+
+    def without(self, reasons: Mapping[str, str]) -> Encoding:
+        """Return an encoding that leaves out further columns, for a reason each."""
+        columns = tuple(
+            replace(column, left_out=reasons[column.name]) if column.name in reasons else column
+            for column in self.columns
+        )
+        return replace(self, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the encoding as plain values, for JSON."""
@@ -167,223 +373,195 @@ class Encoding:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
         """Return the encoding that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
-        names, categories, medians, unseen = (content[key] for key in ("names", "categories", "medians", "unseen"))
-        _check(isinstance(categories, list) and categories != [], "its encoding has no columns")
-        _check(names is None or (_are_texts(names) and len(names) == len(categories)), "its names do not fit")
-        _check(all(known is None or (_are_texts(known) and known) for known in categories), "its categories do not fit")
-        if medians is not None:
-            _check(all(median is None or _is_finite(median) for median in medians), "its medians are no numbers")
-            numbers = [known is None for known in categories]
-            _check([median is not None for median in medians] == numbers, "its medians do not fit")
-        _check(unseen in _CHOICES["unseen"], f"its rule for unseen categories is {unseen!r}")
-        return cls(
-            None if names is None else tuple(names),
-            tuple(None if known is None else tuple(known) for known in categories),
-            None if medians is None else tuple(None if median is None else float(median) for median in medians),
-            unseen,
+        if "categories" in content:
+            return cls._from_first_form(content)
+        columns = tuple(
+            Column(**{**column, "categories": tuple(_texts(column["categories"]))}) for column in content["columns"]
         )
+        for column in columns:
+            _check(isinstance(column.name, str) and column.kind in _PLURALS, "a column has no name or no known kind")
+            _check(column.left_out is None or isinstance(column.left_out, str), "why a column is left out is no text")
+            _check(isinstance(column.pools_others, bool) and isinstance(column.marks_missing, bool), "a flag is none")
+            _check(column.median is None or _is_finite(column.median), "a median is no number")
+        _check(len({column.name for column in columns}) == len(columns), "several columns share a name")
+        _check(isinstance(content["is_named"], bool), "whether columns have names is not said")
+        _check(content["row_names"] is None or isinstance(content["row_names"], str), "the column of names is no text")
+        return cls(columns, content["is_named"], content["row_names"])
 
-    @cached_property
-    def _places(self) -> list[slice]:
-        """Where each column is after the encoding."""
-        widths = [1 if known is None else len(known) for known in self.categories]
-        return [slice(stop - width, stop) for width, stop in zip(widths, accumulate(widths), strict=True)]
-
-    def _encode(self, frame: Frame, argument: str, may_miss: bool, first_row: int) -> NDArray[Any]:
-        """Return the rows of a frame of the original columns, encoded, NaN for missing numbers."""
-        kinds = frames.kinds(frame)
-        columns = [frame.get_column(label) for label, _ in kinds]
-        known_of = dict(zip(frame.columns, self.categories, strict=True))
-        # Booleans pass for numbers, and labels for categories where those are known.
-        others = [(label, kind) for label, kind in kinds if known_of[label] is None or kind not in (*_LABELS, NUMBERS)]
-        check_numbers(others, argument, lambda label: frame.get_column(label).to_list(), first_row)
-        gaps = [column.null_count() for column in columns]
-        if any(gaps) and not may_miss:
-            first = next(j for j, count in enumerate(gaps) if count)
-            row = columns[first].is_null().to_list().index(True)
-            raise unusable_values(argument, "missing", sum(gaps), frame.columns[first], row, first_row)
-        single = frames.is_single([column for column in columns if known_of[column.name] is None])
-        result = np.zeros((len(frame), self.n_features), np.float32 if single else np.float64)
-        for (label, kind), column, place in zip(kinds, columns, self._places, strict=True):
-            known, what = known_of[label], f"column {label!r} of {argument}"
-            if known is None:
-                result[:, place.start] = frames.column_numbers(column, label, argument)
-            elif kind == NUMBERS:
-                raise InputError(
-                    f"{what} holds numbers but the source collection has categories there ({listed(known)}); both must "
-                    "hold the same. Pass the categories as text."
-                )
-            else:
-                self._encode_categories(column, known, result[:, place], what, first_row)
-        return result
-
-    def _encode_categories(
-        self, column: Series, known: tuple[str, ...], result: NDArray[Any], argument: str, first_row: int
-    ) -> None:
-        """Put ones where a row has a category, or say which categories are not known."""
-        codes, values = frames.label_codes(column)
-        position = {category: number for number, category in enumerate(known)}
-        unseen = [value for value in values if value is not None and str(value) not in position]
-        if unseen and self.unseen == "error":
-            noun = "category" if len(unseen) == 1 else "categories"
-            row = first_row + int(np.argmax(codes == values.index(unseen[0])))
-            raise InputError(
-                f"{argument} has {len(unseen)} {noun} that the source collection does not have, the first at row {row} "
-                f"counting from 0 ({listed(sorted(map(str, unseen)))}); known are {listed(known)}. Drop those rows, or "
-                "make the source collection with unseen='zero'."
-            )
-        places = np.array([position.get(str(value), -1) if value is not None else -1 for value in values])[codes]
-        rows = np.flatnonzero(places >= 0)
-        result[rows, places[rows]] = 1.0
+    @classmethod
+    def _from_first_form(cls, content: Mapping[str, Any]) -> Encoding:
+        """Return the encoding of a model file written before columns were objects."""
+        categories, n = content["categories"], len(content["categories"])
+        names = [str(j) for j in range(n)] if content["names"] is None else _texts(content["names"])
+        medians = content["medians"] or [None] * n
+        _check(len(names) == len(medians) == n, "its lists have different lengths")
+        columns = tuple(
+            Column(name, NUMBER, median=median) if known is None else Column(name, CATEGORY, None, tuple(_texts(known)))
+            for name, known, median in zip(names, categories, medians, strict=True)
+        )
+        _check(all(column.median is None or _is_finite(column.median) for column in columns), "a median is no number")
+        return cls(columns, content["names"] is not None)
 
 
-class EncodingOptions(TypedDict, total=False):
-    """The options of `Collection.from_frame` and its like that say how columns become numbers."""
-
-    categorical: str
-    missing: str
-    unseen: str
-    encoding: Encoding | None
-
-
-@dataclass(frozen=True)
-class EncodingChoice:
-    """The same options, validated."""
-
-    categorical: str = "error"
-    missing: str = "error"
-    unseen: str = "error"
-    encoding: Encoding | None = None
-
-    def __post_init__(self) -> None:
-        for option, choices in _CHOICES.items():
-            if getattr(self, option) not in choices:
-                raise ParameterError(
-                    f"{option} is {getattr(self, option)!r}; it must be one of {listed(choices)}. Choose one."
-                )
-        if self.encoding is None:
-            return
-        if not isinstance(self.encoding, Encoding):
-            raise ParameterError(
-                f"encoding is a {type(self.encoding).__name__}; an Encoding is needed. Pass another collection's."
-            )
-        if {self.categorical, self.missing, self.unseen} != {"error"}:
-            raise ParameterError(
-                "An encoding is given, and categorical, missing or unseen besides; an encoding says all three. "
-                "Pass only one of the two."
-            )
-
-    @property
-    def learns_medians(self) -> bool:
-        """Whether medians are to be learned from the rows themselves."""
-        return self.missing == "median"
-
-    def prepare(self, tables: Iterable[tuple[str, int, Any]]) -> Encoding | None:
-        """Return the encoding of tables (name, first row, rows), still without medians; None if none was asked for."""
-        if self.encoding is not None or (self.categorical == "error" and not self.learns_medians):
-            return self.encoding
-        columns = ColumnKinds(self.categorical == "onehot")
-        for name, first_row, table in tables:
-            columns.add(table, name, first_row)
-            if self.categorical == "error" and columns.names is not None:
-                break
-        return Encoding(columns.names, columns.categories, None, self.unseen)
-
-    def open(self, X: Any, argument: str, encoding: Encoding | None, first_row: int = 0) -> Table:
-        """Return a table, encoded if an encoding was prepared, in which numbers may still be missing (NaN)."""
-        with self._advising():
-            if encoding is None:
-                return as_table(X, argument, first_row=first_row)
-            frame = frames.open_frame(X, argument)
-            if frame is not None:
-                X = frames.in_order(frames.in_order(frame, encoding.names), encoding.feature_names)
-            return encoding.open(X, argument, self.learns_medians, first_row)
-
-    @contextmanager
-    def _advising(self) -> Iterator[None]:
-        """Add to the error for a table that cannot be used which of these options would help."""
-        try:
-            yield
-        except InputError as error:
-            if error.remedy is None or self.encoding is not None or getattr(self, error.remedy) != "error":
-                raise
-            raise InputError(f"{error} {_REMEDIES[error.remedy]}") from error
+def _labels(raws: Sequence[RawTable], rules: ColumnRules) -> tuple[str, ...]:
+    """Return the columns of all tables, in the first one's order, or say which are not in all."""
+    first = raws[0]
+    shared = tuple(label for label in first.labels if all(label in raw.places for raw in raws))
+    if not rules.common:
+        for raw in raws:
+            raw.check_has(rules.named)
+            if set(raw.labels) != set(first.labels):
+                check_layout(raw.layout, first.layout, InputError, _SAME_OR_COMMON)
+    if rules.columns is None:
+        return shared
+    return tuple(label for label in dict.fromkeys((*rules.columns, rules.id)) if label in shared)
 
 
-class ColumnKinds:
-    """What the columns of several tables hold, decided from all tables together.
+def _decide(label: str, found: list[Values], arguments: list[str], rules: ColumnRules, may_count: bool) -> Column:
+    """Return what becomes of a column, given its values in all tables."""
+    if label in rules.drop:
+        return Column(label, left_out=DROPPED)
+    if label == rules.id:
+        return Column(label, left_out=ID)
+    places = [f"column {label!r} of {argument}" for argument in arguments]
+    kind = _kind(label, found, places, rules)
+    if kind not in _PLURALS:
+        return Column(label, left_out=kind)
+    kept = label in (*rules.keep, *rules.categorical, *rules.numeric)
+    if kind == CATEGORY:
+        coded = [as_categories(values) for values in found]
+        count = Counter[str]()
+        for values in coded:
+            numbers = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
+            count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
+        is_text = all(values.kind in (TEXT, MISSING) for values in found)
+        if is_text and not kept and len(count) > _DISTINCT_SHARE * count.total():
+            return Column(label, left_out=ID)
+        marks_missing = any((values.codes < 0).any() for values in coded)
+        return Column(label, CATEGORY, None, *_frequent(count), marks_missing=marks_missing)
+    parts = [as_numbers(values, kind, place) for values, place in zip(found, places, strict=True)]
+    if may_count and kind == NUMBER and not kept and _counts_rows(label, parts):
+        return Column(label, left_out=ID)
+    pooled = np.concatenate(parts)
+    present = pooled[~np.isnan(pooled)]
+    if not len(present):
+        return Column(label, left_out=EMPTY)
+    # Halved first: the sum of the middle two may overflow.
+    median = 2 * float(np.median(present / 2))
+    return Column(label, kind, median=median, marks_missing=len(present) < len(pooled))
 
-    Parameters
-    ----------
-    with_categories : bool
-        Whether to note categories; otherwise only the names and the number of columns.
 
-    Attributes
-    ----------
-    names : tuple of str or None
-        Names of the columns.
-    """
+def _kind(label: str, found: list[Values], places: list[str], rules: ColumnRules) -> str:
+    """Return the kind of a column, or why it cannot be used."""
+    if label in rules.categorical:
+        return CATEGORY
+    if label in rules.numeric:
+        return NUMBER
+    if rules.only_numbers:
+        for values, place in zip(found, places, strict=True):
+            check_numbers(place, [(label, values)])
+    kinds = {values.kind: place for values, place in zip(found, places, strict=True) if values.kind != MISSING}
+    if not kinds:
+        return EMPTY
+    unknown = [kind for kind in kinds if kind not in _KINDS]
+    if unknown:
+        return unknown[0]
+    if set(kinds) <= {TEXT, DATES} and all(days_of_texts(values.texts) is not None for values in found):
+        return DATE
+    if set(kinds) == {NUMBERS, BOOLEANS}:
+        return NUMBER
+    for values, place in zip(found, places, strict=True):
+        if values.kind == TEXT:
+            check_not_almost_numbers(values, place)
+    if len({_KINDS[kind] for kind in kinds}) > 1:
+        parts = " but ".join(f"{kind} in {place.removeprefix(f'column {label!r} of ')}" for kind, place in kinds.items())
+        raise InputError(
+            f"column {label!r} holds {parts}; it must hold the same in all tables. Correct it, name it in "
+            "categorical=, or drop it."
+        )
+    return _KINDS[next(iter(kinds))]
 
-    def __init__(self, with_categories: bool = True) -> None:
-        self.names: tuple[str, ...] | None = None
-        self._with_categories = with_categories
-        self._layout: Layout | None = None
-        self._categories: list[set[str]] = []
-        # The table in which each column was first seen to hold numbers (False) or categories (True).
-        self._seen: list[dict[bool, str]] = []
 
-    @property
-    def categories(self) -> tuple[tuple[str, ...] | None, ...]:
-        """The categories of each column, sorted, so that no order of files or rows matters; None for numbers."""
-        pairs = zip(self._categories, self._seen, strict=True)
-        return tuple(tuple(sorted(known)) if True in seen else None for known, seen in pairs)
+def _frequent(count: Counter[str]) -> tuple[tuple[str, ...], bool]:
+    """Return the categories that have a column of their own, and whether the others have one together."""
+    least = max(2, _RARE_SHARE * count.total())
+    ranked = sorted(count, key=lambda text: (-count[text], text))
+    kept = [text for text in ranked[:_MOST_CATEGORIES] if count[text] >= least]
+    if len(kept) + 1 >= len(ranked):
+        # A single rare category needs no pool.
+        return tuple(sorted(ranked)), False
+    return tuple(sorted(kept)), True
 
-    def add(self, X: Any, argument: str, first_row: int = 0) -> None:
-        """Take account of one table, or of a part that begins at a row."""
-        frame = frames.open_frame(X, argument)
-        if frame is None:
-            layout = as_table(X, argument, keep_missing=True).layout
-            kinds: list[tuple[Any, str]] = [(j, NUMBERS) for j in range(layout.n_features)]
-        else:
-            layout = Layout(argument, len(frame.columns), frames.feature_names(frame))
-            kinds = frames.kinds(frame) if self._with_categories else []
-        self._check_layout(layout)
-        # Any other kind is refused, in better words, when the table is read.
-        for j, (label, kind) in enumerate(kinds):
-            if frame is not None and kind in _LABELS:
-                self._add_categories(j, frame.get_column(label), f"column {label!r} of {argument}", first_row)
-            if kind in (*_LABELS, NUMBERS):
-                self._note(j, label, kind != NUMBERS, argument)
 
-    def _add_categories(self, place: int, column: Series, argument: str, first_row: int) -> None:
-        found = set(map(str, column.drop_nulls().unique().to_list()))
-        if not frames.is_declared(column):
-            check_no_numbers(found, column.to_list, argument, first_row)
-        self._categories[place] |= found
-        if len(self._categories[place]) > MOST_CATEGORIES:
-            raise InputError(
-                f"{argument} brings more than {MOST_CATEGORIES} categories, each of which would become a column; "
-                f'categorical="onehot" needs {MOST_CATEGORIES} at most. Drop the column if it names or describes '
-                "single rows, or merge its rare categories."
-            )
+def _counts_rows(label: str, parts: list[NDArray[Any]]) -> bool:
+    """Tell whether numbers count the rows of each table, or are all different and called an id."""
+    if sum(map(len, parts)) < _LEAST_COUNTED or not all(np.isfinite(part).all() for part in parts):
+        return False
+    pooled = np.concatenate(parts)
+    if not (pooled == np.floor(pooled)).all():
+        return False
+    if all((np.diff(part) == 1).all() for part in parts) and max(map(len, parts)) >= _LEAST_COUNTED:
+        return True
+    return _ID_NAME.search(label) is not None and all(len(np.unique(part)) == len(part) for part in parts)
 
-    def _check_layout(self, layout: Layout) -> None:
-        if self._layout is None:
-            self._layout = layout
-            self._categories = [set() for _ in range(layout.n_features)]
-            self._seen = [{} for _ in range(layout.n_features)]
-        check_layout(layout, self._layout, CollectionError, SAME_DATASETS)
-        if self.names is None and layout.names is not None:
-            self.names, self._layout = layout.names, layout
 
-    def _note(self, place: int, label: object, is_categories: bool, argument: str) -> None:
-        seen = self._seen[place]
-        seen.setdefault(is_categories, argument)
-        if len(seen) > 1:
-            raise CollectionError(
-                f"column {label!r} holds numbers in {seen[False]} but categories in {seen[True]}; a column must hold "
-                "one or the other in all datasets. Rename the categories that look like numbers, or drop the column."
-            )
+def _are_different(label: str, raws: Sequence[RawTable]) -> bool:
+    dates = [as_numbers(raw.values(label), DATE, label) for raw in raws]
+    return all(len(np.unique(part)) == len(part) for part in dates)
+
+
+def as_numbers(values: Values, kind: str, argument: str) -> NDArray[Any]:
+    """Return a column of numbers or dates as finite numbers, NaN for what is missing."""
+    if values.kind in (TEXT, CATEGORIES):
+        parse = _days if kind == DATE else _parsed
+        return np.append(parse(values, argument), np.nan)[values.codes]
+    if values.kind != MISSING and _KINDS.get(values.kind) not in ((DATE,) if kind == DATE else (NUMBER, BOOLEAN)):
+        raise InputError(f"{argument} holds {values.kind}, but {_PLURALS[kind]} are needed. Pass those.")
+    infinite = np.isinf(values.numbers)
+    if infinite.any():
+        raise InputError(
+            f"{argument} has {counted(int(infinite.sum()), 'infinite value')}, the first at row "
+            f"{int(infinite.argmax())} (counting from 0); every value must be a finite number, or missing. Correct "
+            "those rows or drop the column."
+        )
+    return values.numbers
+
+
+def _days(values: Values, argument: str) -> NDArray[np.float64]:
+    days = days_of_texts(values.texts)
+    if days is None:
+        raise _not_a(DATE, values, next(text for text in values.texts if days_of_texts([text]) is None), argument)
+    return days
+
+
+def _parsed(values: Values, argument: str) -> NDArray[np.float64]:
+    bad = next((text for text in values.texts if not is_number(text)), None)
+    if bad is not None:
+        raise _not_a(NUMBER, values, bad, argument)
+    return np.array([float(text) for text in values.texts])
+
+
+def _not_a(kind: str, values: Values, text: str, argument: str) -> InputError:
+    row = int((values.codes == list(values.texts).index(text)).argmax())
+    return InputError(
+        f"{argument} holds {quoted(text)} at row {row} (counting from 0), which is no {kind}; all its values must be "
+        f"{_PLURALS[kind]}. Correct it or drop the column."
+    )
+
+
+def as_categories(values: Values) -> Values:
+    """Return a column of any kind as texts."""
+    if values.kind in (TEXT, CATEGORIES):
+        return values
+    if values.kind == DATES:
+        seconds = np.round(values.numbers * 86_400)
+        present = ~np.isnan(seconds)
+        texts = np.datetime_as_string(np.where(present, seconds, 0).astype("M8[s]"))
+        return text_values([text if there else None for text, there in zip(texts.tolist(), present, strict=True)])
+    plain = [None if value != value else str(int(value)) if value == int(value) else repr(value) for value in values.numbers.tolist()]
+    if values.kind == BOOLEANS:
+        plain = [None if text is None else str(text == "1") for text in plain]
+    return text_values(plain, CATEGORIES)
 
 
 def _check(holds: object, problem: str) -> None:
@@ -391,9 +569,45 @@ def _check(holds: object, problem: str) -> None:
         raise ValueError(problem)
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value) and len(set(value)) == len(value)
+def _texts(value: object) -> list[str]:
+    is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    _check(is_list and len(set(value)) == len(value), "names or categories are no list of different texts")
+    return list(value)
 
 
 def _is_finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def encode_together(
+    tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = True
+) -> tuple[Encoding, list[Table]]:
+    """Decide about the columns of tables together, and encode each.
+
+    Parameters
+    ----------
+    tables : mapping of str to array-like
+        By what messages call them.
+    rules, leave_out
+        As in `Encoding.learn`.
+    """
+    raws = _same_names([as_raw(X, argument) for argument, X in tables.items()])
+    is_plain = rules in (None, ColumnRules()) and not (leave_out and raws[0].is_named)
+    if is_plain and all(raw.array is not None and np.isfinite(raw.array).all() for raw in raws):
+        labels = _labels(raws, ColumnRules())
+        encoding = Encoding(tuple(map(Column, labels)), raws[0].is_named)
+        names = labels if raws[0].is_named else None
+        return encoding, [Table(raw_numbers(raw.select(labels)), names, raw.argument, raw.index) for raw in raws]
+    encoding = Encoding.learn(raws, rules, leave_out)
+    return encoding, [encoding.encode(raw) for raw in raws]
+
+
+def _same_names(raws: list[RawTable]) -> list[RawTable]:
+    """Give tables without names the names of one that has some, if they have as many columns."""
+    named = next((raw for raw in raws if raw.is_named), None)
+    if named is None:
+        return raws
+    for raw in raws:
+        if not raw.is_named and len(raw.labels) != len(named.labels):
+            check_layout(raw.layout, named.layout, InputError, _SAME_OR_COMMON)
+    return [raw if raw.is_named else replace(raw, labels=named.labels, is_named=True) for raw in raws]

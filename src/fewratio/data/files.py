@@ -22,7 +22,7 @@ from fewratio.data.columns import counted, listed
 from fewratio.data.csv_files import SEPARATORS, check_names, read_csv
 from fewratio.data.dataset import as_flags
 from fewratio.data.frames import Frame
-from fewratio.data.table import Table, as_table, check_shape, frozen
+from fewratio.data.raw import RawTable, as_raw
 from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
 
 STANDARD_INPUT = "-"
@@ -81,7 +81,7 @@ class TableFile:
 class Content(NamedTuple):
     """What a file holds: validated rows, and which of them are known outliers."""
 
-    table: Table
+    table: RawTable
     flags: NDArray[np.bool_] | None = None
 
 
@@ -109,54 +109,35 @@ def find_file(path: Path, kinds: Sequence[str] = SUFFIXES) -> TableFile:
     return file
 
 
-def read_file(file: TableFile, outlier: str | None = None, open_piece: Callable[..., Table] = as_table) -> Content:
-    """Read a file whole, with little memory besides the table that comes out.
-
-    Parameters
-    ----------
-    file : TableFile
-    outlier : str, optional
-        The column that marks known outliers.
-    open_piece : callable
-        Makes a table of a data frame or an array, given what messages call it and, of a later part, its `first_row`.
-    """
+def read_frame(file, columns=None, as_text=False):
+    import narwhals.stable.v2 as nw, pyarrow
     if file.suffix in ARRAYS:
         with refusing(file):
-            X, flags = _read_arrays(file.path)
+            return _read_arrays(file.path)[0]
+    parts=[f.to_native() for _, f in pieces(file, columns if as_text else None)]
+    if not parts:
+        from fewratio.data.raw import check_shape
+        check_shape((0,0), str(file))
+    table=pyarrow.concat_tables(parts, promote_options="permissive")
+    if columns is not None: table=table.select(columns)
+    return nw.from_native(table, eager_only=True)
+
+
+def read_file(file, outlier=None):
+    X = read_frame(file)
+    raw = as_raw(X, str(file))
+    flags = None
+    if file.suffix in ARRAYS:
+        with refusing(file):
+            flags=_read_arrays(file.path)[1]
         if outlier is not None and flags is None:
-            raise MissingColumnError(
-                f"{file} has no column {outlier!r}, for its columns have no names; needed is an array is_outlier "
-                "beside X. Write both with numpy.savez(path, X=X, is_outlier=flags)."
-            )
-        return Content(open_piece(X, str(file)), None if flags is None else as_flags(flags, f"is_outlier of {file}"))
-    marks: list[Any] = []
-
-    def parts() -> Iterator[Table]:
-        for first_row, frame in pieces(file):
-            if outlier is not None:
-                marks.extend(frames.take_column(frame, outlier, str(file)).to_list())
-                frame = frame.drop(outlier)
-            yield open_piece(frame, str(file), first_row=first_row)
-
-    table = _stacked(parts(), str(file))
-    if outlier is None:
-        return Content(table)
-    return Content(table, as_flags(np.array(marks, dtype=object), f"column {outlier!r} of {file}"))
-
-
-def _stacked(parts: Iterator[Table], argument: str) -> Table:
-    """Put tables one below the other; the array grows in place, so that the rows are never held twice."""
-    first = next(parts, None)
-    check_shape((0, 0) if first is None else first.numbers.shape, argument)
-    assert first is not None
-    rows, stop = first.to_numpy(first.dtype), first.n_rows
-    for part in parts:
-        start, stop = stop, stop + part.n_rows
-        if stop > len(rows):
-            rows.resize((max(stop, len(rows) * 5 // 4), first.n_features), refcheck=False)
-        rows[start:stop] = part.numbers
-    rows.resize((stop, first.n_features), refcheck=False)
-    return replace(first, numbers=frozen(rows))
+            raise MissingColumnError(f"{file} has no column {outlier!r}")
+        return raw, None if flags is None else as_flags(flags, f"is_outlier of {file}")
+    if outlier is None: return raw, None
+    raw.check_has([outlier])
+    from fewratio.data.partition import _plain
+    flags=as_flags(_plain(raw.values(outlier)), f"column {outlier!r} of {file}")
+    return raw.select([l for l in raw.labels if l!=outlier]), flags
 
 
 def pieces(file: TableFile, labels: Sequence[str] | None = None) -> Iterator[tuple[int, Frame]]:

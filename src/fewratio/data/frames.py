@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,7 @@ from fewratio.data.columns import (
     NESTED,
     NUMBERS,
     TEXT,
-    check_numbers,
-    dtype_kind,
+    is_missing,
     listed,
     numbers_from_objects,
     object_kind,
@@ -26,23 +27,40 @@ from fewratio.errors import InputError, MissingColumnError
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+    import pyarrow as pa
 
 Frame: TypeAlias = "nw.DataFrame[Any]"
 Series: TypeAlias = "nw.Series[Any]"
 
 _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", "dask", "duckdb", "ibis"}
-_KIND_OF_TYPE = {
-    "Boolean": BOOLEANS,
-    **dict.fromkeys(("String", "Binary"), TEXT),
-    **dict.fromkeys(("Categorical", "Enum"), CATEGORIES),
-    **dict.fromkeys(("Date", "Datetime", "Duration", "Time"), DATES),
-    **dict.fromkeys(("List", "Array", "Struct"), NESTED),
-}
-
 _ARROW_NUMBERS = {
     **{"double": "f8", "float": "f4", "halffloat": "f2"},
     **{f"{sign}int{bits}": f"{sign or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
+_DAY_SECONDS = 86_400
+_UNITS_PER_DAY = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+
+
+class Values(NamedTuple):
+    """One column of one table.
+
+    Attributes
+    ----------
+    kind : str
+        One of the kinds in `fewratio.data.columns`, or the column's type if it is another.
+    numbers : ndarray of shape (n,)
+        Of numbers, booleans (0 and 1) and dates (days since 1970); NaN for what is missing.
+    codes : ndarray of shape (n,)
+        Of text and categories: the number of each row's text; -1 for what is missing.
+    texts : list of str
+        The distinct texts.
+    """
+
+    kind: str
+    numbers: NDArray[Any] = np.empty(0)
+    codes: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+    texts: Sequence[str] = ()
 
 
 def open_frame(X: Any, argument: str) -> Frame | None:
@@ -91,85 +109,149 @@ def feature_names(frame: Frame) -> tuple[str, ...] | None:
     return names if names and isinstance(names[0], str) else None
 
 
-def column_kind(column: Series) -> str:
-    """Return what a column holds: one of the kinds in `fewratio.data.columns`, or its type if it is another."""
-    if column.null_count() == len(column):
-        return MISSING
-    if column.dtype.is_numeric():
-        return NUMBERS
-    name = type(column.dtype).__name__ if not isinstance(column.dtype, type) else column.dtype.__name__
-    if name in _KIND_OF_TYPE:
-        return _KIND_OF_TYPE[name]
-    native = column.to_native()
-    dtype = getattr(native, "dtype", getattr(native, "type", name))
-    if name == "Object":
-        return object_kind(column.to_list())
-    return dtype_kind(dtype) if isinstance(dtype, np.dtype) else f"type {dtype}"
+def holds_numbers(frame: Frame) -> bool:
+    """Tell whether all columns are declared to hold numbers."""
+    return all(dtype.is_numeric() for dtype in frame.schema.values())
 
 
-def kinds(frame: Frame) -> list[tuple[Any, str]]:
-    """Return the name and the kind of each column."""
-    return [(label, column_kind(frame.get_column(label))) for label in frame.columns]
-
-
-def is_declared(column: Series) -> bool:
-    """Tell whether a column is declared to hold categories or booleans, not only text that may be anything."""
-    return type(column.dtype).__name__ not in ("String", "Object")
-
-
-def column_numbers(column: Series, label: object, argument: str) -> NDArray[Any]:
-    """Return a column of numbers or booleans, with NaN for what is missing."""
-    import narwhals.stable.v2 as nw
-
-    native = column.to_native()
-    if hasattr(native, "chunks") and str(native.type) in _ARROW_NUMBERS:
-        return _arrow_numbers(native)
-    if column.dtype == nw.Object or not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-        return numbers_from_objects(column.to_list(), argument, label)
-    if column.dtype.is_integer() and "128" not in str(column.dtype) and not column.null_count():
-        # A cast by pyarrow would refuse integers that a float has to round; NumPy has none of 128 bits.
-        return np.asarray(column.to_numpy(), dtype=np.float64)
-    return (column if column.dtype.is_float() else column.cast(nw.Float64())).to_numpy()
-
-
-def frame_numbers(frame: Frame, argument: str, first_row: int = 0) -> NDArray[Any]:
-    """Return the rows of a frame of numbers, or say which column holds anything else; NaN for what is missing."""
-    check_numbers(kinds(frame), argument, lambda label: frame.get_column(label).to_list(), first_row)
+def frame_numbers(frame: Frame, argument: str) -> NDArray[Any]:
+    """Return the rows of a frame of numbers or booleans, NaN for what is missing."""
     columns = [frame.get_column(label) for label in frame.columns]
-    single, in_arrow = is_single(columns), hasattr(columns[0].to_native(), "chunks")
+    in_arrow = hasattr(columns[0].to_native(), "chunks")
     if not in_arrow and all(column.dtype.is_float() and column.dtype == columns[0].dtype for column in columns):
         # About ten times as fast as one column at a time in pandas, and without a copy where there is one array.
         whole = frame.to_numpy()
         if whole.dtype.kind == "f":
             return whole
-    result = np.empty(frame.shape, dtype=np.float32 if single else np.float64)
-    for j, (label, column) in enumerate(zip(frame.columns, columns, strict=True)):
-        result[:, j] = column_numbers(column, label, argument)
+    parts = [read_values(column, label, argument).numbers for label, column in zip(frame.columns, columns, strict=True)]
+    dtype = np.float32 if all(part.dtype == np.float32 for part in parts) else np.float64
+    result = np.empty(frame.shape, dtype=dtype)
+    for j in range(len(parts)):
+        # One by one, so that only one column is held twice.
+        result[:, j], parts[j] = parts[j], np.empty(0)
     return result
 
 
-def _arrow_numbers(column: Any) -> NDArray[Any]:
-    """Return a column of pyarrow, whose own conversion would import pandas where it is installed."""
+def read_values(column: Series, label: object, argument: str) -> Values:
+    """Return what a column holds."""
+    import pyarrow as pa
+
+    array = column.to_native()
+    if not isinstance(array, pa.ChunkedArray):
+        try:
+            array = pa.chunked_array([column.to_arrow()])
+        except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
+            # Python objects of several types.
+            return _mixed_values(column.to_list(), label, argument)
+    return _arrow_values(array, label, argument)
+
+
+def object_values(values: Sequence[Any], label: object, argument: str) -> Values:
+    """Return what a list of Python objects holds."""
+    import pyarrow as pa
+
+    try:
+        array = pa.chunked_array([pa.array([None if is_missing(value) else value for value in values])])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return _mixed_values(values, label, argument)
+    return _arrow_values(array, label, argument)
+
+
+def _mixed_values(values: Sequence[Any], label: object, argument: str) -> Values:
+    kind = object_kind(values)
+    if kind in (NUMBERS, BOOLEANS):
+        return Values(kind, numbers_from_objects(values, argument, label))
+    if kind != TEXT:
+        return Values(kind)
+    return text_values([None if is_missing(value) else str(value) for value in values])
+
+
+def text_values(values: Sequence[str | None], kind: str = TEXT) -> Values:
+    """Return a column of texts, None for what is missing."""
+    code = {text: number for number, text in enumerate(dict.fromkeys(value for value in values if value is not None))}
+    codes = np.fromiter((-1 if value is None else code[value] for value in values), dtype=np.intp, count=len(values))
+    return Values(kind, codes=codes, texts=list(code))
+
+
+def _arrow_values(array: pa.ChunkedArray, label: object, argument: str) -> Values:
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = array.type
+    if types.is_null(kind):
+        return Values(MISSING, np.full(len(array), np.nan), np.full(len(array), -1))
+    if types.is_boolean(kind):
+        return Values(BOOLEANS, _arrow_numbers(array.cast(pa.uint8())))
+    if types.is_decimal(kind):
+        return Values(NUMBERS, _arrow_numbers(array.cast(pa.float64(), safe=False)))
+    if str(kind) in _ARROW_NUMBERS:
+        return Values(NUMBERS, _arrow_numbers(array))
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        return Values(DATES, _days(array))
+    if types.is_dictionary(kind):
+        texts = array.cast(pa.dictionary(pa.int32(), pa.string()), safe=False)
+        return _coded(texts, CATEGORIES)
+    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
+        return _coded(array.cast(pa.large_string()).dictionary_encode(), TEXT)
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        return Values("type binary")
+    return Values(NESTED if types.is_nested(kind) else f"type {kind}")
+
+
+def _coded(array: pa.ChunkedArray, kind: str) -> Values:
+    array = array.unify_dictionaries()
+    if not array.num_chunks:
+        return Values(kind)
+    texts = array.chunk(0).dictionary.to_pylist()
+    codes = np.concatenate([_arrow_numbers(chunk.indices, -1).astype(np.intp) for chunk in array.chunks])
+    return Values(kind, codes=codes, texts=texts)
+
+
+def _days(array: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return dates and times as days since 1970, times of the day and durations as days."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = array.type
+    if types.is_date32(kind):
+        return _arrow_numbers(array.cast(pa.int32()))
+    unit = "ms" if types.is_date64(kind) else kind.unit
+    whole = array.cast(pa.int32()).cast(pa.int64()) if types.is_time32(kind) else array.cast(pa.int64())
+    return _arrow_numbers(whole) / (_UNITS_PER_DAY[unit] * _DAY_SECONDS)
+
+
+def days_of_texts(texts: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return ISO dates as days since 1970 (UTC where a text names no zone), or None if one of them is no such date."""
+    days = np.empty(len(texts))
+    origin = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    for i, text in enumerate(texts):
+        try:
+            moment = datetime.datetime.fromisoformat(text) if _ISO_DATE.fullmatch(text) else None
+        except ValueError:
+            moment = None
+        if moment is None:
+            return None
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
+        days[i] = (aware - origin) / datetime.timedelta(days=1)
+    return days
+
+
+def _arrow_numbers(column: Any, fill: float = np.nan) -> NDArray[Any]:
+    """Return numbers of pyarrow, whose own conversion would import pandas where it is installed."""
     dtype = np.dtype(_ARROW_NUMBERS[str(column.type)])
     result = np.empty(len(column), dtype if dtype.kind == "f" else np.float64)
     start = 0
-    for chunk in column.chunks:
+    for chunk in getattr(column, "chunks", [column]):
         validity, data = chunk.buffers()
         rows = slice(chunk.offset, chunk.offset + len(chunk))
         part = result[start : start + len(chunk)]
-        part[:] = np.frombuffer(data, dtype, count=rows.stop)[rows]
+        if len(chunk) > chunk.null_count:
+            part[:] = np.frombuffer(data, dtype, count=rows.stop)[rows]
         if chunk.null_count:
             present = np.unpackbits(np.frombuffer(validity, np.uint8), count=rows.stop, bitorder="little")
-            part[present[rows] == 0] = np.nan
+            part[present[rows] == 0] = fill
         start += len(chunk)
     return result
-
-
-def is_single(columns: Sequence[Series]) -> bool:
-    """Tell whether all columns are 32-bit floats."""
-    import narwhals.stable.v2 as nw
-
-    return bool(columns) and all(column.dtype == nw.Float32 for column in columns)
 
 
 def take_column(frame: Frame, column: str, argument: str) -> Series:
@@ -180,18 +262,3 @@ def take_column(frame: Frame, column: str, argument: str) -> Series:
             "them."
         )
     return frame.get_column(column)
-
-
-def in_order(frame: Frame, names: Sequence[str] | None) -> Frame:
-    """Return the columns in another order, if they are just those."""
-    other = names is not None and tuple(frame.columns) != tuple(names)
-    return frame.select(*names) if names is not None and other and set(frame.columns) == set(names) else frame
-
-
-def label_codes(column: Series) -> tuple[NDArray[np.intp], list[Any]]:
-    """Return the number of each row's value, and the distinct values in order of first appearance (None: missing)."""
-    values = column.to_list()
-    if column.null_count():
-        values = [None if null else value for value, null in zip(values, column.is_null().to_list(), strict=True)]
-    code = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    return np.fromiter(map(code.__getitem__, values), dtype=np.intp, count=len(values)), list(code)

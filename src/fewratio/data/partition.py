@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data import files
-from fewratio.data.dataset import Dataset, as_flags
-from fewratio.data.encoding import Encoding, EncodingChoice
-from fewratio.data.frames import Frame, label_codes, take_column
-from fewratio.data.table import check_shape, frozen
+from fewratio.data.columns import is_number, listed
+from fewratio.data.dataset import as_flags
+from fewratio.data.encoding import as_categories, as_numbers
+from fewratio.data.frames import Values
+from fewratio.data.raw import RawTable, as_raw
 from fewratio.errors import InputError, ParameterError
+
+_CONDITION = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.+?)\s*")
+SIGNS = {"==": operator.eq, "=": operator.eq, "!=": operator.ne}
+SIGNS |= {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 class Roles(NamedTuple):
     """The columns that are not features."""
 
     dataset: str
-    group: str | None
-    outlier: str | None
+    group: str | None = None
+    outlier: str | None = None
 
     @property
     def named(self) -> dict[str, str]:
@@ -29,56 +34,16 @@ class Roles(NamedTuple):
         return {role: column for role, column in self._asdict().items() if column is not None}
 
 
-class LongTable(NamedTuple):
-    """A data frame, or a file of which a piece is in memory at a time; it can be gone through several times."""
+class Part(NamedTuple):
+    """The rows of one dataset in a long table."""
 
-    source: Frame | files.TableFile
-    argument: str
-
-    def pieces(self, labels: Sequence[str] | None = None) -> Iterator[tuple[int, Frame]]:
-        """Go through the table, or only some columns, which a text file gives as text, with the first row's number."""
-        if isinstance(self.source, files.TableFile):
-            yield from files.pieces(self.source, labels)
-        else:
-            yield 0, self.source
+    name: str
+    group: str | None
+    rows: NDArray[np.intp]
 
 
-def cut(
-    table: LongTable, roles: Roles, choice: EncodingChoice
-) -> tuple[list[Dataset], tuple[str, ...] | None, Encoding | None]:
-    """Return the datasets, in order of first appearance, the names of their features, and the encoding if any.
-
-    A file is gone through more than once, and never held besides the datasets.
-    """
-    _check_roles(table, roles)
-    labels = {column: _codes(table, column) for role, column in roles.named.items() if role != "outlier"}
-    codes, names = labels[roles.dataset]
-    pieces = ((table.argument, row, frame.drop(*roles.named.values())) for row, frame in table.pieces())
-    encoding = choice.prepare(pieces)
-    if None in names:
-        row = int(np.argmax(codes == names.index(None)))
-        raise InputError(
-            f"column {roles.dataset!r} of {table.argument} is missing at row {row} (counting from 0); every row must "
-            "name its dataset. Drop those rows or name their dataset."
-        )
-    groups: list[str | None] = [None] * len(names)
-    if roles.group is not None:
-        groups = _groups(codes, names, *labels[roles.group], f"column {roles.group!r} of {table.argument}")
-    X, flags, feature_names = _sorted_rows(table, roles, _places(codes), choice, encoding)
-    if encoding is not None and choice.learns_medians:
-        encoding = encoding.with_medians([X])
-        encoding.fill(X)
-    frozen(X)
-    ends = np.cumsum(np.bincount(codes, minlength=len(names))).tolist()
-    datasets = [
-        Dataset(str(name), label, X[start:stop], None if flags is None else flags[start:stop])
-        for name, label, start, stop in zip(names, groups, [0, *ends[:-1]], ends, strict=True)
-    ]
-    return datasets, feature_names, encoding
-
-
-def _check_roles(table: LongTable, roles: Roles) -> None:
-    """Raise if one column is to be two things, or is not there."""
+def cut(raw: RawTable, roles: Roles) -> tuple[RawTable, list[Part], NDArray[np.bool_] | None]:
+    """Return the features of a long table, its datasets in order of first appearance, and its marks of outliers."""
     for column in roles.named.values():
         both = [role for role, other in roles.named.items() if other == column]
         if len(both) > 1:
@@ -86,75 +51,104 @@ def _check_roles(table: LongTable, roles: Roles) -> None:
                 f"{' and '.join(both)} name the same column {column!r}; each needs a column of its own. Name another "
                 "column or leave one of them out."
             )
-    for _, frame in table.pieces():
-        check_shape(frame.shape, table.argument)
-        for column in roles.named.values():
-            take_column(frame, column, table.argument)
-        return
-    check_shape((0, 0), table.argument)
+    raw.check_has(tuple(roles.named.values()))
+    codes, names = _numbered(raw, roles.dataset)
+    if (codes < 0).any():
+        raise InputError(
+            f"column {roles.dataset!r} of {raw.argument} is missing at row {int((codes < 0).argmax())} (counting from "
+            "0); every row must name its dataset. Drop those rows or name their dataset."
+        )
+    groups = [None] * len(names) if roles.group is None else _groups(raw, roles, codes, names)
+    # One stable sort serves all datasets; a filter for each would read the table once per dataset.
+    ends = np.cumsum(np.bincount(codes, minlength=len(names)))
+    rows = np.split(np.argsort(codes, kind="stable"), ends[:-1])
+    flags = None
+    if roles.outlier is not None:
+        flags = as_flags(_plain(raw.values(roles.outlier)), f"column {roles.outlier!r} of {raw.argument}")
+    features = raw.select([label for label in raw.labels if label not in roles.named.values()])
+    return features, [Part(*part) for part in zip(names, groups, rows, strict=True)], flags
 
 
-def _places(codes: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return where each row goes for the rows of a dataset to lie together, in their order.
+def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
+    """Return the column of a condition such as ``"status == ok"``, and the rows where it holds.
 
-    One stable sort serves all datasets; a filter for each would read the table once per dataset.
+    Examples
+    --------
+    >>> from fewratio.data.raw import as_raw
+    >>> import polars as pl
+    >>> where(as_raw(pl.DataFrame({"status": ["ok", "bad"]})), 'status == "ok"')[1].tolist()
+    [True, False]
     """
-    order = np.argsort(codes, kind="stable")
-    place = np.empty_like(order)
+    found = _CONDITION.fullmatch(condition)
+    if found is None:
+        raise ParameterError(
+            f"the condition {condition!r} is none; needed is a column, one of {', '.join(SIGNS)}, and a value. Write "
+            "'status == ok', for instance."
+        )
+    column, sign, value = found["column"].strip("\"'`"), found["sign"], found["value"]
+    raw.check_has([column])
+    values = raw.values(column)
+    is_quoted = value[:1] in "\"'" and value[-1:] == value[:1]
+    text = value[1:-1] if is_quoted else value
+    if not is_quoted and is_number(text) and len(values.numbers):
+        return column, SIGNS[sign](as_numbers(values, "number", f"column {column!r} of {raw.argument}"), float(text))
+    coded = as_categories(values)
+    if sign in ("==", "=", "!=") and text not in coded.texts:
+        raise InputError(
+            f"column {column!r} of {raw.argument} is nowhere {text!r}; it holds {listed(sorted(coded.texts))}. Name "
+            "one of its values."
+        )
+    holds = [SIGNS[sign](known, text) for known in coded.texts]
+    return column, np.array([*holds, False])[coded.codes]
+
+
+def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawTable]:
+    """Return the rows of a table where a condition holds, and the others, without the column of the condition."""
+    raw = as_raw(X, argument)
+    column, holds = where(raw, condition)
+    features = raw.select([label for label in raw.labels if label != column])
+    if holds.all() or not holds.any():
+        raise InputError(
+            f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.argument}; rows of both kinds are "
+            "needed. Write another condition."
+        )
+    return features.take(np.flatnonzero(holds)), features.take(np.flatnonzero(~holds))
+
+
+def _numbered(raw: RawTable, column: str) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the number of each row's value, and the values in order of first appearance."""
+    values = raw.values(column)
+    if not len(values.numbers) and not len(values.texts):
+        raise InputError(
+            f"column {column!r} of {raw.argument} holds {values.kind}; a dataset or group is named by text or a "
+            "number. Choose another column, or write the values as text."
+        )
+    coded = as_categories(values)
+    found, first = np.unique(coded.codes[coded.codes >= 0], return_index=True)
+    order = found[np.argsort(first, kind="stable")]
+    place = np.full(len(coded.texts) + 1, -1)
     place[order] = np.arange(len(order))
-    return place
+    return place[coded.codes], [coded.texts[code] for code in order]
 
 
-def _codes(table: LongTable, column: str) -> tuple[NDArray[np.int32], list[Any]]:
-    """Return the number of each row's value, and the distinct values in order of first appearance (None: missing)."""
-    number: dict[Any, int] = {}
-    codes = []
-    for _, frame in table.pieces([column]):
-        try:
-            part_codes, values = label_codes(frame.get_column(column))
-        except TypeError as error:
-            raise InputError(
-                f"column {column!r} of {table.argument} holds nested values ({error}); a dataset or group is named by "
-                "text or a number. Choose another column, or write the values as text."
-            ) from error
-        known = [number.setdefault(value, len(number)) for value in values]
-        codes.append(np.asarray(known, dtype=np.int32)[part_codes])
-    return np.concatenate(codes), list(number)
+def _plain(values: Values) -> NDArray[Any]:
+    """Return marks of outliers as Python objects, None for what is missing."""
+    if len(values.numbers):
+        return np.array([None if value != value else value for value in values.numbers.tolist()], dtype=object)
+    return np.array([*values.texts, None], dtype=object)[values.codes]
 
 
-def _sorted_rows(
-    table: LongTable, roles: Roles, place: NDArray[np.intp], choice: EncodingChoice, encoding: Encoding | None
-) -> tuple[NDArray[Any], NDArray[np.bool_] | None, tuple[str, ...] | None]:
-    """Return rows and marks of outliers in a new order, with one array of their size and never a second one."""
-    result, names = np.empty((0, 0)), None
-    marks: list[Any] = []
-    for start, frame in table.pieces():
-        if roles.outlier is not None:
-            marks += frame.get_column(roles.outlier).to_list()
-        part = choice.open(frame.drop(*roles.named.values()), table.argument, encoding, start)
-        if start == 0:
-            result, names = np.empty((len(place), part.n_features), dtype=part.dtype), part.feature_names
-        result[place[start : start + part.n_rows]] = part.numbers
-    if roles.outlier is None:
-        return result, None, names
-    # Joined before they are looked at, so that a message counts and numbers the rows of the whole table.
-    flags = as_flags(np.array(marks, dtype=object), f"column {roles.outlier!r} of {table.argument}")
-    sorted_flags = np.empty_like(flags)
-    sorted_flags[place] = flags
-    return result, frozen(sorted_flags), names
-
-
-def _groups(
-    codes: NDArray[np.int32], names: list[Any], group_codes: NDArray[np.int32], labels: list[Any], argument: str
-) -> list[str | None]:
-    of_dataset = np.empty(len(names), dtype=np.int32)
+def _groups(raw: RawTable, roles: Roles, codes: NDArray[np.intp], names: list[str]) -> list[str | None]:
+    group_codes, labels = _numbered(raw, str(roles.group))
+    of_dataset = np.empty(len(names), dtype=np.intp)
     of_dataset[codes] = group_codes
     changed = np.flatnonzero(of_dataset[codes] != group_codes)
+    given = [*labels, None]
     if len(changed):
         row = int(changed[0])
-        found = labels[group_codes[row]], labels[of_dataset[codes[row]]]
+        found = given[group_codes[row]], given[of_dataset[codes[row]]]
         raise InputError(
-            f"{argument} changes within dataset {str(names[codes[row]])!r} ({found[0]!r} and "
+            f"column {roles.group!r} of {raw.argument} changes within dataset {names[codes[row]]!r} ({found[0]!r} and "
             f"{found[1]!r}); a dataset belongs to one group. Split the dataset, or choose another group column."
         )
-    return [None if labels[code] is None else str(labels[code]) for code in of_dataset.tolist()]
+    return [given[code] for code in of_dataset.tolist()]

@@ -13,6 +13,7 @@ from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import row_order
+from fewratio.estimators.scaling import ColumnScaling
 from fewratio.lazy import torch_is_installed
 
 # From so many rows per sample on, a kernel is as good as the network, and faster (`benchmarks/sizes.py`).
@@ -33,7 +34,7 @@ class AutoRatioEstimator(RatioEstimator):
     ----------
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1. The network knows 0.1 to 0.9; for any other RuLSIF is taken at all sizes.
-    scale : {"columns", "none"}, default="none"
+    scale : {"columns", "none"}, default="columns"
         Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
         Draws rows of samples that are too large for the network, and centres and pairs of RuLSIF.
@@ -60,10 +61,12 @@ class AutoRatioEstimator(RatioEstimator):
 
     alpha: float = 0.5
     _: KW_ONLY
-    scale: str = "none"
+    scale: str = "columns"
     random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+        self._scaling = ColumnScaling.of([X_nu, X_de], self.scale)
+        X_nu, X_de = self._scaling(X_nu), self._scaling(X_de)
         estimator = self._chosen(len(X_nu), len(X_de))
         rng = np.random.default_rng(self.random_state)
         limit = None if isinstance(estimator, RuLSIF) else LARGE
@@ -80,18 +83,19 @@ class AutoRatioEstimator(RatioEstimator):
         """Give the ratio at all rows of a sample, of which some were fitted."""
         if len(fitted) == len(X):
             return fitted
-        ratio = np.concatenate([self._ratio(X[start : start + LARGE]) for start in range(0, len(X), LARGE)])
+        ratio = np.concatenate([self.estimator_._ratio(X[start : start + LARGE]) for start in range(0, len(X), LARGE)])
         ratio[kept] = fitted
         return ratio
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
-        return self.estimator_._ratio(X)
+        return self.estimator_._ratio(self._scaling(X))
 
     def _divergences(
         self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
     ) -> NDArray[np.float64]:
         chosen = self._chosen(nu.shape[1], de.shape[1])
-        if max(nu.shape[1], de.shape[1]) > LARGE and not isinstance(chosen, RuLSIF):
+        one_by_one = self.scale != "none" or not isinstance(chosen, RuLSIF) and max(nu.shape[1], de.shape[1]) > LARGE
+        if one_by_one:
             return super()._divergences(rows, nu, de)
         return chosen._divergences(rows, nu, de)
 
@@ -100,13 +104,13 @@ class AutoRatioEstimator(RatioEstimator):
             if torch_is_installed():
                 from fewratio.estimators.universal import UniversalRatioEstimator
 
-                return UniversalRatioEstimator(self.alpha, scale=self.scale)
+                return UniversalRatioEstimator(self.alpha)
             warnings.warn(
                 "torch is not installed, so RuLSIF is used instead of the universal network, which is better for "
                 "samples this small. To use it: pip install 'fewratio[networks]'.",
                 stacklevel=2,
             )
-        return RuLSIF(self.alpha, sigma="cv", reg="cv", scale=self.scale, random_state=self.random_state)
+        return RuLSIF(self.alpha, sigma="cv", reg="cv", random_state=self.random_state)
 
 
 def _some(X: NDArray[np.float64], limit: int | None, rng: np.random.Generator) -> Any:

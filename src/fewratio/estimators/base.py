@@ -1,7 +1,7 @@
 """What all estimators share, and the contract of a ratio estimator."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
 
+from fewratio.data.encoding import ColumnRules, Encoding, encode_together
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators.quantities import relative_pearson_divergence
@@ -50,20 +51,45 @@ class TableEstimator(Parameters):
     Please think twice before adding anything here.
     """
 
+    encoding_: Encoding | None = None
+    # Whether the columns are those of sources that it has learned from, and what messages call the fitted sample.
+    has_sources = False
+    _reference = "the fitted sample"
+
+    def _read(
+        self, tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = False
+    ) -> tuple[Encoding | None, list[Table]]:
+        """Decide about the columns of samples together and encode them.
+
+        An estimator that has learned from sources encodes each as those were, and allows no rules.
+        """
+        return encode_together(tables, rules, leave_out)
+
     def _open(self, X: Any, argument: str) -> Table:
-        """Validate a sample's shape and types; an estimator that encodes its samples does so here."""
-        return as_table(X, argument)
+        """Encode a sample as the fitted ones were."""
+        if self.encoding_ is not None:
+            return self.encoding_.encode(X, argument, reference=self._reference)
+        table = as_table(X, argument)
+        check_same_features(table, self.n_features_in_, self._feature_names(), self._reference)
+        return table
 
     def _by_blocks(self, X: Any, of_rows: Callable[[NDArray[np.float64]], NDArray[Any]]) -> NDArray[np.float64]:
         """Compute a value for each row of a user's table, a block of rows at a time; the values may not be finite."""
         table = self._open(X, "X")
-        check_same_features(table, self.n_features_in_, self._feature_names(), reference="the fitted sample")
-        table.check_finite()
         result = np.empty(table.n_rows)
         step = max(1, _BLOCK_VALUES // (table.n_features + _HIDDEN_VALUES))
         for start in range(0, table.n_rows, step):
             result[start : start + step] = of_rows(table.block(start, start + step))
         return result
+
+    def _remember(self, encoding: Encoding | None, table: Table) -> None:
+        """Keep what became of the columns, and what they were."""
+        self.encoding_ = encoding
+        if encoding is None or encoding.is_identity or self.has_sources:
+            self._set_features(table.n_features, table.feature_names)
+        else:
+            given = tuple(column.name for column in encoding.columns)
+            self._set_features(len(given), given if encoding.is_named else None)
 
     def _set_features(self, n_features: int, names: tuple[str, ...] | None) -> None:
         self.n_features_in_ = n_features
@@ -109,9 +135,9 @@ class RatioEstimator(TableEstimator):
         self
         """
         self._check_parameters()
-        nu, de = self._read_pair(X_nu, X_de)
+        encoding, (nu, de) = self._read({"X_nu": X_nu, "X_de": X_de})
         self._fit(nu.to_numpy(), de.to_numpy())
-        self._set_features(nu.n_features, nu.feature_names)
+        self._remember(encoding, nu)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -177,8 +203,7 @@ class RatioEstimator(TableEstimator):
         (2,)
         """
         self._check_parameters()
-        table = self._open(X, "X")
-        table.check_finite()
+        _, (table,) = self._read({"X": X})
         rows = table.to_numpy()
         numbers = [check_row_numbers(side, len(rows), name) for name, side in (("nu", nu), ("de", de))]
         if len(numbers[0]) != len(numbers[1]):
@@ -216,13 +241,6 @@ class RatioEstimator(TableEstimator):
     @abstractmethod
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
         """Give the ratio at the rows of a valid block."""
-
-    def _read_pair(self, X_nu: Any, X_de: Any) -> tuple[Table, Table]:
-        nu, de = self._open(X_nu, "X_nu"), self._open(X_de, "X_de")
-        check_same_features(de, nu.n_features, nu.feature_names, reference="X_nu")
-        nu.check_finite()
-        de.check_finite()
-        return nu, de
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

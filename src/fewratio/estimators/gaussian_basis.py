@@ -25,7 +25,7 @@ _BLOCK_VALUES = 2**16
 # What `sigma` (where it cannot be chosen), `centres` and `scale` may be, for tables of parameter constraints.
 SIGMA: list[Any] = [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")]
 CENTRES: list[Any] = [StrOptions({"both", "numerator"}), Interval(Integral, 1, None, closed="left")]
-SCALE: list[Any] = [StrOptions({"columns", "none"})]
+SCALE: list[Any] = [StrOptions({"columns", "none"}), ColumnScaling]
 
 
 def check_squares(*samples: Rows) -> None:

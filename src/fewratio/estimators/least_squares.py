@@ -29,7 +29,7 @@ from fewratio.estimators.gaussian_basis import (
 )
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, Selection, candidates, kernel_widths, nearest
 from fewratio.estimators.randomness import in_row_order
-from fewratio.estimators.scaling import ColumnScaling, standardised_samples
+from fewratio.estimators.scaling import ColumnScaling
 
 Numbers = NDArray[np.intp]
 
@@ -174,21 +174,22 @@ class RuLSIF(RatioEstimator):
         shares = equal_shares(n_nu, n_rows - n_nu, rows)
         step = max(1, _BLOCK_VALUES // n_rows**2)
         used, numbers = np.unique(pairs, return_inverse=True)
+        per_pair = isinstance(self.scale, str) and self.scale == "columns"
         if len(used) == n_rows and (np.sort(numbers, axis=1) == np.arange(n_rows)).all():
             phi = self._kernel(_distances(ColumnScaling.of([rows[used]], self.scale)(rows[used]))[None])[0]
             place = np.argsort(numbers, axis=1)
             for start in range(0, n_pairs, step):
                 yield phi, np.moveaxis(shares[:, place[start : start + step]], 0, 1)
-        elif self.scale == "none" and len(used) <= _TABLE_ROWS and len(used) ** 2 <= 16 * n_pairs * n_rows**2:
+        elif not per_pair and len(used) <= _TABLE_ROWS and len(used) ** 2 <= 16 * n_pairs * n_rows**2:
             # Each distance is computed once, not once per pair; one that no pair needs costs less than that.
-            table = _distances(rows[used])
+            table = _distances(ColumnScaling.of([rows[used]], self.scale)(rows[used]))
             for start in range(0, n_pairs, step):
                 block = numbers[start : start + step]
                 yield self._kernel(table[block[:, :, None], block[:, None, :]]), shares
         else:
             for start in range(0, n_pairs, step):
                 samples = rows[pairs[start : start + step]]
-                scaled = standardised_samples(samples) if self.scale == "columns" else samples
+                scaled = (ColumnScaling.of([sample], self.scale)(sample) for sample in samples)
                 yield self._kernel(np.stack([_distances(sample) for sample in scaled])), shares
 
     def _kernel(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:

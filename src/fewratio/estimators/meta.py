@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -12,7 +13,8 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.data.collection import Collection
-from fewratio.data.encoding import Encoding
+from fewratio.data.encoding import ColumnRules, Encoding
+from fewratio.data.raw import as_raw
 from fewratio.data.seeds import seed_for
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import ParameterError
@@ -172,12 +174,7 @@ class MetaRatioEstimator(NetworkEstimator):
         -------
         self
         """
-        self._check_parameters()
-        nu, de = self._read_pair(X_nu, X_de)
-        names = self._check_source_features(nu)
-        self._fit(nu.to_numpy(), de.to_numpy())
-        self._set_features(nu.n_features, names)
-        return self
+        return super().fit(X_nu, X_de)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trained model to a file: safetensors with a JSON header and a checksum.
@@ -258,21 +255,39 @@ class MetaRatioEstimator(NetworkEstimator):
                 )
         return self.model_
 
-    def _check_source_features(self, table: Table) -> tuple[str, ...] | None:
-        """Refuse other features than the sources', and give the names of the features."""
+    @property
+    def has_sources(self) -> bool:  # type: ignore[override]
+        """Whether it has learned from sources."""
+        return self._trained is not None
+
+    def _read(
+        self, tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = False
+    ) -> tuple[Encoding | None, list[Table]]:
+        # Before a sample is read: without a model it could be anything.
+        self._model()
         if self._trained is None:
-            return table.feature_names
-        names = self._trained.feature_names
-        check_same_features(table, self._trained.n_features, names, reference="the source collection")
-        # Where the sources had no names, the samples' own must still be those of what is predicted on.
-        return names or table.feature_names
+            return super()._read(tables, rules, leave_out)
+        if rules not in (None, ColumnRules()):
+            raise ParameterError(
+                "columns, drop, keep, id, categorical, numeric or common is given, but a model has learned what becomes "
+                "of columns. Leave it out, or give it where the source collection is made."
+            )
+        return self.encoding_, [self._open(X, argument) for argument, X in tables.items()]
 
     def _open(self, X: Any, argument: str) -> Table:
-        # Before the sample is read: without a model it could be anything.
-        self._model()
-        table = as_table(X, argument) if self.encoding_ is None else self.encoding_.open(X, argument)
-        self._check_source_features(table)
-        return table
+        if self._trained is None:
+            return super()._open(X, argument)
+        names = self._trained.feature_names
+        if self.encoding_ is None and not isinstance(X, Table):
+            raw = as_raw(X, argument)
+            table = as_table(raw.select(names) if names is not None and set(names) == set(raw.labels) else raw)
+        elif self.encoding_ is None:
+            table = X
+        else:
+            table = self.encoding_.encode(X, argument, reference="the source collection")
+        check_same_features(table, self._trained.n_features, names, reference="the source collection")
+        # Where the sources had no names, the samples' own must still be those of what is predicted on.
+        return replace(table, feature_names=names or table.feature_names)
 
 
 def _shape(parameters: dict[str, Any]) -> dict[str, Any]:

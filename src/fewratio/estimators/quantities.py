@@ -6,7 +6,8 @@ from numpy.typing import ArrayLike, NDArray
 from fewratio.core import divergence, exact, objectives
 from fewratio.core.arrays import equal_shares
 from fewratio.core.kernels import median_distance
-from fewratio.data.table import as_table, check_same_features
+from fewratio.data.encoding import encode_together
+from fewratio.data.table import as_table
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.gaussian_basis import MEDIAN_ROWS, check_squares
 from fewratio.estimators.randomness import in_row_order
@@ -77,7 +78,6 @@ def gaussian_relative_ratio(
     array([1.])
     """
     table = as_table(X, "X")
-    table.check_finite()
     nu_mean, nu_std, de_mean, de_std = (np.asarray(value, np.float64) for value in (nu_mean, nu_std, de_mean, de_std))
     for name, std in (("nu_std", nu_std), ("de_std", de_std)):
         if not (std > 0).all():
@@ -111,10 +111,8 @@ def mmd2(X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool
     >>> round(mmd2([[0.0], [1.0]], [[2.0], [3.0]], sigma=1.0), 3)
     0.533
     """
-    first, second = as_table(X, "X"), as_table(Y, "Y")
-    check_same_features(second, first.n_features, first.feature_names, reference="X")
+    _, (first, second) = encode_together({"X": X, "Y": Y}, leave_out=False)
     for name, table in (("X", first), ("Y", second)):
-        table.check_finite()
         if not biased and table.n_rows < 2:
             raise InputError(
                 f"{name} has one row; the unbiased estimate needs two or more. Add rows, or set biased=True."

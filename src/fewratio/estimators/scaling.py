@@ -1,4 +1,4 @@
-"""Means and deviations of columns, for estimators that bring columns to a common unit."""
+"""Means and units of columns, for estimators that bring columns to a common unit."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from fewratio.core.arrays import real_deviation
 
-_BLOCK_ROWS = 2**14
+_KEPT = 0.05, 0.95
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColumnScaling:
     """What is done to rows before distances are taken: a common origin taken off, and columns divided by their units.
 
@@ -22,15 +22,17 @@ class ColumnScaling:
     mean : ndarray of shape (d,)
         The origin: the mean of the samples together.
     scale : ndarray of shape (d,) or None
-        The columns' standard deviations; None to leave their units.
+        The columns' units; None to leave them as they are.
     """
 
     mean: NDArray[np.float64]
     scale: NDArray[np.float64] | None
 
     @classmethod
-    def of(cls, samples: Iterable[NDArray[np.float64]], scale: str) -> "ColumnScaling":
-        """Learn from samples together; ``scale`` is "columns" or "none", as in the estimators."""
+    def of(cls, samples: Iterable[NDArray[np.float64]], scale: "str | ColumnScaling") -> "ColumnScaling":
+        """Learn from samples together; ``scale`` is "columns" or "none", as in the estimators, or known already."""
+        if isinstance(scale, ColumnScaling):
+            return scale
         samples = list(samples)
         if scale == "columns":
             return cls(*column_scaling(samples))
@@ -42,10 +44,12 @@ class ColumnScaling:
 
 
 def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and standard deviation of each column over the rows of all samples; a constant column is only centred.
+    """Mean and unit of each column over the rows of all samples; a constant column is only centred.
 
-    A deviation that cannot be told from rounding, as 0.1 repeated has, is none. Where sums of squares overflow, the
-    result is not finite.
+    The unit is the standard deviation of the values between the 5th and the 95th percentile, those beyond moved to
+    them, so that a few outliers do not decide; of all values where that is zero. A column of two values has their
+    difference for unit: a rare category must not be farther away than a common one. A deviation that cannot be told
+    from rounding, as 0.1 repeated has, is none.
 
     Parameters
     ----------
@@ -60,32 +64,23 @@ def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[NDArray[np.
     Examples
     --------
     >>> import numpy as np
-    >>> column_scaling([np.array([[1.0, 7.0]]), np.array([[3.0, 7.0], [5.0, 7.0]])])
-    (array([3., 7.]), array([1.63299316, 1. ]))
+    >>> column_scaling([np.array([[1.0, 7.0, 0.0]]), np.array([[3.0, 7.0, 1.0], [5.0, 7.0, 1.0]])])
+    (array([3., 7., 0.66666667]), array([1.46969385, 1. , 1. ]))
     """
     samples = list(samples)
     n_rows = sum(len(X) for X in samples)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = sum(X.sum(0, dtype=np.float64) for X in samples) / n_rows
-        # In blocks of rows: what is left of a large sample when its mean is taken off is another large array.
-        parts = (X[start : start + _BLOCK_ROWS] for X in samples for start in range(0, len(X), _BLOCK_ROWS))
-        variance = sum(((part - mean) ** 2).sum(0) for part in parts) / n_rows
-    return mean, _usable(mean, np.sqrt(variance))
+        # One column at a time: all of them together would be the table once more.
+        scale = np.array([_unit(np.concatenate([X[:, j] for X in samples])) for j in range(len(mean))])
+    return mean, np.where(real_deviation(mean, scale) == 0, 1.0, scale)
 
 
-def standardised_samples(samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centre and scale the columns of each of many samples as `column_scaling` would for it alone.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples, n, d)
-    """
-    mean = samples.mean(1)
-    result: NDArray[np.float64] = (samples - mean[:, None]) / _usable(mean, samples.std(1))[:, None]
-    return result
-
-
-def _usable(mean: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Put 1 for a deviation that is none."""
-    deviation = real_deviation(mean, scale)
-    return np.where(deviation == 0, 1.0, deviation)
+def _unit(values: NDArray[np.floating]) -> float:
+    """Return the unit of a column; 0 if it is constant."""
+    ordered = np.sort(values.astype(np.float64))
+    low, high = ordered[0], ordered[-1]
+    if ((ordered == low) | (ordered == high)).all():
+        return float(high - low)
+    clipped = np.clip(ordered, *np.quantile(ordered, _KEPT))
+    return float(clipped.std() or ordered.std())

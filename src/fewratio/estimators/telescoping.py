@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from fewratio.core.divergence import kullback_leibler_divergence
-from fewratio.data.table import check_same_features
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.classifier import ClassifierRatio
@@ -96,8 +95,7 @@ class Telescoping(RatioEstimator):
             coin.
         """
         self._check_fitted()
-        nu, de = self._read_pair(X_nu, X_de)
-        check_same_features(nu, self.n_features_in_, self._feature_names(), reference="the fitted sample")
+        nu, de = self._open(X_nu, "X_nu"), self._open(X_de, "X_de")
         rng = np.random.default_rng(self.random_state)
         rows = in_row_order(nu.to_numpy()), in_row_order(de.to_numpy())
         marks = _waymarks(*rows, len(self.bridges_), self.n_pairings, rng)
