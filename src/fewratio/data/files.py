@@ -1,4 +1,4 @@
-"""One data file of any kind that is known, read piece by piece; a file that cannot be used is refused by name."""
+"""One data file of any kind that is known, read whole; a file that cannot be used is refused by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from fewratio.data import frames
 from fewratio.data.columns import counted, listed
-from fewratio.data.csv_files import SEPARATORS, check_names, read_csv
+from fewratio.data.csv_files import SEPARATORS, check_columns, complete_names, read_csv
 from fewratio.data.dataset import as_flags
 from fewratio.data.frames import Frame
-from fewratio.data.table import Table, as_table, check_shape, frozen
+from fewratio.data.table import Table, as_table
 from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
 
 STANDARD_INPUT = "-"
@@ -39,8 +39,7 @@ ARRAYS = (".npy", ".npz")
 TABLES = tuple(suffix for suffix in _NEEDED if suffix not in ARRAYS)
 SUFFIXES = tuple(_NEEDED)
 COMPRESSED = (".gz", ".xz", ".zip")
-# Rows in a piece of a Parquet file, whose labels become Python objects on the way, and values: 8 MB as float64.
-_PIECE_ROWS, _PIECE_VALUES = 2**16, 2**20
+_PIECE_ROWS = 2**16
 # No table of measurements shrinks this much; what claims to is there to fill the memory.
 _MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
 _UNREADABLE = (
@@ -93,14 +92,18 @@ def split_name(path: Path) -> tuple[str, str]:
     return (inner.stem, inner.suffix.lower()) if inner.suffix.lower() in SEPARATORS else (inner.name, ".csv")
 
 
-def find_file(path: Path, kinds: Sequence[str] = SUFFIXES) -> TableFile:
+def find_file(
+    path: Path, kinds: Sequence[str] = SUFFIXES, separator: str | None = None, decimal: str = "."
+) -> TableFile:
     """Return the file at a path that a user gave, or say why it cannot be one; ``-`` is CSV on standard input."""
+    # A tab is hard to type in a shell.
+    separator = "\t" if separator == "\\t" else separator
     if str(path) == STANDARD_INPUT:
-        return TableFile(path, "standard input", "standard input")
+        return TableFile(path, "standard input", "standard input", None, separator, decimal)
     if not path.exists() or path.is_dir():
         problem = "is a folder" if path.is_dir() else "does not exist"
         raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
-    file = TableFile(path, str(path), split_name(path)[0])
+    file = TableFile(path, str(path), split_name(path)[0], None, separator, decimal)
     if path.is_file() and file.suffix not in kinds:
         raise DataFileError(
             f"{file} ends in {path.suffix!r}; it must end in one of {', '.join(kinds)} (text also in "
@@ -109,8 +112,37 @@ def find_file(path: Path, kinds: Sequence[str] = SUFFIXES) -> TableFile:
     return file
 
 
+def read_frame(file: TableFile, columns: Sequence[str] | None = None, as_text: bool = False) -> Frame | NDArray[Any]:
+    """Read a file whole: a data frame, in which every column has one type, or the array of an .npy or .npz file.
+
+    Parameters
+    ----------
+    file : TableFile
+    columns : sequence of str, optional
+        The only columns to read.
+    as_text : bool
+        Whether columns of text files stay text, in which only an empty field is missing: "01" is not "1".
+    """
+    import narwhals.stable.v2 as nw
+
+    if file.suffix in ARRAYS:
+        if columns is not None:
+            raise MissingColumnError(
+                f"{file} has no column {columns[0]!r}, for its columns have no names. Leave it out."
+            )
+        return read_arrays(file)[0]
+    with refusing(file):
+        return nw.from_native(_read_table(file, columns, as_text), eager_only=True)
+
+
+def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Read the array of an .npy or .npz file and, where they are there, the marks of its outliers."""
+    with refusing(file):
+        return _read_arrays(file.path)
+
+
 def read_file(file: TableFile, outlier: str | None = None, open_piece: Callable[..., Table] = as_table) -> Content:
-    """Read a file whole, with little memory besides the table that comes out.
+    """Read a file and make a table of it.
 
     Parameters
     ----------
@@ -118,108 +150,94 @@ def read_file(file: TableFile, outlier: str | None = None, open_piece: Callable[
     outlier : str, optional
         The column that marks known outliers.
     open_piece : callable
-        Makes a table of a data frame or an array, given what messages call it and, of a later part, its `first_row`.
+        Makes a table of a data frame or an array, given what messages call it.
     """
     if file.suffix in ARRAYS:
-        with refusing(file):
-            X, flags = _read_arrays(file.path)
+        X, flags = read_arrays(file)
         if outlier is not None and flags is None:
             raise MissingColumnError(
                 f"{file} has no column {outlier!r}, for its columns have no names; needed is an array is_outlier "
                 "beside X. Write both with numpy.savez(path, X=X, is_outlier=flags)."
             )
         return Content(open_piece(X, str(file)), None if flags is None else as_flags(flags, f"is_outlier of {file}"))
-    marks: list[Any] = []
-
-    def parts() -> Iterator[Table]:
-        for first_row, frame in pieces(file):
-            if outlier is not None:
-                marks.extend(frames.take_column(frame, outlier, str(file)).to_list())
-                frame = frame.drop(outlier)
-            yield open_piece(frame, str(file), first_row=first_row)
-
-    table = _stacked(parts(), str(file))
-    if outlier is None:
-        return Content(table)
-    return Content(table, as_flags(np.array(marks, dtype=object), f"column {outlier!r} of {file}"))
-
-
-def _stacked(parts: Iterator[Table], argument: str) -> Table:
-    """Put tables one below the other; the array grows in place, so that the rows are never held twice."""
-    first = next(parts, None)
-    check_shape((0, 0) if first is None else first.numbers.shape, argument)
-    assert first is not None
-    rows, stop = first.to_numpy(first.dtype), first.n_rows
-    for part in parts:
-        start, stop = stop, stop + part.n_rows
-        if stop > len(rows):
-            rows.resize((max(stop, len(rows) * 5 // 4), first.n_features), refcheck=False)
-        rows[start:stop] = part.numbers
-    rows.resize((stop, first.n_features), refcheck=False)
-    return replace(first, numbers=frozen(rows))
+    frame: Any = read_frame(file)
+    marks = None
+    if outlier is not None:
+        marks = np.array(frames.take_column(frame, outlier, str(file)).to_list(), dtype=object)
+        frame = frame.drop(outlier)
+    table = open_piece(frame, str(file))
+    return Content(table, None if marks is None else as_flags(marks, f"column {outlier!r} of {file}"))
 
 
 def pieces(file: TableFile, labels: Sequence[str] | None = None) -> Iterator[tuple[int, Frame]]:
-    """Read a file with named columns piece by piece, each with the number of its first row.
+    """Go through a file with named columns piece by piece, each with the number of its first row.
 
     With `labels` only those columns are read, in text files as text.
     """
-    import narwhals.stable.v2 as nw
-    import pyarrow
-
-    first_row = 0
-    with refusing(file):
-        for batch in _batches(file, labels):
-            if len(batch):
-                yield first_row, nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
-                first_row += len(batch)
+    frame: Any = read_frame(file, labels, as_text=labels is not None)
+    for start in range(0, len(frame), _PIECE_ROWS):
+        yield start, frame[start : start + _PIECE_ROWS]
 
 
-def _batches(file: TableFile, labels: Sequence[str] | None) -> Iterator[Any]:
-    """Read a file as record batches of pyarrow."""
+def _read_table(file: TableFile, columns: Sequence[str] | None, as_text: bool) -> Any:
+    """Read a file with named columns as a table of pyarrow."""
     if file.suffix in SEPARATORS or not file.path.is_file():
         with _plain(file.path) as path:
             _check_not_empty(path)
-            separator = file.separator or SEPARATORS[file.suffix if file.suffix in SEPARATORS else ".csv"]
-            yield from read_csv(path, separator, file.decimal, labels)
-        return
+            # Where commas are within numbers, something else divides them.
+            default = ";" if file.decimal == "," else SEPARATORS[".csv"]
+            separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
+            return read_csv(path, separator, file.decimal, columns, as_text)
     _check_not_empty(file.path)
     if file.suffix == ".parquet":
         from pyarrow.parquet import ParquetFile
 
         # Page by page: a row group, which may be the whole file, would otherwise be held at once.
         with ParquetFile(file.path, pre_buffer=False, buffer_size=2**16) as parquet:
-            names = parquet.schema_arrow.names
-            check_names(names)
-            n_rows = min(_PIECE_ROWS, max(1, _PIECE_VALUES // max(1, len(labels or names))))
-            yield from parquet.iter_batches(n_rows, columns=labels, use_threads=False)
-        return
-    table = _read_whole(file.path, file.suffix)
-    check_names(table.column_names)
-    yield from (table if labels is None else table.select(labels)).to_batches()
+            names = complete_names(parquet.schema_arrow.names)
+            table = parquet.read(columns if names == parquet.schema_arrow.names else None, use_threads=False)
+    else:
+        table = _read_whole(file.path, file.suffix)
+        names = complete_names(table.column_names)
+    check_columns(columns, names)
+    table = table.rename_columns(complete_names(table.column_names))
+    return table if columns is None else table.select(columns)
 
 
 def _read_whole(path: Path, suffix: str) -> Any:
-    """Read a file that has no pieces as a table of pyarrow."""
+    """Read an Arrow, JSON or Excel file as a table of pyarrow."""
+    import pyarrow
+
     if suffix in (".arrow", ".feather"):
         from pyarrow.feather import read_table
 
-        return read_table(path)
+        return read_table(path, use_threads=False)
     if suffix in (".jsonl", ".ndjson"):
-        from pyarrow.json import read_json
+        from pyarrow.json import ReadOptions, read_json
 
-        return read_json(path)
-    import pyarrow
-
+        return read_json(path, ReadOptions(use_threads=False, block_size=2**24))
     try:
         from openpyxl import load_workbook
     except ImportError as error:
         raise ImportError("reading Excel files needs the package openpyxl; run pip install openpyxl") from error
-    book = load_workbook(path, read_only=True, data_only=True)
-    header, *rows = book.worksheets[0].iter_rows(values_only=True)
-    names = ["" if name is None else str(name) for name in header]
-    check_names(names)
-    return pyarrow.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    rows = list(load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True))
+    if not rows:
+        raise ValueError("its first sheet is empty")
+    columns = list(zip(*rows, strict=True))
+    return pyarrow.Table.from_arrays(
+        [_as_arrow(values) for _, *values in columns],
+        ["" if name is None else str(name) for name, *_ in columns],
+    )
+
+
+def _as_arrow(values: Sequence[Any]) -> Any:
+    """Return the cells of a column, as text if they have several types."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(values)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+        return pyarrow.array([None if value is None else str(value) for value in values])
 
 
 @contextmanager
@@ -263,6 +281,8 @@ def refusing(file: TableFile) -> Iterator[None]:
     """Turn what a library raises on a file that it cannot parse into the error that names the file."""
     try:
         yield
+    except MissingColumnError as error:
+        raise MissingColumnError(f"{file} {error}") from None
     except _UNREADABLE as error:
         needed = _NEEDED.get(file.suffix, _NEEDED[".csv"])
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
@@ -317,6 +337,8 @@ def _check_array(file: IO[bytes], size: int, what: str, n_axes: int) -> None:
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
+    if not dtype.itemsize:
+        raise ValueError(f"{what} holds values of no bytes")
     if dtype.hasobject:
         raise ValueError(f"{what} holds Python objects, which cannot be loaded without running code")
     if len(shape) != n_axes or min(shape, default=0) < 0:
