@@ -1,5 +1,6 @@
 """Files of a user's own: every kind is read, and one that cannot be used is refused in one line that says why."""
 
+import datetime
 import gzip
 import lzma
 import os
@@ -7,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import zipfile
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import pytest
 
 from fewratio.data.collection import Collection
 from fewratio.data.csv_files import read_csv
-from fewratio.data.files import find_file, read_file
+from fewratio.data.files import find_file, read_arrays, read_file, read_frame
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -228,8 +228,18 @@ def test_a_short_first_row_that_counts_is_a_row(tmp_path):
 
 def test_semicolons_and_decimal_commas_can_be_read(tmp_path):
     path = write(tmp_path, "a.csv", "p;q\n1,0;2,5\n3;4\n")
-    file = replace(find_file(path), separator=";", decimal=",")
-    assert read_file(file).table.numbers.tolist() == TABLE
+    for separator in (";", None):
+        file = find_file(path, separator=separator, decimal=",")
+        assert read_file(file).table.numbers.tolist() == TABLE
+    path = write(tmp_path, "a.csv", "p\tq\n1\t2.5\n3\t4\n")
+    assert read_file(find_file(path, separator="\\t")).table.numbers.tolist() == TABLE
+
+
+@pytest.mark.parametrize("text", ["sep=;\np;q\n1;2.5\n3;4\n", '\ufeff"sep=,"\r\np,q\r\n1,2.5\r\n3,4\r\n'])
+def test_the_separator_that_a_first_line_of_excel_names_is_used(tmp_path, text):
+    frame = read_frame(find_file(write(tmp_path, "a.csv", text)))
+    assert frame.columns == ["p", "q"]
+    assert [list(row) for row in frame.rows()] == TABLE
 
 
 def test_a_stream_is_read(tmp_path):
@@ -239,19 +249,112 @@ def test_a_stream_is_read(tmp_path):
     assert subprocess.run(["bash", "-c", command], check=True, capture_output=True, text=True).stdout == f"{TABLE}\n"
 
 
-def test_pieces_of_a_file_may_change_their_types(tmp_path):
-    """Whole numbers, then decimals, then text: what the first piece holds does not decide."""
-    lines = [b"1,2"] * 60 + [b",0.5"] * 60
-    path = write(tmp_path, "a.csv", b"p,q\n" + b"\n".join(lines) + b"\n")
-    batches = list(read_csv(path, ",", block_bytes=100))
-    assert len(batches) > 3
-    assert [value for batch in batches for value in batch["q"].to_pylist()] == [2.0] * 60 + [0.5] * 60
-    write(tmp_path, "a.csv", b"p,q\n" + b"\n".join([*lines, b"1,x", *lines]) + b"\n")
-    batches = list(read_csv(path, ",", block_bytes=100))
-    values = [value for batch in batches for value in batch["q"].to_pylist()]
-    assert len(values) == 241
-    assert values[120] == "x"
-    assert float(values[-1]) == 0.5
+BLOCKS = {
+    "integers": (["1", "2"], pa.int64(), [1, 2]),
+    "large integers, then decimals": ([str(2**60 + 1), "0.5"], pa.float64(), [2.0**60, 0.5]),
+    "gaps, then integers": (["", "7"], pa.int64(), [None, 7]),
+    "gaps, then dates": (["NA", "2020-01-02"], pa.date32(), [None, datetime.date(2020, 1, 2)]),
+    "numbers, then text": (["01", "x"], pa.string(), ["01", "x"]),
+    "text, then numbers": (["x", "01"], pa.string(), ["x", "01"]),
+    "numbers, gaps, then text": (["0.50", "nan", "true"], pa.string(), ["0.50", None, "true"]),
+    "dates, then times": (["2020-01-02", "2020-01-02 10:00:00"], pa.string(), ["2020-01-02", "2020-01-02 10:00:00"]),
+    "gaps only": (["", ""], pa.null(), [None, None]),
+}
+
+
+@pytest.mark.parametrize("case", BLOCKS)
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_column_has_one_type_whatever_its_blocks_hold(tmp_path, case, quote):
+    values, kind, expected = BLOCKS[case]
+    # A block is 10,000 bytes of about 500 rows.
+    rows = [f"{row},{quote}a{quote},{value}" for row, value in enumerate(np.repeat(values, 1500))]
+    path = write(tmp_path, "a.csv", "n,s,p\n" + "\n".join(rows))
+    table = read_csv(path, ",", block_bytes=10_000)
+    assert table["p"].num_chunks > 2
+    assert table.schema.types == [pa.int64(), pa.string(), kind]
+    assert table["n"].to_pylist() == list(range(len(rows)))
+    assert table["p"].to_pylist() == list(np.repeat(np.array(expected, dtype=object), 1500))
+    assert read_csv(path, ",", columns=["p"], block_bytes=10_000)["p"].equals(table["p"])
+
+
+@pytest.mark.parametrize("text", ["", 'a literal " quote'])
+def test_blocks_end_with_rows_also_where_values_have_several_lines(tmp_path, text):
+    rows = [(text, f'{row}\n,"{row}"\r\n' if row % 3 else f'"{row}') for row in range(3000)]
+    lines = [f'{first},"{second.replace(chr(34), chr(34) * 2)}"' for first, second in rows]
+    path = write(tmp_path, "a.csv", "p,q\n" + "\n".join(lines) + "\n")
+    table = read_csv(path, ",", block_bytes=10_000)
+    assert table["q"].num_chunks > 3
+    assert table["p"].to_pylist() == [first or None for first, _ in rows]
+    assert table["q"].to_pylist() == [second for _, second in rows]
+
+
+def test_lines_may_end_as_on_old_machines(tmp_path):
+    path = write(tmp_path, "a.csv", "p,q\r" + "1,2.5\r3,4\r" * 3000)
+    assert read_csv(path, ",", block_bytes=10_000)["q"].to_pylist() == [2.5, 4.0] * 3000
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl", "a.arrow"])
+def test_a_frame_has_the_types_of_the_file(tmp_path, name):
+    frame = pl.DataFrame(
+        {
+            "id": [1, 2],
+            "x": [0.5, None],
+            "colour": ["red", None],
+            "ok": [True, False],
+            "day": [datetime.date(2020, 1, 2), None],
+            "at": [datetime.datetime(2020, 1, 2, 3, 4, 5), None],
+        }
+    )
+    path = tmp_path / name
+    kinds = {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}
+    kinds.get(name[2:], frame.write_ipc)(path)
+    read = read_frame(find_file(path))
+    # JSON has no dates, and what it has as text is taken for a date if it reads as one.
+    kept = frame.columns[:4] if name == "a.jsonl" else frame.columns
+    assert read.select(kept).rows() == frame.select(kept).rows()
+    assert [str(read.schema[label]) for label in frame.columns[:4]] == ["Int64", "Float64", "String", "Boolean"]
+    assert read_frame(find_file(path), ["ok", "id"]).rows() == [(True, 1), (False, 2)]
+    with pytest.raises(MissingColumnError, match=rf"file '.*{name}' has no column 'y'; its columns are 'id', 'x',"):
+        read_frame(find_file(path), ["id", "y"])
+
+
+def test_text_may_stay_text(tmp_path):
+    path = write(tmp_path, "a.csv", "p,q\n01,NA\n2,\n")
+    assert read_frame(find_file(path), as_text=True).rows() == [("01", "NA"), ("2", None)]
+
+
+def test_arrays_have_no_names(tmp_path):
+    path = write(tmp_path, "a.npz", {"X": np.array(TABLE), "is_outlier": np.array([0, 1])})
+    assert read_frame(find_file(path)).tolist() == TABLE
+    assert read_arrays(find_file(path))[1].tolist() == [0, 1]
+    with pytest.raises(MissingColumnError, match=r"a\.npz' has no column 'p', for its columns have no names"):
+        read_frame(find_file(path), ["p"])
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["", "p"], ["column 1", "p"]),
+        (["", ""], ["column 1", "column 2"]),
+        (["", "column 1"], ["column 1_", "column 1"]),
+        (["p", "__index_level_0__"], ["p", "__index_level_0__"]),
+    ],
+)
+def test_columns_without_a_name_get_their_number(tmp_path, name, names, expected):
+    table = pa.Table.from_arrays([pa.array([0, 1]), pa.array([2.5, 4])], names)
+    path = tmp_path / name
+    if name == "a.csv":
+        path.write_text(",".join(names) + "\n0,2.5\n1,4\n")
+    else:
+        pq.write_table(table, path)
+    assert read_frame(find_file(path)).to_dict(as_series=False) == dict(zip(expected, ([0, 1], [2.5, 4]), strict=True))
+    assert read_frame(find_file(path), expected[::-1]).rows() == [(2.5, 0), (4, 1)]
+
+
+def test_a_row_index_beside_numbered_columns_is_a_header(tmp_path):
+    pd.DataFrame(TABLE).to_csv(tmp_path / "a.csv")
+    assert read_frame(find_file(tmp_path / "a.csv")).columns == ["column 1", "0", "1"]
 
 
 def test_a_file_of_many_pieces_keeps_its_rows_in_order(tmp_path):
@@ -265,9 +368,9 @@ def test_a_file_of_many_pieces_keeps_its_rows_in_order(tmp_path):
         assert not dataset.X.flags.writeable
     frame[55_000, 3] = np.inf
     frame.write_csv(tmp_path / "a.csv")
-    with pytest.raises(InputError, match=r"file 'a\.csv' has at least 1 .* 'c3' at row 55000 \(counting"):
+    with pytest.raises(InputError, match=r"file 'a\.csv' has 1 .* 'c3' at row 55000 \(counting"):
         Collection.from_folder(tmp_path)
-    with pytest.raises(InputError, match=r"file '.*a\.csv' has at least 1 .* 'c3' at row 55000 \(counting"):
+    with pytest.raises(InputError, match=r"file '.*a\.csv' has 1 .* 'c3' at row 55000 \(counting"):
         Collection.from_table(tmp_path / "a.csv", dataset="c0")
     frame = frame.cast({"c3": pl.String})
     frame[56_000, 3] = "seven"
@@ -299,23 +402,27 @@ HOSTILE = {
     "a ragged line after a quoted one": ('p,q\n"1\n",2\n3\n', "line 4 has 1"),
     "more fields than names": ("p,q\n1,2,3\n", "line 1 has 2 fields but line 2 has 3"),
     "one name twice": ("p,p\n1,2\n", "several columns have the name 'p'"),
-    "a saved row index": (",p\n0,2\n", "column 1 has no name, as a row index saved by pandas has"),
+    "one name twice beside none": (",p,,p\n1,2,3,4\n", "several columns have the name 'p'"),
     "no line end": (LONG, "a line is longer than 4 MiB"),
     "nothing": ("", "it is empty"),
     "an empty line only": ("\n", "first line is empty"),
     "binary data": (b"p,q\n1,2\n\x00\xff\xfe,3\n", "line 3 holds binary data"),
     "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
-    "semicolons": ("p;q\n1,5;2,5\n", "its columns are divided by semicolons and not by commas"),
+    "semicolons": (
+        "p;q\n1,5;2,5\n",
+        "its columns are divided by semicolons and not by commas; give --separator ';' and --decimal ,)",
+    ),
+    "bars": ("p|q\n1|2\n", "its columns are divided by vertical bars and not by commas; give --separator '|')"),
     "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "line 1 has 2 fields but line 2 has 4"),
     "another encoding": (b"p,q\n" + b"1,2\n" * 400_000 + b"\xe9,2\n", "line 400002 holds the byte 0xe9"),
     "a letter cut in two": (b"p,q\n1,\xc3", "line 2 holds the byte 0xc3, which is not UTF-8"),
     "a quote left open": ('p,q\n1,2\n3,"a\n4,b\n5,c\n', "line 3 has a quote that is not closed"),
     "a quote left open in the header": ('p,"q\n1,2\n', "line 1 has a quote that is not closed"),
     "a quote closed by the next": ('p,q\n1,"a\n2,b\n3,"c\n', "line 2 has a quote that is not closed"),
-    "semicolons between numbers": ("p;q\n1;2\n", "its columns are divided by semicolons and not by commas"),
-    "tabs": ('"p"\t"q"\n1\t2\n', "its columns are divided by tabs and not by commas"),
-    "Excel's own line": ("sep=;\np;q\n1;2\n", "its first line is 'sep=;', which only Excel understands"),
-    "Excel's own line with a comma": ("sep=,\np,q\n1,2\n", "its first line is 'sep=,'"),
+    "semicolons between numbers": ("p;q\n1;2\n", "by semicolons and not by commas; give --separator ';')"),
+    "tabs": ('"p"\t"q"\n1\t2\n', "by tabs and not by commas; give --separator '\\t')"),
+    "a short line after Excel's own": ("sep=;\np;q\n1;2\n3\n", "line 2 has 2 fields but line 4 has 1"),
+    "decimal commas in quotes": ('p,q\n1,"2,5"\n', "column 'q' holds numbers with commas (such as '2,5')"),
 }
 
 
@@ -342,9 +449,7 @@ def test_a_mark_in_a_name_divides_nothing(tmp_path, text):
 def test_decimal_commas_between_tabs(tmp_path):
     for text in ("p\tq\n1,5\t2\n", "p\tq\n\t2\n3\t2\n1,5\t2\n"):
         write(tmp_path, "a.tsv", text)
-        assert_refused(tmp_path, "column 'p' (text), such as '1,5' in column 'p'")
-        expected = "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5')"
-        assert_refused(tmp_path, expected, categorical="onehot")
+        assert_refused(tmp_path, "column 'p' holds numbers with commas (such as '1,5'); give --decimal , if")
 
 
 OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)
@@ -445,18 +550,6 @@ def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, monkeypatch):
     # Even the superuser, who may open anything, is refused here.
     monkeypatch.setattr(Path, "open", refuse)
     assert_refused(tmp_path, f"file '{name}' cannot be read", "Permission denied", "Repair it or write it anew.")
-
-
-def test_a_row_index_in_a_parquet_file_is_refused(tmp_path):
-    frame = pd.DataFrame({"site": ["u", "u", "v"], "p": [1.0, 2.0, 3.0]}, index=[2, 0, 1])
-    frame.to_parquet(tmp_path / "a.parquet")
-    assert_refused(tmp_path, "file 'a.parquet' cannot be read", "row index saved by pandas", "index=False")
-    with pytest.raises(DataFileError, match=r"row index saved by pandas.*index=False.*write it anew"):
-        Collection.from_table(tmp_path / "a.parquet", "site")
-    frame.to_parquet(tmp_path / "a.parquet", index=False)
-    assert Collection.from_table(tmp_path / "a.parquet", "site").feature_names == ("p",)
-    frame.sort_index().iloc[1:].reset_index(drop=True).to_parquet(tmp_path / "a.parquet")
-    assert Collection.from_table(tmp_path / "a.parquet", "site").feature_names == ("p",)
 
 
 def test_columns_of_one_name_in_a_parquet_file_are_refused_in_few_words(tmp_path):

@@ -191,10 +191,16 @@ class Collection:
 
     @classmethod
     def _cut(
-        cls, raw: RawTable, roles: partition.Roles, name: str, encoding: Encoding | None, options: ColumnOptions
+        cls,
+        raw: RawTable,
+        roles: partition.Roles,
+        name: str,
+        encoding: Encoding | None,
+        options: ColumnOptions,
+        labels: RawTable | None = None,
     ) -> Collection:
         """Make a collection of one long table."""
-        features, parts, flags = partition.cut(raw, roles)
+        features, parts, flags = partition.cut(raw, roles, labels)
         found, (table,) = _encoded({raw.argument: features}, encoding, options, [part.rows for part in parts])
         datasets = [
             Dataset(label, group, frozen(table.numbers[rows]), None if flags is None else flags[rows])
@@ -234,8 +240,12 @@ class Collection:
         """
         file = files.find_file(Path(path), files.TABLES)
         roles = partition.Roles(dataset, group, outlier)
-        raw = as_raw(files.read_frame(file), str(file))
-        return cls._cut(raw, roles, name or file.name, encoding, options)
+        raw = files.read_raw(file)
+        raw.check_has(tuple(roles.named.values()))
+        # As text: "01" is not "1", and "NA" may be a name.
+        columns = [column for column in (dataset, group) if column is not None]
+        labels = as_raw(files.read_frame(file, columns, as_text=True), str(file))
+        return cls._cut(raw, roles, name or file.name, encoding, options, labels)
 
     @classmethod
     def from_folder(
@@ -274,7 +284,7 @@ class Collection:
         """
         folder = Path(path)
         found = folders.find_table_files(folder)
-        contents = [files.read_file(file, outlier) for file in found]
+        contents = [files.read_with_flags(file, outlier) for file in found]
         tables = {str(file): raw for file, (raw, _) in zip(found, contents, strict=True)}
         learned, encoded = _encoded(tables, encoding, options)
         members = zip(found, encoded, contents, strict=True)

@@ -1,189 +1,280 @@
-"""Delimited text files, read piece by piece with pyarrow, and the few checks that it lacks."""
+"""Delimited text files, read block by block with pyarrow, and the few checks that it lacks."""
 
 from __future__ import annotations
 
+import codecs
 import csv
-import mmap
+import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from fewratio.data.columns import counted, is_number, listed
+from fewratio.errors import MissingColumnError
 
 if TYPE_CHECKING:
     import pyarrow
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-# A piece of a file; also the longest line (a hundred thousand columns of full precision take two million bytes).
-_BLOCK_BYTES = 2**22
+# Text that is parsed at once, also the longest line. A block costs some time per column: wide files get larger ones.
+_BLOCK_BYTES, _COLUMN_BYTES, _MOST_BYTES = 2**22, 2**12, 2**27
+# A column takes about 0.1 ms, however few its rows are.
+_MOST_COLUMNS = 50_000
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 # What pyarrow takes for missing unless told otherwise: "None" may well be a category.
 MISSING_MARKS = [
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NULL", "null"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 ]
-_BAD_VALUE = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to (?!string)")
+# Excel writes it so that it knows its own files.
+_SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?\r?\n')
+_COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?")
+
+
+class _Text(NamedTuple):
+    """A delimited file: at which byte its lines begin, what divides them, and what the first of them are."""
+
+    path: Path
+    start: int
+    separator: str
+    names: list[str]
+    has_header: bool
+    has_rows: bool
 
 
 def read_csv(
     path: Path,
     separator: str,
     decimal: str = ".",
-    labels: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    as_text: bool = False,
     block_bytes: int = _BLOCK_BYTES,
-) -> Iterator[pyarrow.RecordBatch]:
-    """Read a delimited file piece by piece, or raise ``ValueError`` that says in which line it is wrong.
+) -> pyarrow.Table:
+    """Read a delimited file, or raise ``ValueError`` that says in which line it is wrong.
 
-    A first line of nothing but numbers is a row, unless they count three columns or more from 0 or 1. Columns without
-    a header are named "0", "1" and so on.
+    A column has one type throughout. A first line of nothing but numbers is a row, unless they count three columns or
+    more from 0 or 1; columns without a header are named "0", "1" and so on.
 
     Parameters
     ----------
     path : Path
     separator, decimal : str
-        What divides fields, and the mark within numbers.
-    labels : sequence of str, optional
-        The only columns to read, as text, in which only an empty field is missing: "01" is not "1", "NA" is a name.
+        What divides fields (unless a first line ``sep=;`` says it), and the mark within numbers.
+    columns : sequence of str, optional
+        The only columns to read.
+    as_text : bool
+        Whether all is text, in which only an empty field is missing: "01" is not "1", "NA" is a name.
     block_bytes : int
-        Size of a piece.
+        How much text is parsed at once.
     """
+    import pyarrow
+
+    text = _read_header(path, separator)
+    check_columns(columns, text.names)
+    wanted = text.names if columns is None else list(columns)
+    if not text.has_rows:
+        _check_rows(text)
+        return pyarrow.table({name: pyarrow.nulls(0) for name in wanted})
+    block_bytes = max(block_bytes, min(_COLUMN_BYTES * len(text.names), _MOST_BYTES))
+    options = {
+        "include_columns": wanted,
+        "null_values": [""] if as_text else MISSING_MARKS,
+        "strings_can_be_null": True,
+        "decimal_point": decimal,
+    }
+    string = pyarrow.string()
+    tables = list(_parse(text, options, dict.fromkeys(wanted, string) if as_text else {}, block_bytes))
+    if len({table.schema for table in tables}) > 1:
+        kinds = [set(kinds) - {pyarrow.null()} for kinds in zip(*(table.schema.types for table in tables), strict=True)]
+        schema = pyarrow.schema(zip(wanted, map(_common_type, kinds), strict=True))
+        if any(string in (kind, *each) and len(each) > 1 for kind, each in zip(schema.types, kinds, strict=True)):
+            # As it was written: a block of numbers has made 1 of "01".
+            tables = list(_parse(text, options, dict(zip(wanted, schema.types, strict=True)), block_bytes))
+        tables = [table.cast(schema, safe=False) for table in tables]
+    table = pyarrow.concat_tables(tables)
+    if decimal == "." and not as_text:
+        _check_no_commas(table)
+    return table
+
+
+def _common_type(kinds: set[Any]) -> Any:
+    """Return the type of a column of which blocks have these."""
+    import pyarrow
+
+    if len(kinds) < 2:
+        return next(iter(kinds), pyarrow.null())
+    return pyarrow.float64() if kinds == {pyarrow.int64(), pyarrow.float64()} else pyarrow.string()
+
+
+def _parse(
+    text: _Text, options: Mapping[str, Any], types: Mapping[str, Any], block_bytes: int
+) -> Iterator[pyarrow.Table]:
+    """Parse a file block by block; a column has the type it had before where that fits."""
     import pyarrow
     from pyarrow import csv as arrow_csv
 
-    names, has_header, has_rows = _read_header(path, separator)
-    newlines = _check_quotes(path, separator, block_bytes)
-    types = dict.fromkeys(labels or (), pyarrow.string())
-    done = 0
-    while has_rows:
+    known = dict(types)
+    n_skipped = int(text.has_header)
+    for block in _blocks(text, block_bytes):
         # One thread: with more, a file that is refused can leave one behind that aborts the program at its end.
         read = arrow_csv.ReadOptions(
-            use_threads=False,
-            block_size=block_bytes,
-            column_names=None if has_header else names,
-            skip_rows_after_names=done,
+            use_threads=False, block_size=len(block), column_names=text.names, skip_rows_after_names=n_skipped
         )
-        convert = arrow_csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(labels or ()),
-            null_values=MISSING_MARKS if labels is None else [""],
-            strings_can_be_null=True,
-            decimal_point=decimal,
-        )
-        parse = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=newlines)
+        parse = arrow_csv.ParseOptions(delimiter=text.separator, newlines_in_values=b'"' in block)
+        for guess in (known, types):
+            convert = arrow_csv.ConvertOptions(column_types=guess, **options)
+            try:
+                table = arrow_csv.read_csv(pyarrow.BufferReader(block), read, parse, convert)
+                break
+            except pyarrow.ArrowInvalid as error:
+                if guess is types or "conversion error" not in str(error):
+                    if "UTF8" not in str(error):
+                        _check_rows(text)
+                        raise
+                    _raise_bad_bytes(text.path)
+        if any(pyarrow.types.is_binary(kind) for kind in table.schema.types):
+            _raise_bad_bytes(text.path)
+        known |= {field.name: field.type for field in table.schema if field.type != pyarrow.null()}
+        n_skipped = 0
+        yield table
+
+
+def _blocks(text: _Text, block_bytes: int) -> Iterator[bytes]:
+    """Cut a file after whole rows; raise if a quote is not closed, which pyarrow would take for a long field."""
+    mark = re.escape(text.separator.encode())
+    field = rb'(?:"(?:[^"]++|"")*+"|[^"\r\n%b][^\r\n%b]*+|)' % (mark, mark)
+    rows = re.compile(rb"(?:(?:%b%b)*+%b(?:\r\n?|\n))*+" % (field, mark, field))
+
+    def end_of_rows(block: bytes) -> int:
+        if b'"' not in block:
+            return max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        found = rows.match(block)
+        return found.end() if found else 0
+
+    rest = b""
+    with text.path.open("rb") as file:
+        file.seek(text.start)
+        while data := file.read(block_bytes):
+            block = rest + data
+            end = end_of_rows(block)
+            rest = block[end:]
+            if len(rest) > block_bytes:
+                if b'"' in rest:
+                    _check_rows(text)
+                raise ValueError(f"a line is longer than {counted(block_bytes >> 20, 'MiB')}")
+            if end:
+                yield block[:end]
+    if rest:
+        if end_of_rows(rest + b"\n") <= len(rest):
+            _check_rows(text)
+        yield rest
+
+
+def _read_header(path: Path, separator: str) -> _Text:
+    """Find out what the first lines are; raise if columns share a name, or something else divides them."""
+    with path.open("rb") as file:
+        start = len(codecs.BOM_UTF8) if file.read(3) == codecs.BOM_UTF8 else 0
+        file.seek(start)
+        excel = _SEPARATOR_LINE.match(file.readline(64))
+        if excel:
+            separator = excel[1].decode("latin-1")
+            start += excel.end()
+        file.seek(start)
+        rows = csv.reader(io.TextIOWrapper(file, "utf-8", newline=""), delimiter=separator)
         try:
-            reader = arrow_csv.open_csv(path, read, parse, convert)
-            if not types and path.stat().st_size > block_bytes:
-                # pyarrow knows only the first piece: what are whole numbers there may have decimals later.
-                wider = (field for field in reader.schema if field.type in (pyarrow.int64(), pyarrow.null()))
-                types = {field.name: pyarrow.float64() for field in wider}
-                if types:
-                    continue
-            for batch in reader:
-                if any(pyarrow.types.is_binary(kind) for kind in batch.schema.types):
-                    _raise_bad_bytes(path)
-                yield batch
-                done += len(batch)
-            return
-        except pyarrow.ArrowInvalid as error:
-            bad = _BAD_VALUE.search(str(error))
-            if bad is None:
-                raise _explained(error, path, separator, block_bytes) from error
-            # From here on this column is text: whoever expects numbers will say which cell is none.
-            types[names[int(bad[1])]] = pyarrow.string()
-
-
-def _explained(error: Exception, path: Path, separator: str, block_bytes: int) -> Exception:
-    """Find the line in which a file is wrong that pyarrow refused; return its own error if all lines seem right."""
-    if "UTF8" in str(error):
-        _raise_bad_bytes(path)
-    if "straddling" in str(error):
-        return ValueError(f"a line is longer than {block_bytes >> 20} MiB")
-    _check_rows(path, separator)
-    return error
-
-
-def _read_header(path: Path, separator: str) -> tuple[list[str], bool, bool]:
-    """Return the names of the columns, whether the first line holds them, and whether there are rows.
-
-    Raise where pyarrow would accept names that cannot be told apart, or fields that something else divides.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, delimiter=separator)
             names, first = next(rows, []), next(rows, [])
             while not first and (row := next(rows, None)) is not None:
                 first = row
-    except UnicodeDecodeError:
-        _raise_bad_bytes(path)
-    except csv.Error as error:
-        raise ValueError(f"its first lines cannot be read ({error})") from error
+        except UnicodeDecodeError:
+            _raise_bad_bytes(path)
+        except csv.Error as error:
+            raise ValueError(f"its first lines cannot be read ({error})") from error
     if not names:
         raise ValueError("its first line is empty")
     header, line = separator.join(names), separator.join(first)
-    if re.fullmatch("sep=.", header):
-        raise ValueError(f"its first line is {header!r}, which only Excel understands; remove that line")
-    for mark in _SEPARATOR_NAMES:
+    for mark, name in _SEPARATOR_NAMES.items():
         if mark != separator and separator not in header and mark in header and mark in line:
+            commas = any("," in value and _COMMA_NUMBER.fullmatch(value) for value in line.split(mark))
             raise ValueError(
-                f"its columns are divided by {_SEPARATOR_NAMES[mark]} and not by {_SEPARATOR_NAMES[separator]}"
+                f"its columns are divided by {name} and not by {_SEPARATOR_NAMES.get(separator, repr(separator))}; "
+                f"give --separator {mark!r}" + " and --decimal ," * commas
             )
+    # A row index that pandas saved has no name.
+    given = names[1:] if not names[0] else names
     counts = [str(place) for place in range(len(names) + 1)]
-    given = [name for name in names if name]
     # Fewer than three may well be a first row.
-    is_counted = len(names) > 2 and names in (counts[:-1], counts[1:])
-    if given and all(map(is_number, given)) and not is_counted:
-        return counts[:-1], False, True
-    check_names(names)
-    return names, True, bool(first)
+    is_counted = len(names) > 2 and given in (counts[: len(given)], counts[1 : len(given) + 1])
+    if any(names) and all(is_number(name) for name in names if name) and not is_counted:
+        return _Text(path, start, separator, counts[:-1], has_header=False, has_rows=True)
+    return _Text(path, start, separator, complete_names(names), has_header=True, has_rows=bool(first))
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Raise ``ValueError`` if columns share a name, have none, or one is a row index that pandas saved."""
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if "" in names:
+def complete_names(names: Sequence[str]) -> list[str]:
+    """Give columns without a name their number as one; raise ``ValueError`` if several share a name."""
+    if len(names) > _MOST_COLUMNS:
         raise ValueError(
-            f"column {names.index('') + 1} has no name, as a row index saved by pandas has; write it with index=False"
+            f"it has {len(names):,} columns, and at most {_MOST_COLUMNS:,} with names can be read; take fewer, or save "
+            "numbers as .npy"
         )
+    repeated = [name for name, count in Counter(names).items() if count > 1 and name]
     if repeated:
         raise ValueError(f"several columns have the name {listed(repeated)}")
-    index = next((name for name in names if re.fullmatch(r"__index_level_\d+__", name)), None)
-    if index is not None:
-        raise ValueError(f"column {index!r} is a row index saved by pandas; write it with index=False")
+    taken, result = set(names), []
+    for number, name in enumerate(names, start=1):
+        unique = name or f"column {number}"
+        while not name and unique in taken:
+            unique += "_"
+        result.append(unique)
+    return result
 
 
-def _check_quotes(path: Path, separator: str, block_bytes: int) -> bool:
-    """Raise if a quote is not closed, which pyarrow would take for a long field; tell whether there are quotes."""
-    count = 0
-    with path.open("rb") as file:
-        while block := file.read(block_bytes):
-            count += block.count(b'"')
-    if count == 0:
-        return False
-    # Well-formed fields have their quotes in pairs; looking into each costs more than reading the file.
-    mark = re.escape(separator.encode())
-    field = re.compile(rb'(?:^|[\n\r%b])"(?:[^"]++|"")*+"(?![\r\n%b]|\Z)' % (mark, mark))
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        suspect = count % 2 == 1 or field.search(content) is not None
-    if suspect:
-        _check_rows(path, separator)
-    return True
+def check_columns(columns: Sequence[str] | None, names: Sequence[str]) -> None:
+    """Raise if a column that is asked for is not there; what the message is about is put before it."""
+    absent = [name for name in columns or () if name not in set(names)]
+    if absent:
+        raise MissingColumnError(
+            f"has no column {absent[0]!r}; its columns are {listed(names)}. Pass the name of one of them."
+        )
 
 
-def _check_rows(path: Path, separator: str) -> None:
+def _check_no_commas(table: pyarrow.Table) -> None:
+    """Raise if a column of text holds numbers with commas."""
+    import pyarrow
+
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        # Most text shows at once that it is something else.
+        if not pyarrow.types.is_string(kind) or not _are_numbers(table[name][:100].to_pylist()):
+            continue
+        values = table[name].unique().to_pylist()
+        example = next((value for value in values if value and "," in value), None)
+        if example is not None and _are_numbers(values):
+            raise ValueError(
+                f"column {name!r} holds numbers with commas (such as {example!r}); give --decimal , if they are "
+                "decimal commas, else remove them"
+            )
+
+
+def _are_numbers(values: Sequence[str | None]) -> bool:
+    return all(value is None or _COMMA_NUMBER.fullmatch(value.strip()) for value in values)
+
+
+def _check_rows(text: _Text) -> None:
     """Raise ``ValueError`` if a line has another number of fields than the first, or a quote that is not closed."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, delimiter=separator, strict=True)
-        n_fields, line = 0, 1
+    with text.path.open("rb") as file:
+        before = file.read(text.start).count(b"\n")
+        rows = csv.reader(io.TextIOWrapper(file, "utf-8", newline=""), delimiter=text.separator, strict=True)
+        n_fields, line = len(text.names), before + 1
         try:
             for row in rows:
-                n_fields = n_fields or len(row)
                 if row and len(row) != n_fields:
-                    raise ValueError(f"line 1 has {counted(n_fields, 'field')} but line {line} has {len(row)}")
-                line = rows.line_num + 1
+                    raise ValueError(
+                        f"line {before + 1} has {counted(n_fields, 'field')} but line {line} has {len(row)}"
+                    )
+                line = before + rows.line_num + 1
         except UnicodeDecodeError:
-            _raise_bad_bytes(path)
+            _raise_bad_bytes(text.path)
         except csv.Error as error:
             raise ValueError(
                 f"line {line} has a quote that is not closed, or not where a field ends ({error})"

@@ -1,4 +1,4 @@
-"""One data file of any kind that is known, read piece by piece; a file that cannot be used is refused by name."""
+"""One data file of any kind that is known, read whole; a file that cannot be used is refused by name."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data import frames
 from fewratio.data.columns import counted, listed
-from fewratio.data.csv_files import SEPARATORS, check_names, read_csv
+from fewratio.data.csv_files import SEPARATORS, check_columns, complete_names, read_csv
 from fewratio.data.dataset import as_flags
 from fewratio.data.frames import Frame
+from fewratio.data.partition import without_flags
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
 
@@ -39,8 +39,7 @@ ARRAYS = (".npy", ".npz")
 TABLES = tuple(suffix for suffix in _NEEDED if suffix not in ARRAYS)
 SUFFIXES = tuple(_NEEDED)
 COMPRESSED = (".gz", ".xz", ".zip")
-# Rows in a piece of a Parquet file, whose labels become Python objects on the way, and values: 8 MB as float64.
-_PIECE_ROWS, _PIECE_VALUES = 2**16, 2**20
+_PIECE_ROWS = 2**16
 # No table of measurements shrinks this much; what claims to is there to fill the memory.
 _MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
 _UNREADABLE = (
@@ -78,13 +77,6 @@ class TableFile:
         return ".csv" if str(self.path) == STANDARD_INPUT else split_name(self.path)[1]
 
 
-class Content(NamedTuple):
-    """What a file holds: validated rows, and which of them are known outliers."""
-
-    table: RawTable
-    flags: NDArray[np.bool_] | None = None
-
-
 def split_name(path: Path) -> tuple[str, str]:
     """Return the name of a file without its ending, and the ending that says what it holds, in lower case."""
     if path.suffix.lower() not in COMPRESSED:
@@ -93,14 +85,18 @@ def split_name(path: Path) -> tuple[str, str]:
     return (inner.stem, inner.suffix.lower()) if inner.suffix.lower() in SEPARATORS else (inner.name, ".csv")
 
 
-def find_file(path: Path, kinds: Sequence[str] = SUFFIXES) -> TableFile:
+def find_file(
+    path: Path, kinds: Sequence[str] = SUFFIXES, separator: str | None = None, decimal: str = "."
+) -> TableFile:
     """Return the file at a path that a user gave, or say why it cannot be one; ``-`` is CSV on standard input."""
+    # A tab is hard to type in a shell.
+    separator = "\t" if separator == "\\t" else separator
     if str(path) == STANDARD_INPUT:
-        return TableFile(path, "standard input", "standard input")
+        return TableFile(path, "standard input", "standard input", None, separator, decimal)
     if not path.exists() or path.is_dir():
         problem = "is a folder" if path.is_dir() else "does not exist"
         raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
-    file = TableFile(path, str(path), split_name(path)[0])
+    file = TableFile(path, str(path), split_name(path)[0], None, separator, decimal)
     if path.is_file() and file.suffix not in kinds:
         raise DataFileError(
             f"{file} ends in {path.suffix!r}; it must end in one of {', '.join(kinds)} (text also in "
@@ -109,98 +105,113 @@ def find_file(path: Path, kinds: Sequence[str] = SUFFIXES) -> TableFile:
     return file
 
 
-def read_frame(file, columns=None, as_text=False):
-    import narwhals.stable.v2 as nw, pyarrow
-    if file.suffix in ARRAYS:
-        with refusing(file):
-            return _read_arrays(file.path)[0]
-    parts=[f.to_native() for _, f in pieces(file, columns if as_text else None)]
-    if not parts:
-        from fewratio.data.raw import check_shape
-        check_shape((0,0), str(file))
-    table=pyarrow.concat_tables(parts, promote_options="permissive")
-    if columns is not None: table=table.select(columns)
-    return nw.from_native(table, eager_only=True)
+def read_frame(file: TableFile, columns: Sequence[str] | None = None, as_text: bool = False) -> Frame | NDArray[Any]:
+    """Read a file whole: a data frame, in which every column has one type, or the array of an .npy or .npz file.
 
-
-def read_file(file, outlier=None):
-    X = read_frame(file)
-    raw = as_raw(X, str(file))
-    flags = None
-    if file.suffix in ARRAYS:
-        with refusing(file):
-            flags=_read_arrays(file.path)[1]
-        if outlier is not None and flags is None:
-            raise MissingColumnError(f"{file} has no column {outlier!r}")
-        return raw, None if flags is None else as_flags(flags, f"is_outlier of {file}")
-    if outlier is None: return raw, None
-    raw.check_has([outlier])
-    from fewratio.data.partition import _plain
-    flags=as_flags(_plain(raw.values(outlier)), f"column {outlier!r} of {file}")
-    return raw.select([l for l in raw.labels if l!=outlier]), flags
-
-
-def pieces(file: TableFile, labels: Sequence[str] | None = None) -> Iterator[tuple[int, Frame]]:
-    """Read a file with named columns piece by piece, each with the number of its first row.
-
-    With `labels` only those columns are read, in text files as text.
+    Parameters
+    ----------
+    file : TableFile
+    columns : sequence of str, optional
+        The only columns to read.
+    as_text : bool
+        Whether columns of text files stay text, in which only an empty field is missing: "01" is not "1".
     """
     import narwhals.stable.v2 as nw
-    import pyarrow
 
-    first_row = 0
+    if file.suffix in ARRAYS:
+        if columns is not None:
+            raise MissingColumnError(
+                f"{file} has no column {columns[0]!r}, for its columns have no names. Leave it out."
+            )
+        return read_arrays(file)[0]
     with refusing(file):
-        for batch in _batches(file, labels):
-            if len(batch):
-                yield first_row, nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
-                first_row += len(batch)
+        return nw.from_native(_read_table(file, columns, as_text), eager_only=True)
 
 
-def _batches(file: TableFile, labels: Sequence[str] | None) -> Iterator[Any]:
-    """Read a file as record batches of pyarrow."""
+def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Read the array of an .npy or .npz file and, where they are there, the marks of its outliers."""
+    with refusing(file):
+        return _read_arrays(file.path)
+
+
+def read_raw(file: TableFile) -> RawTable:
+    """Read a file as a table whose columns may be of any kind."""
+    return as_raw(read_frame(file), str(file))
+
+
+def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:
+    """Read a file, and which of its rows are known outliers: a column, or an array beside the rows."""
+    if file.suffix not in ARRAYS:
+        raw = read_raw(file)
+        return (raw, None) if outlier is None else without_flags(raw, outlier)
+    X, flags = read_arrays(file)
+    if outlier is not None and flags is None:
+        raise MissingColumnError(
+            f"{file} has no column {outlier!r}, for its columns have no names; needed is an array is_outlier "
+            "beside X. Write both with numpy.savez(path, X=X, is_outlier=flags)."
+        )
+    return as_raw(X, str(file)), None if flags is None else as_flags(flags, f"is_outlier of {file}")
+
+
+def _read_table(file: TableFile, columns: Sequence[str] | None, as_text: bool) -> Any:
+    """Read a file with named columns as a table of pyarrow."""
     if file.suffix in SEPARATORS or not file.path.is_file():
         with _plain(file.path) as path:
             _check_not_empty(path)
-            separator = file.separator or SEPARATORS[file.suffix if file.suffix in SEPARATORS else ".csv"]
-            yield from read_csv(path, separator, file.decimal, labels)
-        return
+            # Where commas are within numbers, something else divides them.
+            default = ";" if file.decimal == "," else SEPARATORS[".csv"]
+            separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
+            return read_csv(path, separator, file.decimal, columns, as_text)
     _check_not_empty(file.path)
     if file.suffix == ".parquet":
         from pyarrow.parquet import ParquetFile
 
         # Page by page: a row group, which may be the whole file, would otherwise be held at once.
         with ParquetFile(file.path, pre_buffer=False, buffer_size=2**16) as parquet:
-            names = parquet.schema_arrow.names
-            check_names(names)
-            n_rows = min(_PIECE_ROWS, max(1, _PIECE_VALUES // max(1, len(labels or names))))
-            yield from parquet.iter_batches(n_rows, columns=labels, use_threads=False)
-        return
-    table = _read_whole(file.path, file.suffix)
-    check_names(table.column_names)
-    yield from (table if labels is None else table.select(labels)).to_batches()
+            names = complete_names(parquet.schema_arrow.names)
+            table = parquet.read(columns if names == parquet.schema_arrow.names else None, use_threads=False)
+    else:
+        table = _read_whole(file.path, file.suffix)
+        names = complete_names(table.column_names)
+    check_columns(columns, names)
+    table = table.rename_columns(complete_names(table.column_names))
+    return table if columns is None else table.select(columns)
 
 
 def _read_whole(path: Path, suffix: str) -> Any:
-    """Read a file that has no pieces as a table of pyarrow."""
+    """Read an Arrow, JSON or Excel file as a table of pyarrow."""
+    import pyarrow
+
     if suffix in (".arrow", ".feather"):
         from pyarrow.feather import read_table
 
-        return read_table(path)
+        return read_table(path, use_threads=False)
     if suffix in (".jsonl", ".ndjson"):
-        from pyarrow.json import read_json
+        from pyarrow.json import ReadOptions, read_json
 
-        return read_json(path)
-    import pyarrow
-
+        return read_json(path, ReadOptions(use_threads=False, block_size=2**24))
     try:
         from openpyxl import load_workbook
     except ImportError as error:
         raise ImportError("reading Excel files needs the package openpyxl; run pip install openpyxl") from error
-    book = load_workbook(path, read_only=True, data_only=True)
-    header, *rows = book.worksheets[0].iter_rows(values_only=True)
-    names = ["" if name is None else str(name) for name in header]
-    check_names(names)
-    return pyarrow.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    rows = list(load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True))
+    if not rows:
+        raise ValueError("its first sheet is empty")
+    columns = list(zip(*rows, strict=True))
+    return pyarrow.Table.from_arrays(
+        [_as_arrow(values) for _, *values in columns],
+        ["" if name is None else str(name) for name, *_ in columns],
+    )
+
+
+def _as_arrow(values: Sequence[Any]) -> Any:
+    """Return the cells of a column, as text if they have several types."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(values)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+        return pyarrow.array([None if value is None else str(value) for value in values])
 
 
 @contextmanager
@@ -244,6 +255,8 @@ def refusing(file: TableFile) -> Iterator[None]:
     """Turn what a library raises on a file that it cannot parse into the error that names the file."""
     try:
         yield
+    except MissingColumnError as error:
+        raise MissingColumnError(f"{file} {error}") from None
     except _UNREADABLE as error:
         needed = _NEEDED.get(file.suffix, _NEEDED[".csv"])
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
@@ -298,6 +311,8 @@ def _check_array(file: IO[bytes], size: int, what: str, n_axes: int) -> None:
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
+    if not dtype.itemsize:
+        raise ValueError(f"{what} holds values of no bytes")
     if dtype.hasobject:
         raise ValueError(f"{what} holds Python objects, which cannot be loaded without running code")
     if len(shape) != n_axes or min(shape, default=0) < 0:

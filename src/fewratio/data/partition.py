@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fewratio.data.columns import is_number, listed
 from fewratio.data.dataset import as_flags
 from fewratio.data.encoding import as_categories, as_numbers
-from fewratio.data.frames import Values
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.errors import InputError, ParameterError
 
@@ -42,8 +41,14 @@ class Part(NamedTuple):
     rows: NDArray[np.intp]
 
 
-def cut(raw: RawTable, roles: Roles) -> tuple[RawTable, list[Part], NDArray[np.bool_] | None]:
-    """Return the features of a long table, its datasets in order of first appearance, and its marks of outliers."""
+def cut(
+    raw: RawTable, roles: Roles, labels: RawTable | None = None
+) -> tuple[RawTable, list[Part], NDArray[np.bool_] | None]:
+    """Return the features of a long table, its datasets in order of first appearance, and its marks of outliers.
+
+    `labels` has the columns that name datasets and groups, if not as they are in the table.
+    """
+    labels = labels or raw
     for column in roles.named.values():
         both = [role for role, other in roles.named.items() if other == column]
         if len(both) > 1:
@@ -52,21 +57,33 @@ def cut(raw: RawTable, roles: Roles) -> tuple[RawTable, list[Part], NDArray[np.b
                 "column or leave one of them out."
             )
     raw.check_has(tuple(roles.named.values()))
-    codes, names = _numbered(raw, roles.dataset)
+    codes, names = _numbered(labels, roles.dataset)
     if (codes < 0).any():
         raise InputError(
             f"column {roles.dataset!r} of {raw.argument} is missing at row {int((codes < 0).argmax())} (counting from "
             "0); every row must name its dataset. Drop those rows or name their dataset."
         )
-    groups = [None] * len(names) if roles.group is None else _groups(raw, roles, codes, names)
+    groups = [None] * len(names) if roles.group is None else _groups(labels, roles, codes, names)
     # One stable sort serves all datasets; a filter for each would read the table once per dataset.
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
     rows = np.split(np.argsort(codes, kind="stable"), ends[:-1])
     flags = None
     if roles.outlier is not None:
-        flags = as_flags(_plain(raw.values(roles.outlier)), f"column {roles.outlier!r} of {raw.argument}")
-    features = raw.select([label for label in raw.labels if label not in roles.named.values()])
+        raw, flags = without_flags(raw, roles.outlier)
+    features = raw.without(roles.named.values())
     return features, [Part(*part) for part in zip(names, groups, rows, strict=True)], flags
+
+
+def without_flags(raw: RawTable, outlier: str) -> tuple[RawTable, NDArray[np.bool_]]:
+    """Return a table without the column that marks known outliers, and the marks."""
+    raw.check_has([outlier])
+    values = raw.values(outlier)
+    if len(values.numbers):
+        marks = [None if value != value else value for value in values.numbers.tolist()]
+    else:
+        marks = np.array([*values.texts, None], dtype=object)[values.codes].tolist()
+    flags = as_flags(np.array(marks, dtype=object), f"column {outlier!r} of {raw.argument}")
+    return raw.without([outlier]), flags
 
 
 def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
@@ -106,7 +123,7 @@ def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawT
     """Return the rows of a table where a condition holds, and the others, without the column of the condition."""
     raw = as_raw(X, argument)
     column, holds = where(raw, condition)
-    features = raw.select([label for label in raw.labels if label != column])
+    features = raw.without([column])
     if holds.all() or not holds.any():
         raise InputError(
             f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.argument}; rows of both kinds are "
@@ -129,13 +146,6 @@ def _numbered(raw: RawTable, column: str) -> tuple[NDArray[np.intp], list[str]]:
     place = np.full(len(coded.texts) + 1, -1)
     place[order] = np.arange(len(order))
     return place[coded.codes], [coded.texts[code] for code in order]
-
-
-def _plain(values: Values) -> NDArray[Any]:
-    """Return marks of outliers as Python objects, None for what is missing."""
-    if len(values.numbers):
-        return np.array([None if value != value else value for value in values.numbers.tolist()], dtype=object)
-    return np.array([*values.texts, None], dtype=object)[values.codes]
 
 
 def _groups(raw: RawTable, roles: Roles, codes: NDArray[np.intp], names: list[str]) -> list[str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -76,6 +76,12 @@ class RawTable:
         return replace(
             self, labels=tuple(labels), array=array, columns=tuple(self.columns[j] for j in places if self.columns)
         )
+
+    def without(self, labels: Collection[str]) -> RawTable:
+        """Return a table without some of its columns, and with one at least."""
+        kept = [label for label in self.labels if label not in labels]
+        check_shape((self.n_rows, len(kept)), self.argument)
+        return self.select(kept)
 
     def take(self, rows: NDArray[np.intp]) -> RawTable:
         """Return a table of some of the rows, by their numbers."""
