@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.applications.permutation import permute_pairs
-from fewratio.data.encoding import CATEGORY, Column, Encoding
+from fewratio.data.encoding import CATEGORY, DATE, Column, Encoding
 from fewratio.data.separating import as_text
 from fewratio.estimators.base import RatioEstimator
 
@@ -101,7 +101,8 @@ def _difference(column: Column, first: NDArray[np.float64], second: NDArray[np.f
         what = column.feature_names[largest].removeprefix(f"{column.name}=").removeprefix(f"{column.name} is ")
         words = [f"{what} {share[largest]:.0%}" for share in shares]
     else:
-        words = [f"mean {as_text(column, float(side.mean()))}" for side in values]
+        means = [float(side.mean()) for side in values]
+        words = [f"mean {as_text(column, round(mean) if column.kind == DATE else mean)}" for mean in means]
     return ColumnDifference(column.name, column.kind, *words, float(effects[largest]))
 
 

@@ -18,9 +18,9 @@ from fewratio.applications.inputs import (
     seeded_copy,
 )
 from fewratio.applications.rows import RowExplanation, conformal_p_values, discovery_threshold, explain_row
-from fewratio.data.encoding import DATE, ColumnOptions
+from fewratio.data.encoding import ColumnOptions, ColumnRules
 from fewratio.data.partition import divided
-from fewratio.data.separating import separating_columns, without_columns
+from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
@@ -142,7 +142,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             X_inlier, _ = divided(X_inlier, normal_if)
         encoding, (table,), _ = read_samples(estimator, {"X_inlier": X_inlier}, columns)
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
-        self._features = table.feature_names
+        self._features, self._keep = table.feature_names, ColumnRules.of(columns).keep
         self._remember(encoding, table)
         drawn = for_calibration.permutation(table.n_rows)[: table.n_rows // 2]
         self.calibration_ = np.sort(row_order(self._normals)[drawn])
@@ -308,14 +308,22 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             return self.estimator_._open(X, argument)
         return super()._open(X, argument)
 
+    def separating(self, X: Any) -> list[Separating]:
+        """Give the columns that tell the normals from the batch X by themselves, such as its date; they are not used."""
+        encoding = self.encoding_
+        if encoding is None or not encoding.is_named or self.estimator_.has_sources:
+            return []
+        found = separating_columns(encoding, self._normals, self._open(X, "X").numbers, is_batch=True)
+        return [column for column in found if column.column not in self._keep]
+
     def _read(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the normals and the rows of a batch, without dates that do not overlap: a batch comes later."""
-        normals, rows = self._normals, self._open(X, "X").to_numpy()
-        if self.encoding_ is None or not self.encoding_.is_named or self.estimator_.has_sources:
-            return normals, rows
-        later = [column.column for column in separating_columns(self.encoding_, normals, rows, (DATE,))]
-        _, (first, second) = without_columns(self.encoding_, [Table(normals), Table(rows)], later)
-        return first.numbers, second.numbers
+        """Return the normals and the rows of a batch, without columns that separate them."""
+        table = self._open(X, "X")
+        apart = [column.column for column in self.separating(table)]
+        if not apart:
+            return self._normals, table.to_numpy()
+        _, (normals, rows) = without_columns(self.encoding_, [Table(self._normals), table], apart)
+        return normals.to_numpy(), rows.to_numpy()
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

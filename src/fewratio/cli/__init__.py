@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from fewratio import __version__
-from fewratio.cli import changes, compare, compare_all, data, demo, info, outliers, ratio, train, weights
+from fewratio.cli import changes, compare, compare_all, data, demo, info, outliers, ratio, reference, train, weights
 
 app = typer.Typer(
     name="fewratio",
@@ -17,7 +17,7 @@ app = typer.Typer(
 )
 for _verb in (
     *(compare.compare, compare_all.compare_all, outliers.outliers, weights.weights, changes.changes),
-    *(ratio.ratio, train.train, info.info, demo.demo),
+    *(ratio.ratio, reference.reference, train.train, info.info, demo.demo),
 ):
     app.command()(_verb)
 app.add_typer(data.app)

@@ -20,19 +20,23 @@ def changes(
 
     Example: fewratio changes sensor.csv --window 30 --plot changes.png
     """
-    (rows,), estimator = request.read(series)
+    tables, estimator = request.read(series)
     from fewratio.applications.changes import detect_changes
     from fewratio.data.columns import counted
 
-    result = detect_changes(rows, window, estimator, permutations, level, random_state=request.seed)
-    payload = result.to_dict()
+    options = request.options(*tables)
+    result = detect_changes(tables[0], window, estimator, permutations, level, random_state=request.seed, **options)
+    payload, n_rows = result.to_dict(), tables[0].n_rows
     points, scores = payload["points"], payload["scores"]
     lines = [
-        f"{counted(len(points), 'change')} in {rows.n_rows} rows of {exchange.label(series)} "
+        f"{counted(len(points), 'change')} in {n_rows} rows of {exchange.label(series)} "
         f"(windows of {window} rows, threshold {result.threshold:.3g})"
     ]
-    pairs = zip(points, payload["p_values"], strict=True)
-    lines += [f"  row {point}: score {scores[point]:.3g}, p = {p_value:.3g}" for point, p_value in pairs]
+    if result.encoding is not None and result.encoding.is_named:
+        lines.append(f"columns  {result.encoding.summary}")
+    called = ["" if result.row_names is None else f" ({result.row_names[point]})" for point in points]
+    triples = zip(points, called, payload["p_values"], strict=True)
+    lines += [f"  row {point}{name}: score {scores[point]:.3g}, p = {p_value:.3g}" for point, name, p_value in triples]
     # Rows too near the ends have no score, so an empty field.
-    columns = {"row": range(rows.n_rows), "score": scores, "change": [int(row in points) for row in range(rows.n_rows)]}
-    request.deliver(exchange.Answer(lines, payload, columns), result.plot)
+    columns = {"row": range(n_rows), "score": scores, "change": [int(row in points) for row in range(n_rows)]}
+    request.deliver(exchange.Answer(lines, payload, columns, tables), result.plot)

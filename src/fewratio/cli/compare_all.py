@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fewratio.applications.all_pairs import AllPairsResult
+    from fewratio.data.collection import Collection
+    from fewratio.estimators.base import RatioEstimator
 
 _LEVEL = 0.05
 
@@ -27,11 +29,19 @@ def compare_all(
     Example: fewratio compare-all sites/ --plot sites.png
     """
     collection, estimator = request.read_folder(folder)
+    deliver_all(request, collection, estimator, permutations, jobs)
+
+
+def deliver_all(
+    request: exchange.Request, collection: "Collection", estimator: "RatioEstimator", permutations: int, jobs: int = 1
+) -> None:
+    """Compare all datasets of a collection, and give the answer."""
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets
 
     result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=request.seed)
-    answer = exchange.Answer(list(_lines(result, request)), result.to_dict(), _columns(result))
-    request.deliver(answer, result.plot)
+    lines = [f"columns  {collection.encoding.summary}"] if collection.encoding is not None else []
+    lines += _lines(result, request)
+    request.deliver(exchange.Answer(lines, result.to_dict(), _columns(result)), result.plot)
 
 
 def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str]":

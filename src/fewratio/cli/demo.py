@@ -64,7 +64,7 @@ def _show_tables(folder: Path, seed: int) -> None:
     typer.echo()
     options = ("--normal", known, "--unlabelled", delivery, "--scale", "columns", "--plot", pictures["outliers"])
     _echo_command("outliers", *options)
-    outliers(known, delivery, scale="columns", plot=pictures["outliers"], seed=seed)
+    outliers(delivery, known, scale="columns", plot=pictures["outliers"], seed=seed)
     typer.echo(
         f"In truth rows {', '.join(map(str, tables.strangers))} of {delivery.name} are wines of other growers.\n\n"
         f"Pictures: {', '.join(map(str, pictures.values()))}"

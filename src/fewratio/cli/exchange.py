@@ -21,12 +21,13 @@ import typer
 
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
-from fewratio.errors import DataNotFoundError, FewRatioError, InputError, MissingPackageError, ParameterError
+from fewratio.errors import DataNotFoundError, FewRatioError, MissingPackageError, ParameterError
 from fewratio.lazy import torch_is_installed
 
 if TYPE_CHECKING:
+    from fewratio.applications.inputs import Samples
     from fewratio.data.collection import Collection as Datasets
-    from fewratio.data.columns import Layout
+    from fewratio.data.raw import RawTable
     from fewratio.data.table import Table
     from fewratio.estimators.base import RatioEstimator
     from fewratio.estimators.meta import MetaRatioEstimator
@@ -36,7 +37,7 @@ _WRONG_INPUT = (ValueError, FileNotFoundError)
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _RESULTS = (".json", *_SEPARATORS)
 _PICTURES = (".png", ".svg", ".pdf")
-_MODELS_COLUMNS = "needed are the columns that the model was trained on. Select those, or use another model."
+_RESULT_NAMES = {"sample", "row", "name", "ratio", "score", "margin", "outlier", "weight", "change"}
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
 
@@ -50,16 +51,24 @@ _Output = Annotated[
 ]
 _Plot = Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")]
 _Scale = Annotated[
-    str, typer.Option(help="columns: bring the columns to a common unit; none: as they are. (A model knows its units.)")
+    str | None, typer.Option(help="columns: bring the columns to a common unit (default); none: leave their units.")
 ]
 
 
+def _columns(help: str) -> Any:
+    return typer.Option(help=f"{help} Several: with commas, or the option again.", show_default=False)
+
+
 class Answer(NamedTuple):
-    """A result: lines for a person, JSON values, and columns of equal length for a table."""
+    """A result: lines for a person, JSON values, and columns of equal length for a table.
+
+    The rows of `tables` one after the other, if there are any, are those of the columns, and are written beside them.
+    """
 
     lines: Sequence[str]
     payload: Mapping[str, Any]
     columns: Mapping[str, Sequence[Any]]
+    tables: "Sequence[RawTable]" = ()
 
 
 @dataclass(frozen=True)
@@ -67,13 +76,22 @@ class Request:
     """The options that verbs share, and what they ask for: `read` before the work, `deliver` after it."""
 
     model: _Model = None
-    scale: _Scale = "none"
+    scale: _Scale = None
+    columns: Annotated[list[str] | None, _columns("The only columns to use.")] = None
+    drop: Annotated[list[str] | None, _columns("Columns not to use.")] = None
+    keep: Annotated[list[str] | None, _columns("Columns to use although they look like ids or separate.")] = None
+    id: Annotated[str | None, typer.Option(help="The column that names the rows.")] = None
+    categorical: Annotated[list[str] | None, _columns("Columns of categories; error: refuse all.")] = None
+    numeric: Annotated[list[str] | None, _columns("Columns of numbers.")] = None
+    common: Annotated[bool, typer.Option("--common", help="Use the columns that all tables have.")] = False
+    separator: Annotated[str | None, typer.Option(help="What divides the columns of text files, such as ';'.")] = None
+    decimal: Annotated[str, typer.Option(help="The mark within numbers of text files, such as ','.")] = "."
     as_json: AsJson = False
     output: _Output = None
     plot: _Plot = None
     seed: Seed = 0
 
-    def read(self, *paths: Path, for_ratios: bool = False) -> "tuple[list[Table], RatioEstimator]":
+    def read(self, *paths: Path, for_ratios: bool = False) -> "tuple[list[RawTable], RatioEstimator]":
         """Refuse what cannot be written, then read the tables and the model: nothing heavy is imported for a mistake.
 
         Parameters
@@ -83,21 +101,33 @@ class Request:
         for_ratios : bool
             Whether ratios themselves are asked for, not a test.
         """
+        from fewratio.data.files import STANDARD_INPUT, find_file, read_raw
+
         model = self._load_model(*paths)
-        return _read_tables(paths, model, self.model), self._estimator(model, for_ratios)
+        if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
+            raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
+        found = [find_file(path, separator=self.separator, decimal=self.decimal) for path in paths]
+        return [read_raw(file) for file in found], self._estimator(model, for_ratios)
 
     def read_folder(self, folder: Path) -> "tuple[Datasets, RatioEstimator]":
         """Do the same for a folder of tables, one dataset each."""
         from fewratio.data.collection import Collection
-        from fewratio.data.columns import Layout
 
         model = self._load_model(folder)
-        collection = Collection.from_folder(folder, encoding=None if model is None else model.encoding_)
-        if model is not None:
-            names = None if collection.feature_names is None else tuple(collection.feature_names)
-            layout = Layout(f"folder {str(folder)!r}", collection.n_features, names)
-            _check_model_columns(layout, model, self.model)
-        return collection, self._estimator(model)
+        options: Any = self.options() if model is None else {"encoding": model.encoding_}
+        return Collection.from_folder(folder, **options), self._estimator(model)
+
+    def options(self, *tables: "RawTable") -> dict[str, Any]:
+        """Return what is said about columns, as Python's functions take it."""
+        known = {label for table in tables for label in table.labels}
+        result: dict[str, Any] = {"id": self.id} if self.id is not None else {}
+        for name in ("columns", "drop", "keep", "categorical", "numeric"):
+            given = getattr(self, name)
+            if given:
+                # A name may have a comma.
+                labels = [part for item in given for part in ([item] if item in known else item.split(","))]
+                result[name] = "error" if name == "categorical" and labels == ["error"] else labels
+        return result | ({"common": True} if self.common else {})
 
     def deliver(self, answer: Answer, draw: Callable[[], Any] | None = None) -> None:
         """Print an answer, and write it and what is drawn (a Figure or an Axes) to files where asked for."""
@@ -105,7 +135,8 @@ class Request:
         files = {}
         if self.output is not None:
             separator = _SEPARATORS.get(self.output.suffix.lower())
-            files[self.output] = (f"{text}\n" if separator is None else _as_table(answer.columns, separator)).encode()
+            table = {} if separator is None else _echoed(answer.tables) | dict(answer.columns)
+            files[self.output] = (f"{text}\n" if separator is None else _as_table(table, separator)).encode()
         if self.plot is not None and draw is not None:
             files[self.plot] = as_picture(draw(), self.plot)
         if files:
@@ -114,6 +145,15 @@ class Request:
             for path, payload in files.items():
                 write_atomically(path, payload)
         typer.echo(text if self.as_json else "\n".join(answer.lines))
+
+    def summary(self, samples: "Samples", names: Sequence[str]) -> Iterator[str]:
+        """Say what tells two tables apart, and what became of the columns."""
+        for column in samples.separating:
+            is_kept = column.column in (self.keep or ())
+            what = "kept" if is_kept else f"left out; --keep {column.column} uses it"
+            yield f"separating  {column.column}: {column.first} in {names[0]}, {column.second} in {names[1]} ({what})"
+        if samples.encoding is not None and samples.encoding.is_named:
+            yield f"columns     {samples.encoding.summary}"
 
     def and_more(self, count: int) -> Iterator[str]:
         """Say how many rows are not shown, if any, and where they are."""
@@ -145,7 +185,7 @@ class Request:
         """Return the model, or what is used without one: for ratios themselves, or for tests."""
         check_scale(self.scale)
         if model is not None:
-            if self.scale != "none":
+            if self.scale is not None:
                 raise ParameterError(
                     "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, "
                     "or give it to `fewratio train`."
@@ -156,18 +196,18 @@ class Request:
         if for_ratios and not torch_is_installed():
             _say("torch is not installed; RuLSIF is used instead of the network. Run pip install 'fewratio[networks]'.")
             for_ratios = False
-        return (default_ratio_estimator if for_ratios else default_estimator)(self.scale)
+        return (default_ratio_estimator if for_ratios else default_estimator)(self.scale or "columns")
 
 
-def verb(function: Callable[..., None], without: str | None = None) -> Callable[..., None]:
+def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
     """Make a verb of a function: an error ends it with one line on standard error.
 
     The exit code is 2 for wrong input, else 1. A first parameter ``request`` becomes the options of `Request`, except
-    the one that the verb is `without`.
+    those that the verb is `without`.
     """
     given = dict(inspect.signature(function).parameters)
     shared = dict(inspect.signature(Request).parameters) if given.pop("request", None) else {}
-    shared = {name: parameter for name, parameter in shared.items() if name != without}
+    shared = {name: parameter for name, parameter in shared.items() if name not in without}
     given |= shared
 
     @functools.wraps(function)
@@ -210,43 +250,21 @@ def _say(message: str) -> None:
 # ---------------------------------------------------------------- reading
 
 
-def check_scale(scale: str) -> None:
+def check_scale(scale: str | None) -> None:
     """Refuse a scale that does not exist."""
-    if scale not in ("columns", "none"):
+    if scale not in ("columns", "none", None):
         raise ParameterError(f"--scale is {scale!r}; it must be columns or none. Choose one of them.")
 
 
-def _read_tables(paths: Sequence[Path], model: "MetaRatioEstimator | None", model_path: Path | None) -> "list[Table]":
-    """Read table files with the columns of the model, or else of the first; messages name file, row and column."""
-    from fewratio.data.encoding import EncodingChoice
-    from fewratio.data.files import STANDARD_INPUT, find_file, read_file
-    from fewratio.data.table import check_same_features
-
-    if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
-        raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
-    encoding = None if model is None else model.encoding_
-    choice = EncodingChoice(encoding=encoding)
-    tables: list[Table] = []
-    for path in paths:
-        content = read_file(find_file(path), open_piece=functools.partial(choice.open, encoding=encoding))
-        table = content.table
-        if model is not None:
-            table = table.in_order(getattr(model, "feature_names_in_", None))
-            _check_model_columns(table.layout, model, model_path)
-        if tables:
-            first = tables[0]
-            table = table.in_order(first.feature_names)
-            check_same_features(table, first.n_features, first.feature_names, first.argument)
-        tables.append(table)
-    return tables
+def row_columns(table: "Table") -> dict[str, Sequence[Any]]:
+    """Return the columns of a result that say which row is meant: its number, and its name if it has one."""
+    rows: dict[str, Sequence[Any]] = {"row": range(table.n_rows)}
+    return rows if table.row_names is None else rows | {"name": list(table.row_names)}
 
 
-def _check_model_columns(layout: "Layout", model: "MetaRatioEstimator", path: Path | None) -> None:
-    from fewratio.data.columns import Layout, check_layout
-
-    names = getattr(model, "feature_names_in_", None)
-    reference = Layout(f"model {str(path)!r}", model.n_features_in_, None if names is None else tuple(names))
-    check_layout(layout, reference, InputError, _MODELS_COLUMNS)
+def plain_names(table: "Table") -> list[str] | None:
+    """Return the names of rows, for JSON."""
+    return None if table.row_names is None else list(map(str, table.row_names))
 
 
 def label(path: Path) -> str:
@@ -268,8 +286,10 @@ def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
     check_target(path, option, *inputs)
 
 
-def check_target(path: Path, option: str, *inputs: Path | None) -> None:
+def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequence[str] = ()) -> None:
     """Refuse a file that cannot be written, or would take the place of inputs, before the work."""
+    if endings:
+        _check_ending(path, endings, option)
     folder = path.resolve().parent
     problem = None
     if path.is_dir():
@@ -290,6 +310,15 @@ def check_target(path: Path, option: str, *inputs: Path | None) -> None:
 def _check_ending(path: Path, endings: Sequence[str], option: str) -> None:
     if path.suffix.lower() not in endings:
         raise ParameterError(f"{option} is {str(path)!r}; it must end in {', '.join(endings)}. Choose one of them.")
+
+
+def _echoed(tables: "Sequence[RawTable]") -> dict[str, Sequence[Any]]:
+    """Return the input columns of tables, one below the other, under names that no result has."""
+    labels = [label for label in tables[0].labels if all(label in table.places for table in tables)] if tables else []
+    return {
+        f"{label} (input)" if label in _RESULT_NAMES else label: [cell for table in tables for cell in table.cells(label)]
+        for label in labels
+    }
 
 
 def _as_table(columns: Mapping[str, Sequence[Any]], separator: str) -> str:

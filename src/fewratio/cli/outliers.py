@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fewratio.cli import exchange
+from fewratio.errors import ParameterError
 
 _MEANINGS = {
     "contamination": "as many rows have a lower score as --contamination asks for",
@@ -17,8 +18,11 @@ _MEANINGS = {
 @exchange.verb
 def outliers(
     request: exchange.Request,
-    normal: Annotated[Path, typer.Option(help="Table of rows known to be normal; - for CSV on standard input.")],
-    unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge.")],
+    unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge; - for CSV on standard input.")],
+    normal: Annotated[Path | None, typer.Option(help="Table of rows known to be normal.")] = None,
+    normal_if: Annotated[
+        str | None, typer.Option(help="Instead: which rows of the one table are normal, such as 'status == ok'.")
+    ] = None,
     contamination: Annotated[
         float | None, typer.Option(help="Share of rows to flag, at most 0.5. [default: by false discovery rate]")
     ] = None,
@@ -27,12 +31,19 @@ def outliers(
 
     Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot outliers.png
     """
-    (X_inlier, X), estimator = request.read(normal, unlabelled)
+    if (normal is None) == (normal_if is None):
+        raise ParameterError("Known normal rows are needed. Give --normal with a table, or --normal-if with a condition.")
+    tables, estimator = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
     import numpy as np
 
+    from fewratio.applications.inputs import Samples
     from fewratio.applications.outliers import InlierOutlierDetector
+    from fewratio.data.partition import divided
 
-    detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier)
+    X_inlier, raw = tables if normal_if is None else divided(tables[0], normal_if)
+    options = request.options(X_inlier, raw)
+    detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
+    X = detector._open(raw, raw.argument)
     margins, threshold = detector.decision_function(X), detector.threshold(X)
     scores, is_outlier = detector.score_samples(X).tolist(), (margins < 0).tolist()
     # Scores far below the threshold have equal margins but for rounding.
@@ -41,11 +52,14 @@ def outliers(
         f"{sum(is_outlier)} of {len(is_outlier)} rows of {exchange.label(unlabelled)} are outliers (by "
         f"{detector.threshold_rule_}); the most anomalous first, counting from 0:",
         f"threshold {threshold:.3g}: {_MEANINGS[detector.threshold_rule_]}",
-        f"{'row':>8}  {'score':>8}  {'':<7}  differs most from the nearest normals in",
     ]
+    lines += request.summary(Samples(detector.encoding_, [X], detector.separating(X)), ("the normal rows", "the others"))
+    names = exchange.plain_names(X) or list(map(str, range(X.n_rows)))
+    width = max(8, *(len(names[row]) for row in order[: exchange.SHOWN]))
+    lines.append(f"{'row':>{width}}  {'score':>8}  {'':<7}  differs most from the nearest normals in")
     for row in order[: exchange.SHOWN]:
-        columns = ", ".join(_differences(detector.explain(X.block(row, row + 1))))
-        lines.append(f"{row:>8}  {scores[row]:>8.3g}  {'outlier' if is_outlier[row] else '':<7}  {columns}")
+        columns = ", ".join(_differences(detector.explain(X.row(row))))
+        lines.append(f"{names[row]:>{width}}  {scores[row]:>8.3g}  {'outlier' if is_outlier[row] else '':<7}  {columns}")
     lines += request.and_more(sum(is_outlier) - exchange.SHOWN)
     payload: dict[str, Any] = {
         "rule": detector.threshold_rule_,
@@ -54,15 +68,16 @@ def outliers(
         "margin": margins.tolist(),
         "outlier": is_outlier,
         "order": order,
+        "row_names": exchange.plain_names(X),
     }
     # For a person those above will do; many take their time.
     if request.as_json or (request.output is not None and request.output.suffix.lower() == ".json"):
         payload["explanations"] = [
-            {"row": row, **_explained(detector.explain(X.block(row, row + 1)))} for row in order if is_outlier[row]
+            {"row": row, **_explained(detector.explain(X.row(row)))} for row in order if is_outlier[row]
         ]
     marks = [int(flag) for flag in is_outlier]
-    table = {"row": range(len(marks)), "score": scores, "margin": margins.tolist(), "outlier": marks}
-    request.deliver(exchange.Answer(lines, payload, table), lambda: detector.plot(X))
+    table = exchange.row_columns(X) | {"score": scores, "margin": margins.tolist(), "outlier": marks}
+    request.deliver(exchange.Answer(lines, payload, table, [raw]), lambda: detector.plot(X))
 
 
 def _explained(explanation: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@partial(exchange.verb, without="seed")
+@partial(exchange.verb, without=("seed",))
 def ratio(
     request: exchange.Request,
     nu: Annotated[Path, typer.Argument(help="Table of the numerator's sample; - for CSV on standard input.")],
@@ -22,19 +22,30 @@ def ratio(
     """
     paths = [nu, de] if rows is None else [nu, de, rows]
     tables, estimator = request.read(*paths, for_ratios=True)
+    from fewratio.applications.inputs import read_samples
     from fewratio.charts.results import draw_ratios
     from fewratio.data.columns import counted
 
-    X_nu, X_de, table = tables[0], tables[1], tables[0 if rows is None else 2]
+    samples = read_samples(estimator, {raw.argument: raw for raw in tables[:2]}, request.options(*tables[:2]))
+    X_nu, X_de = samples.tables
+    raw, table = tables[0], X_nu
+    if rows is not None:
+        raw = tables[2]
+        table = estimator._open(raw, "X") if samples.encoding is None else samples.encoding.encode(raw, raw.argument)
     ratios = estimator.fit(X_nu, X_de).predict(table)
     divergence, values = estimator.divergence(), ratios.tolist()
-    columns = {"row": range(len(values)), "ratio": values}
+    columns = exchange.row_columns(table) | {"ratio": values}
     names = [exchange.label(path) for path in (nu, de, nu if rows is None else rows)]
     lines = [
         f"{names[0]} ({counted(X_nu.n_rows, 'row')}) over {names[1]} ({counted(X_de.n_rows, 'row')}): "
-        f"divergence {divergence:.4g}; ratio at the rows of {names[2]}:",
+        f"divergence {divergence:.4g}",
+        *request.summary(samples, names),
+        f"ratio at the rows of {names[2]}:",
         *request.first_rows(columns),
     ]
-    answer = exchange.Answer(lines, {"divergence": divergence, "ratio": values}, columns)
+    payload = {"divergence": divergence, "ratio": values, "row_names": exchange.plain_names(table)}
     title = f"ratio {names[0]}/{names[1]} at the rows of {names[2]}"
-    request.deliver(answer, lambda: draw_ratios(ratios, table.to_numpy(), table.feature_names, title))
+    request.deliver(
+        exchange.Answer(lines, payload, columns, [raw]),
+        lambda: draw_ratios(ratios, table.to_numpy(), table.feature_names, title),
+    )

@@ -1,5 +1,6 @@
 """``fewratio train``."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +9,9 @@ import typer
 from fewratio.cli import exchange
 
 
-@exchange.verb
+@partial(exchange.verb, without=("model", "scale", "output", "plot", "separator", "decimal"))
 def train(
+    request: exchange.Request,
     sources: Annotated[Path, typer.Argument(help="Folder of tables, one related dataset per file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
     episodes: Annotated[str, typer.Option(help="What to train on: pairs, or inliers for outlier detection.")] = (
@@ -25,14 +27,10 @@ def train(
     ] = "random",
     steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 5_000,
     scale: Annotated[str, typer.Option(help="columns: centre and scale the columns; none: as they are.")] = "none",
-    categorical: Annotated[str, typer.Option(help="What to do with columns of text: error or onehot.")] = "error",
-    missing: Annotated[str, typer.Option(help="What to do with missing numbers: error or median.")] = "error",
     device: Annotated[str, typer.Option(help="Where to learn: cpu, cuda, or auto for CUDA where it is.")] = "auto",
     checkpoint: Annotated[
         Path | None, typer.Option(help="File that keeps the training; if it is there, the training is resumed from it.")
     ] = None,
-    as_json: exchange.AsJson = False,
-    seed: exchange.Seed = 0,
 ) -> None:
     """Learn a model from related datasets. Ctrl-C stops early and keeps the best model so far.
 
@@ -44,7 +42,7 @@ def train(
     exchange.check_scale(scale)
     from fewratio.data.collection import Collection
 
-    collection = Collection.from_folder(sources, outlier, categorical=categorical, missing=missing)
+    collection = Collection.from_folder(sources, outlier, **request.options())
     from fewratio import MetaRatioEstimator
     from fewratio.errors import ParameterError
     from fewratio.estimators.settings import Architecture, Inliers, Pairs, Training
@@ -58,11 +56,12 @@ def train(
         init=init,
         scale=scale,
         device=device,
-        random_state=seed,
+        random_state=request.seed,
     )
     estimator.pretrain(collection, checkpoint=checkpoint).save(output)
     lines = [
         f"Learned from {collection!r}.",
+        *([] if collection.encoding is None else [f"columns  {collection.encoding.summary}"]),
         *(f"  {network.summary()}" for network in estimator.networks_),
         f"Model: {output}",
     ]
@@ -73,4 +72,4 @@ def train(
         "history": estimator.history_.to_dict(),
         "networks": [network.to_dict() for network in estimator.networks_],
     }
-    exchange.Request(as_json=as_json).deliver(exchange.Answer(lines, payload, {}))
+    request.deliver(exchange.Answer(lines, payload, {}))

@@ -9,7 +9,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@partial(exchange.verb, without="scale")
+@partial(exchange.verb, without=("scale",))
 def weights(
     request: exchange.Request,
     train: Annotated[Path, typer.Argument(help="Table of the rows to weigh; - for CSV on standard input.")],
@@ -20,15 +20,18 @@ def weights(
 
     Example: fewratio weights train.csv target.csv --output weights.csv
     """
-    (X_train, X_target), estimator = request.read(train, target)
+    tables, estimator = request.read(train, target)
     from fewratio.applications.weights import importance_weights
 
-    chosen = None if request.model is None else estimator
-    result = importance_weights(X_train, X_target, chosen, clip, random_state=request.seed)
-    columns = {"row": range(len(result)), "weight": result.weights.tolist()}
+    chosen, options = None if request.model is None else estimator, request.options(*tables)
+    result = importance_weights(*tables, chosen, clip, random_state=request.seed, **options)
+    table, names = result.samples.tables[0], [exchange.label(train), exchange.label(target)]
+    columns = exchange.row_columns(table) | {"weight": result.weights.tolist()}
     lines = [
-        f"{len(result)} rows of {exchange.label(train)} are worth {result.effective_sample_size:.1f} rows of "
-        f"{exchange.label(target)}; overlap {result.overlap:.2f}, {result.n_clipped} clipped",
+        f"{len(result)} rows of {names[0]} are worth {result.effective_sample_size:.1f} rows of {names[1]}; overlap "
+        f"{result.overlap:.2f}, {result.n_clipped} clipped",
+        *request.summary(result.samples, names),
         *request.first_rows(columns),
     ]
-    request.deliver(exchange.Answer(lines, result.to_dict(), columns), result.plot)
+    payload = result.to_dict() | {"row_names": exchange.plain_names(table)}
+    request.deliver(exchange.Answer(lines, payload, columns, tables[:1]), result.plot)

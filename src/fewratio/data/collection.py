@@ -136,7 +136,7 @@ class Collection:
             raise CollectionError(f"collection {name!r} has several datasets of one name; each needs its own. Rename them.")
         if not tables:
             return cls(name, ())
-        encoding, encoded = _encoded(tables, None, options)
+        encoding, encoded = _encoded(tables, options)
         members = zip(labels, group_of, encoded, flags_of, strict=True)
         datasets = [Dataset(str(label), group, table, flags) for label, group, table, flags in members]
         return cls(name, datasets, encoded[0].feature_names, encoding)
@@ -149,7 +149,6 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str = "collection",
-        encoding: Encoding | None = None,
         **options: Unpack[ColumnOptions],
     ) -> Collection:
         """Make a collection of one long table, in which a column names the dataset of each row.
@@ -166,10 +165,9 @@ class Collection:
             The column that marks known outliers (booleans, or 0 and 1).
         name : str
             Name of the collection.
-        encoding : Encoding, optional
-            Another collection's `encoding`, to be used here instead of one learned from the table.
         **options
-            What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`.
+            What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`, or the
+            `encoding` of another collection (`fewratio.ColumnOptions`).
 
         Examples
         --------
@@ -181,13 +179,12 @@ class Collection:
         >>> sites["x"].X.tolist()
         [[1.5, 1.0, 0.0], [3.5, 0.0, 1.0]]
         """
-        table = frames.open_frame(frame, "frame")
-        if table is None:
+        if not isinstance(frame, RawTable) and frames.open_frame(frame, "frame") is None:
             raise InputError(
                 f"frame is a {type(frame).__name__}; needed is a pandas, polars or pyarrow table with a column that "
                 "names the dataset of each row. Use Collection.from_arrays for arrays."
             )
-        return cls._cut(as_raw(frame, "frame"), partition.Roles(dataset, group, outlier), name, encoding, options)
+        return cls._cut(as_raw(frame, "frame"), partition.Roles(dataset, group, outlier), name, options)
 
     @classmethod
     def _cut(
@@ -195,13 +192,12 @@ class Collection:
         raw: RawTable,
         roles: partition.Roles,
         name: str,
-        encoding: Encoding | None,
         options: ColumnOptions,
         labels: RawTable | None = None,
     ) -> Collection:
         """Make a collection of one long table."""
         features, parts, flags = partition.cut(raw, roles, labels)
-        found, (table,) = _encoded({raw.argument: features}, encoding, options, [part.rows for part in parts])
+        found, (table,) = _encoded({raw.argument: features}, options, [part.rows for part in parts])
         datasets = [
             Dataset(label, group, frozen(table.numbers[rows]), None if flags is None else flags[rows])
             for label, group, rows in parts
@@ -216,7 +212,6 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str | None = None,
-        encoding: Encoding | None = None,
         **options: Unpack[ColumnOptions],
     ) -> Collection:
         r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
@@ -225,7 +220,7 @@ class Collection:
         ----------
         path : str or path
             A CSV or TSV file, plain or compressed, or a Parquet, Arrow, JSON lines or Excel file.
-        dataset, group, outlier, encoding, **options
+        dataset, group, outlier, **options
             As in `from_frame`.
         name : str, optional
             Name of the collection; default: the file's, without its ending.
@@ -245,7 +240,7 @@ class Collection:
         # As text: "01" is not "1", and "NA" may be a name.
         columns = [column for column in (dataset, group) if column is not None]
         labels = as_raw(files.read_frame(file, columns, as_text=True), str(file))
-        return cls._cut(raw, roles, name or file.name, encoding, options, labels)
+        return cls._cut(raw, roles, name or file.name, options, labels)
 
     @classmethod
     def from_folder(
@@ -253,7 +248,6 @@ class Collection:
         path: str | os.PathLike[str],
         outlier: str | None = None,
         name: str | None = None,
-        encoding: Encoding | None = None,
         **options: Unpack[ColumnOptions],
     ) -> Collection:
         r"""Make a collection of a folder of data files, one dataset per file.
@@ -271,7 +265,7 @@ class Collection:
             The column that marks known outliers (booleans, or 0 and 1).
         name : str, optional
             Name of the collection; default: the folder's.
-        encoding, **options
+        **options
             As in `from_frame`.
 
         Examples
@@ -286,7 +280,7 @@ class Collection:
         found = folders.find_table_files(folder)
         contents = [files.read_with_flags(file, outlier) for file in found]
         tables = {str(file): raw for file, (raw, _) in zip(found, contents, strict=True)}
-        learned, encoded = _encoded(tables, encoding, options)
+        learned, encoded = _encoded(tables, options)
         members = zip(found, encoded, contents, strict=True)
         datasets = [Dataset(file.name, file.group, table, flags) for file, table, (_, flags) in members]
         return cls(name or folder.resolve().name, datasets, encoded[0].feature_names, learned)
@@ -357,34 +351,24 @@ class Collection:
 
 
 def _encoded(
-    tables: Mapping[str, Any],
-    encoding: Encoding | None,
-    options: ColumnOptions,
-    parts: Sequence[NDArray[np.intp]] | None = None,
+    tables: Mapping[str, Any], options: ColumnOptions, parts: Sequence[NDArray[np.intp]] | None = None
 ) -> tuple[Encoding | None, list[Table]]:
-    """Encode tables by an encoding, or by one that is learned from them; None if there is nothing to encode.
+    """Encode the tables of datasets, or one that is made of `parts`; no encoding if there is nothing to encode.
 
-    Columns that have one value within each dataset, such as its name, are left out. `parts` are the rows of datasets
-    if the one table holds several.
+    Columns that have one value within each dataset, such as its name, are left out.
     """
     rules = ColumnRules.of(options)
-    if encoding is not None:
-        if rules != ColumnRules():
-            raise ParameterError(
-                f"encoding is given, and {listed(options)} besides; an encoding says what becomes of all columns. Pass "
-                "only one of the two."
-            )
-        return encoding, [encoding.encode(X, argument) for argument, X in tables.items()]
     try:
-        learned, encoded = encode_together(tables, rules)
+        encoding, encoded = encode_together(tables, rules)
     except InputError as error:
-        raise CollectionError(str(error)) if len(tables) > 1 and "same columns" in str(error) else error from error
-    if learned.is_named:
+        if "same columns" in str(error):
+            raise CollectionError(str(error)) from error
+        raise
+    if encoding.is_named and rules.encoding is None:
         rows = [table.numbers for table in encoded] if parts is None else [encoded[0].numbers[part] for part in parts]
-        constant = constant_columns(learned, rows)
-        learned, encoded = without_columns(learned, encoded, [name for name in constant if name not in rules.keep])
-    is_plain = learned.is_identity and all(column.median is None for column in learned.columns)
-    return None if is_plain else learned, encoded
+        constant = [name for name in constant_columns(encoding, rows) if name not in rules.keep]
+        encoding, encoded = without_columns(encoding, encoded, constant)
+    return encoding if encoding.has_medians or not encoding.is_identity else None, encoded
 
 
 def _one_each(values: Iterable[Item], count: int, argument: str) -> list[Item]:

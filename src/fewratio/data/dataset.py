@@ -41,7 +41,6 @@ class Dataset:
     def __post_init__(self) -> None:
         label = f"dataset {self.name!r}"
         table = as_table(self.X, label)
-        table.check_finite()
         kept = table.numbers.flags.c_contiguous and is_frozen(table.numbers)
         object.__setattr__(self, "X", table.numbers if kept else frozen(table.to_numpy(table.dtype)))
         if self.is_outlier is not None:

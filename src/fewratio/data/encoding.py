@@ -30,7 +30,7 @@ from fewratio.data.columns import (
     listed,
     quoted,
 )
-from fewratio.data.frames import Values, days_of_texts, text_values
+from fewratio.data.frames import Values, days_of_texts, text_of_days, text_values
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.data.table import Table, as_table, check_finite, frozen, raw_numbers
 from fewratio.errors import InputError, ParameterError
@@ -71,6 +71,8 @@ class ColumnOptions(TypedDict, total=False):
         Columns of numbers, whatever they look like.
     common : bool
         Whether columns that not all tables have are left out, instead of refused.
+    encoding : Encoding
+        What becomes of the columns, decided before from other tables; none of the options above goes with it.
     """
 
     columns: str | Sequence[str]
@@ -80,6 +82,7 @@ class ColumnOptions(TypedDict, total=False):
     categorical: str | Sequence[str]
     numeric: str | Sequence[str]
     common: bool
+    encoding: Encoding | None
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class ColumnRules:
     numeric: tuple[str, ...] = ()
     common: bool = False
     only_numbers: bool = False
+    encoding: Encoding | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> ColumnRules:
@@ -102,6 +106,15 @@ class ColumnRules:
         if unknown:
             raise TypeError(f"unexpected keyword arguments: {', '.join(sorted(unknown))}")
         given = {name: value for name, value in options.items() if value is not None}
+        if "encoding" in given and len(given) > 1:
+            raise ParameterError(
+                f"encoding is given, and {listed(set(given) - {'encoding'})} besides; an encoding says what becomes of "
+                "all columns. Pass only one of the two."
+            )
+        if not isinstance(given.get("encoding"), Encoding | None):
+            raise ParameterError(
+                f"encoding is a {type(given['encoding']).__name__}; an Encoding is needed. Pass another collection's."
+            )
         if given.get("categorical") == "error":
             del given["categorical"]
             given["only_numbers"] = True
@@ -553,15 +566,12 @@ def as_categories(values: Values) -> Values:
     """Return a column of any kind as texts."""
     if values.kind in (TEXT, CATEGORIES):
         return values
-    if values.kind == DATES:
-        seconds = np.round(values.numbers * 86_400)
-        present = ~np.isnan(seconds)
-        texts = np.datetime_as_string(np.where(present, seconds, 0).astype("M8[s]"))
-        return text_values([text if there else None for text, there in zip(texts.tolist(), present, strict=True)])
-    plain = [None if value != value else str(int(value)) if value == int(value) else repr(value) for value in values.numbers.tolist()]
-    if values.kind == BOOLEANS:
-        plain = [None if text is None else str(text == "1") for text in plain]
-    return text_values(plain, CATEGORIES)
+    write = {DATES: text_of_days, BOOLEANS: lambda value: str(bool(value))}.get(values.kind, _as_written)
+    return text_values([None if value != value else write(value) for value in values.numbers.tolist()], CATEGORIES)
+
+
+def _as_written(number: float) -> str:
+    return str(int(number)) if number == int(number) else repr(number)
 
 
 def _check(holds: object, problem: str) -> None:
@@ -591,7 +601,14 @@ def encode_together(
     rules, leave_out
         As in `Encoding.learn`.
     """
+    encoded = [X for X in tables.values() if isinstance(X, Table)]
+    if len(encoded) == len(tables):
+        names = encoded[0].feature_names
+        labels = names or tuple(map(str, range(encoded[0].n_features)))
+        return Encoding(tuple(map(Column, labels)), names is not None), encoded
     raws = _same_names([as_raw(X, argument) for argument, X in tables.items()])
+    if rules is not None and rules.encoding is not None:
+        return rules.encoding, [rules.encoding.encode(raw) for raw in raws]
     is_plain = rules in (None, ColumnRules()) and not (leave_out and raws[0].is_named)
     if is_plain and all(raw.array is not None and np.isfinite(raw.array).all() for raw in raws):
         labels = _labels(raws, ColumnRules())

@@ -30,6 +30,7 @@ _NEEDED = {
     **dict.fromkeys((".csv", ".tsv"), "UTF-8 text with as many fields in every line, divided by {}"),
     ".parquet": "a Parquet file of plain columns",
     **dict.fromkeys((".arrow", ".feather"), "an Arrow file of plain columns"),
+    ".fewratio": "what `fewratio reference` wrote",
     **dict.fromkeys((".jsonl", ".ndjson"), "one JSON object per line, all with the same keys"),
     ".xlsx": "a workbook whose first sheet is a table with a header line",
     ".npy": "one array of numbers with two axes, as numpy.save writes it",
@@ -182,7 +183,7 @@ def _read_whole(path: Path, suffix: str) -> Any:
     """Read an Arrow, JSON or Excel file as a table of pyarrow."""
     import pyarrow
 
-    if suffix in (".arrow", ".feather"):
+    if suffix in (".arrow", ".feather", ".fewratio"):
         from pyarrow.feather import read_table
 
         return read_table(path, use_threads=False)

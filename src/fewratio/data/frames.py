@@ -236,6 +236,12 @@ def days_of_texts(texts: Sequence[str]) -> NDArray[np.float64] | None:
     return days
 
 
+def text_of_days(days: float) -> str:
+    """Write days since 1970 as an ISO date, with the time unless it is midnight."""
+    text = str(np.datetime64(round(days * _DAY_SECONDS), "s"))
+    return text.removesuffix("T00:00:00").replace("T", " ")
+
+
 def _arrow_numbers(column: Any, fill: float = np.nan) -> NDArray[Any]:
     """Return numbers of pyarrow, whose own conversion would import pandas where it is installed."""
     dtype = np.dtype(_ARROW_NUMBERS[str(column.type)])

@@ -66,6 +66,14 @@ class RawTable:
         read = frames.object_values if isinstance(column, list) else frames.read_values
         return read(column, label, self.argument)
 
+    def cells(self, label: str) -> list[Any]:
+        """Return the values of a column as they were given; None for what is missing."""
+        place = self.places[label]
+        if self.array is not None:
+            return [None if value != value else value for value in self.array[:, place].tolist()]
+        column = self.columns[place]
+        return column if isinstance(column, list) else column.to_list()
+
     def select(self, labels: Sequence[str]) -> RawTable:
         """Return a table of some of the columns, in the order given."""
         self.check_has(labels)

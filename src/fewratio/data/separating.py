@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.encoding import CATEGORY, DATE, SEPARATING, Column, Encoding
+from fewratio.data.frames import text_of_days
 from fewratio.data.table import Table, frozen
 
 # Chances that a column is taken for a separating one although the rows were dealt at random: for two constants, so that
 # five rows a side are enough; for ranges and sets of categories, over all columns of a table together.
 _CONSTANT_CHANCE, _APART_CHANCE = 0.002, 0.001
+# Fewer outliers may all have a category that no normal row has.
+_LEAST_BATCH = 5
 
 
 class Separating(NamedTuple):
@@ -25,7 +28,7 @@ class Separating(NamedTuple):
 
 
 def separating_columns(
-    encoding: Encoding, first: NDArray[np.float64], second: NDArray[np.float64], kinds: tuple[str, ...] | None = None
+    encoding: Encoding, first: NDArray[np.float64], second: NDArray[np.float64], is_batch: bool = False
 ) -> list[Separating]:
     """Find the columns that are constant in each of two samples but different, or whose values do not overlap.
 
@@ -35,14 +38,13 @@ def separating_columns(
         What the columns are.
     first, second : ndarray of shape (n, n_features)
         The encoded samples.
-    kinds : tuple of str, optional
-        The only kinds of columns to look at.
+    is_batch : bool
+        Whether outliers are sought in the second sample. Then only dates are enough if their ranges do not overlap:
+        a batch comes later, but numbers that are far from all others are what is sought.
     """
     used = [column for column in encoding.columns if column.left_out is None]
     found = []
     for column in used:
-        if kinds is not None and column.kind not in kinds:
-            continue
         sides = [_present(column, rows[:, encoding.places[column.name]]) for rows in (first, second)]
         n_rows = len(first), len(second)
         if all(len(side) for side in sides):
@@ -53,6 +55,8 @@ def separating_columns(
             # Nothing but gaps in one sample, and none in the other.
             constant, limit = True, _CONSTANT_CHANCE
             chance = _constant_chance(*n_rows) if sum(map(len, sides)) in n_rows else 1.0
+        if is_batch and (min(n_rows) < _LEAST_BATCH if constant else column.kind != DATE):
+            continue
         if chance <= limit and not _overlap(column, *sides):
             found.append(Separating(column.name, *(_described(column, side) for side in sides)))
     return found
@@ -129,8 +133,7 @@ def _described(column: Column, side: NDArray[np.float64]) -> str:
 def as_text(column: Column, value: float) -> str:
     """Write a value of a column of numbers, booleans or dates as a user would."""
     if column.kind == DATE:
-        text = str(np.datetime64(round(value * 86_400), "s"))
-        return text.removesuffix("T00:00:00").replace("T", " ")
+        return text_of_days(value)
     if column.kind == "boolean":
         return str(bool(value))
-    return f"{value:.6g}"
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,10 @@ class Table:
     def block(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows `start` to `stop` as a new, writeable float64 array in C order."""
         return np.array(self.numbers[start:stop], dtype=np.float64, order="C", copy=True)
+
+    def row(self, number: int) -> Table:
+        """Return a table of one row."""
+        return replace(self, numbers=self.numbers[number : number + 1], row_names=None)
 
     def to_numpy(self, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Return the whole table as a new, writeable array of the given float type in C order."""

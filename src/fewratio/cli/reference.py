@@ -1,0 +1,30 @@
+"""``fewratio reference``."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewratio.cli import exchange
+
+
+@partial(exchange.verb, without=("model", "scale", "plot", "seed", "output"))
+def reference(
+    request: exchange.Request,
+    table: Annotated[Path, typer.Argument(help="Table to compare others with later; - for CSV on standard input.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the reference, ending in .fewratio.")],
+) -> None:
+    """Keep a table, and what is to become of its columns, for later comparisons.
+
+    Example: fewratio reference january.csv -o january.fewratio; fewratio compare new.csv january.fewratio
+    """
+    from fewratio.data.encoding import ColumnRules, Encoding
+    from fewratio.data.reference import SUFFIX, write_reference
+
+    exchange.check_target(output, "--output", table, endings=(SUFFIX,))
+    (raw,), _ = request.read(table)
+    encoding = Encoding.learn([raw], ColumnRules.of(request.options(raw)))
+    write_reference(output, raw, encoding)
+    lines = [f"{exchange.label(table)} ({raw.n_rows} rows)", f"columns     {encoding.summary}", f"Reference: {output}"]
+    request.deliver(exchange.Answer(lines, {"reference": str(output), "encoding": encoding.to_dict()}, {}))
