@@ -72,7 +72,7 @@ class ColumnOptions(TypedDict, total=False):
     common : bool
         Whether columns that not all tables have are left out, instead of refused.
     encoding : Encoding
-        What becomes of the columns, decided before from other tables; none of the options above goes with it.
+        What becomes of the columns, decided before from other tables; of the options above only `keep` goes with it.
     """
 
     columns: str | Sequence[str]
@@ -106,9 +106,11 @@ class ColumnRules:
         if unknown:
             raise TypeError(f"unexpected keyword arguments: {', '.join(sorted(unknown))}")
         given = {name: value for name, value in options.items() if value is not None}
-        if "encoding" in given and len(given) > 1:
+        # Whether a separating column is kept is no matter of the encoding.
+        besides = set(given) - {"encoding", "keep"}
+        if "encoding" in given and besides:
             raise ParameterError(
-                f"encoding is given, and {listed(set(given) - {'encoding'})} besides; an encoding says what becomes of "
+                f"encoding is given, and {listed(besides)} besides; an encoding says what becomes of "
                 "all columns. Pass only one of the two."
             )
         if not isinstance(given.get("encoding"), Encoding | None):
@@ -127,7 +129,7 @@ class ColumnRules:
         both = set(given.get("categorical", ())) & set(given.get("numeric", ()))
         if both:
             raise ParameterError(
-                f"{listed(sorted(both))} is in categorical and in numeric; a column is one or the other. Name it once."
+                f"{listed(sorted(both))} is in categorical= and in numeric=; a column is one or the other. Name it once."
             )
         return cls(**given)
 
