@@ -53,12 +53,14 @@ def outliers(
         f"{detector.threshold_rule_}); the most anomalous first, counting from 0:",
         f"threshold {threshold:.3g}: {_MEANINGS[detector.threshold_rule_]}",
     ]
-    lines += request.summary(Samples(detector.encoding_, [X], detector.separating(X)), ("the normal rows", "the others"))
+    separating = detector.separating(X)
+    apart = [column.column for column in separating]
+    lines += request.summary(Samples(detector.encoding_, [X], separating), ("the normal rows", "the others"))
     names = exchange.plain_names(X) or list(map(str, range(X.n_rows)))
     width = max(8, *(len(names[row]) for row in order[: exchange.SHOWN]))
     lines.append(f"{'row':>{width}}  {'score':>8}  {'':<7}  differs most from the nearest normals in")
     for row in order[: exchange.SHOWN]:
-        columns = ", ".join(_differences(detector.explain(X.row(row))))
+        columns = ", ".join(_differences(detector.explain(X.row(row), leave_out=apart)))
         lines.append(f"{names[row]:>{width}}  {scores[row]:>8.3g}  {'outlier' if is_outlier[row] else '':<7}  {columns}")
     lines += request.and_more(sum(is_outlier) - exchange.SHOWN)
     payload: dict[str, Any] = {
@@ -73,7 +75,7 @@ def outliers(
     # For a person those above will do; many take their time.
     if request.as_json or (request.output is not None and request.output.suffix.lower() == ".json"):
         payload["explanations"] = [
-            {"row": row, **_explained(detector.explain(X.row(row)))} for row in order if is_outlier[row]
+            {"row": row, **_explained(detector.explain(X.row(row), leave_out=apart))} for row in order if is_outlier[row]
         ]
     marks = [int(flag) for flag in is_outlier]
     table = exchange.row_columns(X) | {"score": scores, "margin": margins.tolist(), "outlier": marks}
