@@ -12,11 +12,11 @@ from fewratio.core.draws import fold, uniform
 from fewratio.core.objectives import NumeratorMean
 from fewratio.core.pair import Episode
 from fewratio.data.collection import Collection
-from fewratio.data.pools import RowTable
 from fewratio.errors import TrainingError
 from fewratio.estimators.training import draw_seeds, raise_if_diverged, row_table
 from fewratio.nn.mlp import mlp
 from fewratio.optim import Ensemble, History, TrainingPlan, train, train_in_stages
+from fewratio.training.pools import RowTable
 
 # Ruff et al. (2018) keep the centre's coordinates this far from zero.
 CENTRE_MARGIN = 0.1
