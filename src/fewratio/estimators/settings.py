@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.data.collection import Collection
-from fewratio.data.episodes import SupportSize
-from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import Parameters
 from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
 from fewratio.nn.relational import SPACES
 from fewratio.nn.set_encoder import POOLINGS
+from fewratio.training.episodes import SupportSize
+from fewratio.training.pools import Pools, RowTable, inlier_pools, pair_pools
 
 POSITIVE = Interval(Integral, 1, None, closed="left")
 _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")

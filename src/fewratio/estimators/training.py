@@ -13,14 +13,14 @@ import torch
 from fewratio.core.objectives import CalibratedSquaredError, Objective, RelativeSquaredError
 from fewratio.data.collection import Collection
 from fewratio.data.columns import Layout, check_layout, listed
-from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes
-from fewratio.data.pools import Pools, RowTable
 from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError, TrainingError
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.scaling import column_scaling
 from fewratio.estimators.settings import Episodes, Training
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import Ensemble, History, TrainingPlan, train
+from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes
+from fewratio.training.pools import Pools, RowTable
 
 # Validation episodes to aim for: few validation datasets are drawn from more often, of many some pairs are taken.
 VALIDATION_EPISODES = 300
