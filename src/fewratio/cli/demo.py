@@ -58,15 +58,17 @@ def _show_tables(folder: Path, seed: int) -> None:
         check_picture(picture, "--output")
     tables = write_wine_tables(folder, seed)
     known, other, delivery = tables.known, tables.other, tables.delivery
-    typer.echo(f"Wines of two growers, {len(tables.columns)} measurements each (data that come with scikit-learn).\n")
-    _echo_command("compare", known, other, "--scale", "columns", "--plot", pictures["compare"])
-    compare(known, other, scale="columns", plot=pictures["compare"], seed=seed)
-    typer.echo()
-    options = ("--normal", known, "--unlabelled", delivery, "--scale", "columns", "--plot", pictures["outliers"])
-    _echo_command("outliers", *options)
-    outliers(delivery, known, scale="columns", plot=pictures["outliers"], seed=seed)
     typer.echo(
-        f"In truth rows {', '.join(map(str, tables.strangers))} of {delivery.name} are wines of other growers.\n\n"
+        f"Wines of two growers, {len(tables.columns)} measurements each (data that come with scikit-learn), with a bottle "
+        "number, a date and a closure that are made up.\n"
+    )
+    _echo_command("compare", known, other, "--plot", pictures["compare"])
+    compare(known, other, plot=pictures["compare"], seed=seed)
+    typer.echo()
+    _echo_command("outliers", "--normal", known, "--unlabelled", delivery, "--plot", pictures["outliers"])
+    outliers(delivery, known, plot=pictures["outliers"], seed=seed)
+    typer.echo(
+        f"In truth {', '.join(tables.strangers)} of {delivery.name} are wines of other growers.\n\n"
         f"Pictures: {', '.join(map(str, pictures.values()))}"
     )
 
