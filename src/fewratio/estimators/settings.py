@@ -12,9 +12,9 @@ from fewratio.data.episodes import SupportSize
 from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import Parameters
+from fewratio.nn.parts import POOLINGS
 from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
 from fewratio.nn.relational import SPACES
-from fewratio.nn.set_encoder import POOLINGS
 
 POSITIVE = Interval(Integral, 1, None, closed="left")
 _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
