@@ -23,11 +23,11 @@ def register(monkeypatch):
 def test_a_source_holds_what_it_declares(name):
     collection, source = load_collection(name), find_source(name)
     assert collection.name == name
-    assert (len(collection), collection.n_features) == (source.n_datasets, source.n_features)
-    assert (collection.sizes.min(), collection.sizes.max()) == source.sizes
+    smallest, largest = collection.sizes.min(), collection.sizes.max()
+    rows = str(smallest) if smallest == largest else f"{smallest} to {largest}"
+    assert f"{len(collection)} datasets of {rows}" in source.describe()["description"]
     assert source.files(True) == ()
     assert source.describe()["available"]
-    assert source.description
     assert source.licence
     assert source.origin.startswith("https://")
 
@@ -71,7 +71,7 @@ def test_a_source_of_ones_own_is_loaded_and_described(register):
     register(Source("mine", load, "Zeros."))
     assert len(load_collection("mine", n_datasets=5)) == 5
     described = find_source("mine").describe()
-    assert described.items() >= {"name": "mine", "description": "Zeros.", "n_datasets": None, "available": True}.items()
+    assert described.items() >= {"name": "mine", "description": "Zeros.", "available": True}.items()
     assert described["options"] == {"n_datasets": 2}
     register(Source("mine", lambda: load(5)))  # the later one counts
     assert len(load_collection("mine")) == 5

@@ -43,7 +43,9 @@ def compare(
     Example: fewratio compare before.csv after.csv --plot difference.png
     """
     if (b is None) == (by is None):
-        raise ParameterError("Two tables are needed, or one and --by with the column that divides it. Give one of both.")
+        raise ParameterError(
+            "Two tables are needed, or one and --by with the column that divides it. Give one of both."
+        )
     fails = None if fail_if is None else _condition(fail_if, permutations)
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)

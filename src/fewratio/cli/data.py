@@ -29,17 +29,16 @@ def list_sources(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(described, indent=2))
         return
-    typer.echo(f"{'name':<10} {'datasets':>8} {'rows each':>10} {'features':>8}  here")
+    typer.echo("name       here  what (`data info` says more)")
     for each in described:
-        counts = f"{each['n_datasets'] or '?':>8} {_rows(each['sizes']):>10} {each['n_features'] or '?':>8}"
-        here = "yes" if each["available"] else "no; `data info` says how to get it"
-        typer.echo(f"{each['name']:<10} {counts}  {here}")
+        first, *_ = each["description"].splitlines() or [""]
+        typer.echo(f"{each['name']:<10} {'yes' if each['available'] else 'no':<4}  {first}")
 
 
 @app.command()
 @verb
 def info(name: Name, as_json: AsJson = False) -> None:
-    """Say what a collection is: datasets, sizes, features, origin, licence, options and files.
+    """Say what a collection is: datasets, origin, licence, options and files.
 
     Example: fewratio data info digits_r
     """
@@ -51,9 +50,6 @@ def info(name: Name, as_json: AsJson = False) -> None:
         return
     lines = {
         "name": name,
-        "what": found["description"],
-        "datasets": f"{found['n_datasets'] or '?'} of {_rows(found['sizes'])} rows",
-        "features": found["n_features"] or "?",
         "from": found["origin"],
         "licence": found["licence"],
         "options": ", ".join(f"{option} (default {default!r})" for option, default in found["options"].items()),
@@ -61,10 +57,7 @@ def info(name: Name, as_json: AsJson = False) -> None:
     }
     for label, text in lines.items():
         typer.echo(f"{label:<12} {text}")
-
-
-def _rows(sizes: tuple[int, int] | None) -> str:
-    return "?" if sizes is None else " to ".join(map(str, sorted(set(sizes))))
+    typer.echo(f"\n{found['description']}")
 
 
 @app.command()

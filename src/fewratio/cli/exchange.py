@@ -323,7 +323,9 @@ def _echoed(tables: "Sequence[RawTable]") -> dict[str, Sequence[Any]]:
     """Return the input columns of tables, one below the other, under names that no result has."""
     labels = [label for label in tables[0].labels if all(label in table.places for table in tables)] if tables else []
     return {
-        f"{label} (input)" if label in _RESULT_NAMES else label: [cell for table in tables for cell in table.cells(label)]
+        f"{label} (input)" if label in _RESULT_NAMES else label: [
+            cell for table in tables for cell in table.cells(label)
+        ]
         for label in labels
     }
 

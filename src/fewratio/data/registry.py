@@ -27,13 +27,9 @@ class Source:
     load : callable
         Gives the collection; its keyword arguments are the source's options.
     description : str
-        What an instance, a dataset and a group are.
+        What an instance, a dataset and a group are; by default the docstring of ``load``.
     licence, origin : str
         As published; the origin is an address.
-    n_datasets, n_features : int, optional
-        Of the complete source.
-    sizes : pair of int, optional
-        The fewest and most rows of a dataset.
     image_shape : pair of int, optional
         If an instance is an image, row by row.
     files : callable
@@ -46,9 +42,6 @@ class Source:
     description: str = ""
     licence: str = ""
     origin: str = ""
-    n_datasets: int | None = None
-    n_features: int | None = None
-    sizes: tuple[int, int] | None = None
     image_shape: tuple[int, int] | None = None
     files: Callable[[bool], Sequence[Path]] = _no_files
 
@@ -63,9 +56,9 @@ class Source:
             found, missing = [str(path) for path in self.files(False)], ""
         except (DataNotFoundError, DataFileError) as error:
             found, missing = [], str(error)
-        fields = ("name", "description", "licence", "origin", "n_datasets", "n_features", "sizes", "options")
-        described = {field: getattr(self, field) for field in fields}
-        return described | {"available": not missing, "found": found, "missing": missing}
+        described = {field: getattr(self, field) for field in ("name", "licence", "origin", "options")}
+        said = self.description or inspect.getdoc(self.load) or ""
+        return described | {"description": said, "available": not missing, "found": found, "missing": missing}
 
 
 SOURCES: dict[str, Source] = {}
@@ -139,26 +132,11 @@ register_source(
     Source(
         "digits_r",
         digits_r.load,
-        "Handwritten digits, 8 x 8 pixels from 0 to 1, rotated counter-clockwise by 0, 15, ... 75 degrees. "
-        "A dataset is a digit in a rotation; the group is the rotation. A small stand-in for Mnist-r.",
-        "CC BY 4.0 (UCI, Alpaydin and Kaynak; the copy in scikit-learn)",
-        "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits",
-        n_datasets=60,
-        n_features=64,
-        sizes=(174, 183),
+        licence="CC BY 4.0 (UCI, Alpaydin and Kaynak; the copy in scikit-learn)",
+        origin="https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits",
         image_shape=(8, 8),
     )
 )
 register_source(
-    Source(
-        "gaussian",
-        gaussian.load,
-        "The synthetic family: numbers from one-dimensional Gaussians. A dataset is a Gaussian with mean and standard "
-        "deviation of its own, drawn by a seed.",
-        "made on the spot",
-        "https://arxiv.org/abs/2107.00801",
-        n_datasets=600,
-        n_features=1,
-        sizes=(300, 300),
-    )
+    Source("gaussian", gaussian.load, licence="made on the spot", origin="https://arxiv.org/abs/2107.00801")
 )

@@ -16,7 +16,6 @@ from fewratio.data.registry import Source
 from fewratio.errors import DataFileError
 from fewratio_bench.sources.storage import RawFile, locate
 
-N_FEATURES = 617
 PARTS = ("isolet1+2+3+4.data", "isolet5.data")
 ARCHIVE = RawFile("isolet/isolet.zip", url="https://archive.ics.uci.edu/static/public/54/isolet.zip")
 # The speaker groups are known by row number only: 30 speakers of 52 rows each, three recordings lost.
@@ -26,7 +25,11 @@ VALUES_SHA256 = "c9651ecc9a701938f79e78ddfae9472f96433d7e46a8d6d66e962e235ab577c
 
 
 def load() -> Collection:
-    """Load Isolet: 5 speaker groups x 26 letters, 130 datasets of 58 to 60 instances with 617 features."""
+    """Load Isolet: 5 speaker groups x 26 letters, 130 datasets of 58 to 60 instances with 617 features.
+
+    Acoustic features of spoken letters, from -1 to 1. A dataset is a letter spoken by a group of 30 people, twice each;
+    the group is the group of speakers.
+    """
     rows = read(files())
     groups = speaker_groups(rows)
     return Collection(
@@ -92,12 +95,7 @@ def values_sha256(rows: NDArray[np.float64]) -> str:
 SOURCE = Source(
     name="isolet",
     load=load,
-    description="Acoustic features of spoken letters, from -1 to 1. A dataset is a letter spoken by a group of 30 "
-    "people, twice each; the group is the group of speakers.",
     licence="CC BY 4.0",
     origin="https://doi.org/10.24432/C51G69",
-    n_datasets=130,
-    n_features=N_FEATURES,
-    sizes=(58, 60),
     files=files,
 )

@@ -20,7 +20,11 @@ FILE = RawFile(
 
 
 def load() -> Collection:
-    """Load Landmine: 29 fields of 445 to 690 instances with 9 features, each row divided by its l2 norm."""
+    """Load Landmine: 29 fields of 445 to 690 instances with 9 features, each row divided by its l2 norm.
+
+    Features of radar images from 29 minefields. A dataset is a field; mines are the outliers, clutter is normal; the
+    group is the kind of terrain.
+    """
     (path,) = FILE.files()
     content = loadmat(path, variable_names=("feature", "label"))
     fields = zip(content["feature"].flat, content["label"].flat, strict=True)
@@ -38,12 +42,7 @@ def load() -> Collection:
 SOURCE = Source(
     name="landmine",
     load=load,
-    description="Features of radar images from 29 minefields, each row divided by its l2 norm. A dataset is a field; "
-    "mines are the outliers, clutter is normal; the group is the kind of terrain.",
     licence="none stated",
     origin="http://people.ee.duke.edu/~lcarin/LandmineData.zip",
-    n_datasets=29,
-    n_features=9,
-    sizes=(445, 690),
     files=FILE.files,
 )

@@ -21,7 +21,11 @@ FILE = RawFile(
 
 
 def load() -> Collection:
-    """Load Mnist-r: 6 rotations x 10 digits, 60 datasets of 100 images of 16 x 16."""
+    """Load Mnist-r: 6 rotations x 10 digits, 60 datasets of 100 images of 16 x 16 pixels from 0 to 1.
+
+    Handwritten digits are rotated counter-clockwise by 0, 15, ... 75 degrees. A dataset is a digit in a rotation; the
+    group is the rotation.
+    """
     (path,) = FILE.files()
     tasks = unpickle_arrays(gzip.decompress(path.read_bytes()))
     X = np.stack([images for images, _ in tasks]).astype(np.float64)
@@ -48,13 +52,8 @@ class _ArrayUnpickler(pickle.Unpickler):
 SOURCE = Source(
     name="mnist_r",
     load=load,
-    description="Handwritten digits, 16 x 16 pixels from 0 to 1, rotated counter-clockwise by 0, 15, ... 75 degrees. "
-    "A dataset is a digit in a rotation; the group is the rotation.",
     licence="none stated in the repository; MNIST itself is usually given as CC BY-SA 3.0 (LeCun, Cortes)",
     origin="https://github.com/ghif/mtae",
-    n_datasets=60,
-    n_features=256,
-    sizes=(100, 100),
     image_shape=(16, 16),
     files=FILE.files,
 )

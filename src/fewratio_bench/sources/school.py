@@ -33,7 +33,10 @@ FILE = RawFile(
 
 
 def load(encoding: Literal["constant", "observed"] = "constant") -> Collection:
-    """Load School: 74 schools of at least 100 students, 26 binary features; a score of 35 or more is an outlier.
+    """Load School: 74 schools of 100 to 251 students, 26 binary features; a score of 35 or more is an outlier.
+
+    Students have indicators of year, gender, verbal-reasoning band, ethnic group, and the school's gender and
+    denomination. A dataset is a school of at least 100 students.
 
     Parameters
     ----------
@@ -73,12 +76,7 @@ def read(path: Path) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.i
 SOURCE = Source(
     name="school",
     load=load,
-    description="Students with indicators of year, gender, verbal-reasoning band, ethnic group, and the school's "
-    "gender and denomination. A dataset is a school of at least 100 students; a score of 35 or more is an outlier.",
     licence="none stated (H. Goldstein, The Statistician 40, 1991)",
     origin="https://www.bristol.ac.uk/cmm/media/migrated/ilea567.zip",
-    n_datasets=74,
-    n_features=26,
-    sizes=(100, 251),
     files=FILE.files,
 )
