@@ -71,7 +71,8 @@ def compare(
         options = {"encoding": encoding}
     if len(tables) < 2:
         raise ParameterError(f"Column {by!r} has one value, {names[0]!r}; two or more are needed. Name another column.")
-    found = compare_datasets(*tables, estimator, permutations, request.seed, **options)
+    first, second = tables
+    found = compare_datasets(first, second, estimator, permutations, request.seed, **options)
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)
@@ -103,9 +104,9 @@ def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[s
         yield from _differences(result)
     else:
         columns = [str(column) for column in result.columns]
-        shown, rest = ", ".join(columns[: exchange.SHOWN]) or "none", len(columns) - exchange.SHOWN
+        rest = len(columns) - exchange.SHOWN
         more = f" and {rest} more" if rest > 0 else ""
-        yield f"differ in   {shown}{more} (the strongest first)"
+        yield f"differ in   {', '.join(columns[: exchange.SHOWN]) or 'none'}{more} (the strongest first)"
     for name, rows, table in zip(result.names, (result.rows_a, result.rows_b), result.samples.tables, strict=True):
         shown = [str(row) if table.row_names is None else str(table.row_names[row]) for row in rows[: exchange.SHOWN]]
         counting = ", counting from 0" * (table.row_names is None)

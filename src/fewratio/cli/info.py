@@ -42,7 +42,7 @@ def info(
     lines = [
         f"model       {type(estimator).__name__}: {model}",
         f"features    {estimator.n_features_in_} ({shown})",
-        *([] if encoding is None else [f"encoded     from {counted(len(encoding.categories), 'column')}"]),
+        *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
         *(f"trained     {network.summary()}" for network in estimator.networks_),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
