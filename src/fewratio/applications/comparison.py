@@ -132,7 +132,7 @@ class ComparisonResult:
         """Where the features of each column are."""
         names, encoding = self.samples.tables[0].feature_names, self.encoding
         if names is not None and encoding is not None:
-            return {**encoding.places}
+            return dict[str | int, slice](encoding.places.items())
         labels: Sequence[str | int] = names or range(self._pooled.shape[1])
         return {label: slice(place, place + 1) for place, label in enumerate(labels)}
 

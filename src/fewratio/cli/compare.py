@@ -33,7 +33,10 @@ def compare(
         Path | None, typer.Argument(help="Table of the second sample, with the same columns, or a reference.")
     ] = None,
     by: Annotated[str | None, typer.Option(help="Column that divides one table into samples.")] = None,
-    permutations: Annotated[int, typer.Option(min=0, help="Permutations for the p-value; 0 for no test.")] = 999,
+    permutations: Annotated[
+        int | None,
+        typer.Option(min=0, help="Permutations for the p-value. [default: 999; of several groups 0, which is no test]"),
+    ] = None,
     fail_if: Annotated[
         str | None, typer.Option(help=f"Exit with {_FAILED} if this holds, such as 'p < 0.01' or 'divergence > 0.1'.")
     ] = None,
@@ -46,7 +49,8 @@ def compare(
         raise ParameterError(
             "Two tables are needed, or one and --by with the column that divides it. Give one of both."
         )
-    fails = None if fail_if is None else _condition(fail_if, permutations)
+    n_permutations = 999 if permutations is None else permutations
+    fails = None if fail_if is None else _condition(fail_if, n_permutations)
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)
     if by is not None:
@@ -58,7 +62,7 @@ def compare(
             from fewratio.data.collection import Collection
 
             collection = Collection.from_frame(tables[0], by, **options)
-            return deliver_all(request, collection, estimator, permutations)
+            return deliver_all(request, collection, estimator, permutations or 0)
         tables = [replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts]
         names = [part.name for part in parts]
     else:
@@ -72,7 +76,7 @@ def compare(
     if len(tables) < 2:
         raise ParameterError(f"Column {by!r} has one value, {names[0]!r}; two or more are needed. Name another column.")
     first, second = tables
-    found = compare_datasets(first, second, estimator, permutations, request.seed, **options)
+    found = compare_datasets(first, second, estimator, n_permutations, request.seed, **options)
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)

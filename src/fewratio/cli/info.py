@@ -18,7 +18,6 @@ def info(
     Example: fewratio info sites.model
     """
     from fewratio import MetaRatioEstimator
-    from fewratio.data.columns import counted
 
     estimator = MetaRatioEstimator.load(model)
     names = getattr(estimator, "feature_names_in_", None)
