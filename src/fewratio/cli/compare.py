@@ -35,7 +35,10 @@ def compare(
         Path | None, typer.Argument(help="Table of the second sample, with the same columns, or a reference.")
     ] = None,
     by: Annotated[str | None, typer.Option(help="Column that divides one table into samples.")] = None,
-    permutations: Annotated[int, typer.Option(min=0, help="Permutations for the p-value; 0 for no test.")] = 999,
+    permutations: Annotated[
+        int | None,
+        typer.Option(min=0, help="Permutations for the p-value. [default: 999; of several groups 0, which is no test]"),
+    ] = None,
     fail_if: Annotated[
         str | None, typer.Option(help=f"Exit with {_FAILED} if this holds, such as 'p < 0.01' or 'divergence > 0.1'.")
     ] = None,
@@ -45,8 +48,11 @@ def compare(
     Example: fewratio compare before.csv after.csv --plot difference.png
     """
     if (b is None) == (by is None):
-        raise ParameterError("Two tables are needed, or one and --by with the column that divides it. Give one of both.")
-    fails = None if fail_if is None else _condition(fail_if, permutations)
+        raise ParameterError(
+            "Two tables are needed, or one and --by with the column that divides it. Give one of both."
+        )
+    n_permutations = 999 if permutations is None else permutations
+    fails = None if fail_if is None else _condition(fail_if, n_permutations)
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)
     if by is not None:
@@ -58,7 +64,9 @@ def compare(
             from fewratio.data.collection import Collection
 
             collection = Collection.from_frame(tables[0], by, **options)
-            pairs = deliver_all(request, collection, estimator, permutations)
+            # Many pairs take their time, so they are tested if somebody asks for it.
+            n_permutations = (permutations or 0) if fails is None else n_permutations
+            pairs = deliver_all(request, collection, estimator, n_permutations)
             return _exit(fails is not None and any(map(fails, _pairs(pairs))))
         tables = [replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts]
         names = [part.name for part in parts]
@@ -77,7 +85,8 @@ def compare(
         options["encoding"] = encoding
     if len(tables) < 2:
         raise ParameterError(f"Column {by!r} has one value, {names[0]!r}; two or more are needed. Name another column.")
-    found = compare_datasets(*tables, estimator, permutations, request.seed, **options)
+    first, second = tables
+    found = compare_datasets(first, second, estimator, n_permutations, request.seed, **options)
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)
@@ -119,19 +128,19 @@ def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[s
     if result.p_value is not None:
         yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations)"
     if result.differences:
-        yield from _differences(result, request)
+        yield from _differences(result)
     else:
         columns = [str(column) for column in result.columns]
-        shown, rest = ", ".join(columns[: exchange.SHOWN]) or "none", len(columns) - exchange.SHOWN
+        rest = len(columns) - exchange.SHOWN
         more = f" and {rest} more" if rest > 0 else ""
-        yield f"differ in   {shown}{more} (the strongest first)"
+        yield f"differ in   {', '.join(columns[: exchange.SHOWN]) or 'none'}{more} (the strongest first)"
     for name, rows, table in zip(result.names, (result.rows_a, result.rows_b), result.samples.tables, strict=True):
         shown = [str(row) if table.row_names is None else str(table.row_names[row]) for row in rows[: exchange.SHOWN]]
         counting = ", counting from 0" * (table.row_names is None)
         yield f"rows        {', '.join(shown)} (the most typical of {name}{counting})"
 
 
-def _differences(result: "ComparisonResult", request: exchange.Request) -> "Iterator[str]":
+def _differences(result: "ComparisonResult") -> "Iterator[str]":
     yield "differ in   (effect: difference of means in deviations, or of shares; the largest first)"
     shown = result.differences[: exchange.SHOWN]
     cells = [
@@ -141,7 +150,8 @@ def _differences(result: "ComparisonResult", request: exchange.Request) -> "Iter
     widths = [max(len(row[place]) for row in cells) for place in range(4)]
     for row in cells:
         yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-    yield from request.and_more(len(result.differences) - exchange.SHOWN)
+    if len(result.differences) > exchange.SHOWN:
+        yield f"  and {len(result.differences) - exchange.SHOWN} more; --json gives all"
 
 
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
