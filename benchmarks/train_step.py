@@ -23,11 +23,11 @@ from torch import Tensor, nn
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode
 from fewratio.data.collection import Collection
-from fewratio.data.episodes import EpisodeSampler, SupportSize
-from fewratio.data.pools import RowTable, pair_pools
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
 from fewratio.optim import Ensemble, TrainingPlan
 from fewratio.optim.loop import Training
+from fewratio.training.episodes import EpisodeSampler, SupportSize
+from fewratio.training.pools import RowTable, pair_pools
 from fewratio_bench.records import circumstances
 
 N_DATASETS, N_INSTANCES, N_FEATURES, N_SUPPORT, N_QUERY, LATENT = 50, 300, 256, 5, 128, 32

@@ -22,10 +22,10 @@ from fewratio.core.exact import true_ratio
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Pair
 from fewratio.core.tensorfile import write_tensors
-from fewratio.data.episodes import EpisodeSampler, SupportSize
 from fewratio.estimators.universal import shipped_parts
 from fewratio.nn.intervals import LEVELS, largest_divergence
 from fewratio.pretrained import UNIVERSAL
+from fewratio.training.episodes import EpisodeSampler, SupportSize
 from fewratio_bench.prior import PriorPairs, draw_pairs
 from fewratio_bench.records import circumstances
 from fewratio_bench.universal_training import (

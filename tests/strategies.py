@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from fewratio import Architecture, Inliers, MetaRatioEstimator, Pairs, Training
 from fewratio.core.pair import Pair
 from fewratio.data.collection import Collection
-from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
-from fewratio.data.pools import RowTable, pair_pools
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.nn import (
     GaussianFeatures,
@@ -25,6 +23,8 @@ from fewratio.nn import (
     SharedHead,
     Space,
 )
+from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
+from fewratio.training.pools import RowTable, pair_pools
 
 quick = settings(max_examples=30, deadline=None)  # no deadline: a busy machine is no failure
 

@@ -44,6 +44,17 @@ fewratio.gaussian_relative_ratio(A, 0, 1, 1, 1)
     assert done.returncode == 0, done.stderr
 
 
+def test_settings_need_no_torch():
+    uses = """
+from fewratio import Architecture, Inliers, Pairs, Training
+for settings in (Architecture("both"), Inliers(), Pairs(n_support=(1, 5)), Training(max_steps=3)):
+    settings._check_parameters()
+    print(settings)
+"""
+    done = run(f"{BLOCK}{uses}")
+    assert done.stdout.splitlines()[-1] == "Training(max_steps=3)", done.stderr
+
+
 def test_the_automatic_choice_says_what_it_takes_instead():
     done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\nprint(fewratio.AutoRatioEstimator().fit(A, B).estimator_)")
     assert done.stdout.startswith("RuLSIF(")

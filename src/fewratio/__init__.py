@@ -10,7 +10,7 @@ from fewratio.lazy import import_home, import_name, names_of_stub
 
 __version__ = "0.1.0"
 
-_SUBMODULES = ("applications", "core", "data", "estimators", "nn", "optim")
+_SUBMODULES = ("applications", "core", "data", "estimators", "nn", "optim", "training")
 _HOME = names_of_stub(__file__)
 
 __all__ = sorted(_HOME)

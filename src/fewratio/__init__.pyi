@@ -10,6 +10,8 @@ from fewratio.core.pair import Episode as Episode
 from fewratio.core.pair import Pair as Pair
 from fewratio.data.collection import Collection as Collection
 from fewratio.data.dataset import Dataset as Dataset
+from fewratio.data.encoding import ColumnOptions as ColumnOptions
+from fewratio.data.encoding import Encoding as Encoding
 from fewratio.data.registry import Source as Source
 from fewratio.data.registry import load_collection as load_collection
 from fewratio.data.registry import register_source as register_source

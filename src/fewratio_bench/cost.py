@@ -9,8 +9,7 @@ from typing import Any
 from fewratio.errors import DataFileError
 from fewratio_bench.aggregation import Records, measurements, published_numbers, standard_error
 from fewratio_bench.experiments import Experiment
-from fewratio_bench.records import Record
-from fewratio_bench.rendering import Grid, Number, Table, TableCell
+from fewratio_bench.rendering import Grid, Table, TableCell
 
 # The paper's number of support instances.
 _N_SUPPORT = 5
@@ -37,62 +36,67 @@ def cost_table(experiment: Experiment, records: Records, folder: Path) -> Table:
         Where ``benchmarks/method_cost.jsonl`` is.
     """
     (problem,) = experiment.problems
-    alone, together = _Times(experiment.name, problem.data), _Times(experiment.name, problem.data)
     costs = _read(folder / "benchmarks" / "method_cost.jsonl")
+    alone, together, made = [], [], set()
     for method in experiment.methods:
         for cost in (cost for cost in costs if cost["method"] == method.name):
+            parts = {"": cost["judging 200 pairs, seconds"] / 2}
             if cost["steps of learning"]:
-                alone.add(f"{method.name} (train)", [cost["learning, seconds"]], [cost])
-            label = f"{method.name} (test)" if cost["steps of learning"] else method.name
-            alone.add(label, [cost["judging 200 pairs, seconds"] / 2], [cost])
-    for method in experiment.methods:
+                parts = {" (train)": cost["learning, seconds"], " (test)": parts[""]}
+            alone += [_row(problem.data, method.name + part, [seconds], [cost]) for part, seconds in parts.items()]
+            made.add((cost["device"], cost["commit"]))
         mine = measurements(records.get(problem.data, ()), method, problem).values()
-        for device in sorted({record.device for record in mine}):
-            timed = [record for record in mine if record.device == device and _is_timed(record)]
-            if timed:
-                together.add(method.name, _by_split(timed), [vars(record) for record in timed])
+        # A record of each metric names the same seconds, so one metric stands for all.
+        timed = [each for each in mine if (each.role, each.metric, each.n_support) == ("target", "auc", _N_SUPPORT)]
+        for device in sorted({record.device for record in timed}):
+            here = [record for record in timed if record.device == device]
+            splits = sorted({record.split for record in here})
+            seconds = [statistics.mean(each.seconds for each in here if each.split == split) for split in splits]
+            together.append(_row(problem.data, method.name, seconds, [vars(record) for record in here]))
+            made |= {(record.device, record.commit) for record in here}
     where = f"{problem.data}, N_S = {_N_SUPPORT}"
     steps = " or ".join(map(str, sorted({cost["steps of learning"] for cost in costs} - {0}))) or "so many"
-    everywhere = alone.circumstances | together.circumstances
+    circumstances = " ".join(f"Device {device}: commit {commit}." for device, commit in sorted(made))
+    told = {"experiment": experiment.name, "data": problem.data, "n_support": _N_SUPPORT}
     return Table(
         experiment.title,
         [
-            alone.grid(f"{where}: one training alone", "Run benchmarks/method_cost.py."),
-            together.grid(f"{where}: all trainings together", f"Run 'fewratio-bench run {experiment.name}'."),
+            _grid(f"{where}: one training alone", alone, "Run benchmarks/method_cost.py."),
+            _grid(f"{where}: all trainings together", together, f"Run 'fewratio-bench run {experiment.name}'."),
         ],
-        _CAPTION.format(steps=steps, circumstances=_listed(everywhere)),
-        [*alone.numbers, *together.numbers],
+        _CAPTION.format(steps=steps, circumstances=circumstances),
+        [told | row | {"seconds": f"{row['seconds']:.5f}"} for row in (*alone, *together)],
     )
 
 
-class _Times:
-    """Times of one kind."""
+def _row(data: str, label: str, seconds: Sequence[float], sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Give what something takes, in some splits."""
+    devices, commits = (", ".join(sorted({source[name] for source in sources})) for name in ("device", "commit"))
+    threads = {source["threads"] for source in sources if "threads" in source}
+    return {
+        "what": label,
+        "seconds": statistics.mean(seconds),
+        "standard_error": f"{standard_error(seconds):.5f}" if len(seconds) > 1 else None,
+        "n_splits": len(seconds),
+        "published": _published(data, label),
+        "device": devices + "".join(f", {n} thread{'s' * (n > 1)}" for n in threads),
+        "commit": commits,
+    }
 
-    def __init__(self, experiment: str, data: str) -> None:
-        self._where: dict[str, Number] = {"experiment": experiment, "data": data, "n_support": _N_SUPPORT}
-        self._data = data
-        self._rows: list[list[TableCell]] = []
-        self.numbers: list[dict[str, Number]] = []
-        self.circumstances: set[tuple[str, str]] = set()
 
-    def add(self, label: str, seconds: Sequence[float], sources: Sequence[dict[str, Any]]) -> None:
-        """Add what something takes, in some splits."""
-        made = {(source["device"], source["commit"]) for source in sources}
-        self.circumstances |= made
-        devices, commits = (", ".join(sorted(set(each))) for each in zip(*made, strict=True))
-        threads = {source["threads"] for source in sources if "threads" in source}
-        device = devices + "".join(f", {n} thread{'s' * (n > 1)}" for n in threads)
-        mean, published = statistics.mean(seconds), _published(self._data, label)
-        paper = "-" if published is None else f"{published:.2f}"
-        self._rows.append([TableCell(text) for text in (label, device, f"{mean:.3f}", paper)])
-        error = f"{standard_error(seconds):.5f}" if len(seconds) > 1 else None
-        times = {"what": label, "seconds": f"{mean:.5f}", "standard_error": error, "n_splits": len(seconds)}
-        self.numbers.append({**self._where, **times, "published": published, "device": device, "commit": commits})
-
-    def grid(self, heading: str, advice: str) -> Grid:
-        """Give all of them."""
-        absent = f"There are no records of it, so there is no number. {advice}"
-        return Grid(heading, ["what", "device", "seconds", "published"], self._rows, absent)
+def _grid(heading: str, rows: Sequence[dict[str, Any]], advice: str) -> Grid:
+    texts = [
+        (
+            row["what"],
+            row["device"],
+            f"{row['seconds']:.3f}",
+            "-" if row["published"] is None else f"{row['published']:.2f}",
+        )
+        for row in rows
+    ]
+    absent = f"There are no records of it, so there is no number. {advice}"
+    cells = [[TableCell(text) for text in row] for row in texts]
+    return Grid(heading, ["what", "device", "seconds", "published"], cells, absent)
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
@@ -104,26 +108,11 @@ def _read(path: Path) -> list[dict[str, Any]]:
         raise DataFileError(f"{path} is not JSON lines ({error}). Make it again: benchmarks/method_cost.py.") from error
 
 
-def _is_timed(record: Record) -> bool:
-    # A record of each metric names the same seconds, so one metric stands for all.
-    return (record.role, record.metric, record.n_support) == ("target", "auc", _N_SUPPORT)
-
-
-def _by_split(records: Sequence[Record]) -> list[float]:
-    splits: dict[int, list[float]] = {}
-    for record in records:
-        splits.setdefault(record.split, []).append(record.seconds)
-    return [statistics.mean(seconds) for _, seconds in sorted(splits.items())]
-
-
 def _published(data: str, label: str) -> float | None:
     """Give the paper's seconds; of a method that learns, for both parts if the label names neither."""
-    numbers = published_numbers()
-    parts = [label] if ("computation-cost", data, str(_N_SUPPORT), label, "seconds") in numbers else []
-    parts = parts or [f"{label} (train)", f"{label} (test)"]
-    found = [numbers.get(("computation-cost", data, str(_N_SUPPORT), part, "seconds")) for part in parts]
-    return None if None in found else sum(value for value in found if value is not None)
-
-
-def _listed(circumstances: set[tuple[str, str]]) -> str:
-    return "".join(f"Device {device}: commit {commit}. " for device, commit in sorted(circumstances)).rstrip()
+    found = [
+        number
+        for part in (label, f"{label} (train)", f"{label} (test)")
+        if (number := published_numbers().get(("computation-cost", data, str(_N_SUPPORT), part, "seconds"))) is not None
+    ]
+    return sum(found) if found else None

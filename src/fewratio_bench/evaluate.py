@@ -14,10 +14,10 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import as_flags
-from fewratio.data.episodes import EvaluationEpisodes, SupportSize
-from fewratio.data.pools import RowTable, pair_pools
 from fewratio.data.sources.gaussian import GaussianFamily
 from fewratio.nn import AdaptedRatio, MeanRatio
+from fewratio.training.episodes import EvaluationEpisodes, SupportSize
+from fewratio.training.pools import RowTable, pair_pools
 
 # Of a divergence; what is beyond them in float32 is rounding.
 _DIGITS = 5

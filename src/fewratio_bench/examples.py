@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,32 +37,6 @@ _ALPHA = 0.5
 _DIGITS = 5
 
 
-@dataclass(frozen=True)
-class Examples:
-    """Curves of four pairs of the first split.
-
-    Attributes
-    ----------
-    pairs : list of DrawnPair
-        What is drawn.
-    settings : dict
-        By method, the setting that is drawn.
-    errors : dict
-        By method, its squared error with that setting, mean over all pairs of the split's targets.
-    seconds : float
-        Time of making them.
-    commit, device : str
-        Code and machine.
-    """
-
-    pairs: list[DrawnPair]
-    settings: dict[str, dict[str, Any]]
-    errors: dict[str, float]
-    seconds: float
-    commit: str
-    device: str
-
-
 def synthetic_examples(folder: Path) -> "Figure":
     """Draw four unseen pairs with the true ratio, as the paper does; train first if no curves are kept."""
     from matplotlib import rc_context
@@ -71,24 +45,25 @@ def synthetic_examples(folder: Path) -> "Figure":
     if not path.exists():
         sys.stderr.write(f"There are no curves in {path} yet: training for them, one or two minutes on a CPU.\n")
         path.parent.mkdir(parents=True, exist_ok=True)
-        examples = make_examples(SYNTHETIC, METHODS)
-        write_atomically(path, (json.dumps(asdict(examples), default=np.ndarray.tolist) + "\n").encode())
-    examples = _read(path)
-    errors = ", ".join(f"{name} {error:.3f}" for name, error in examples.errors.items())
-    note = (
-        f"Split 0; J over all its pairs: {errors}. Commit {examples.commit}, device {examples.device}.\n"
-        "Ours: the paper's recipe, K = 32. RuLSIF and RuLSIF-FT: the lambda that is best on these targets."
-    )
-    pairs = [
-        replace(pair, curves={display_name(name): curve for name, curve in pair.curves.items()})
-        for pair in examples.pairs
-    ]
-    title = "Relative density ratio of four unseen pairs, ten instances each"
+        write_atomically(path, (json.dumps(make_examples(SYNTHETIC, METHODS)) + "\n").encode())
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        errors = ", ".join(f"{name} {error:.3f}" for name, error in kept["errors"].items())
+        note = (
+            f"Split 0; J over all its pairs: {errors}. Commit {kept['commit']}, device {kept['device']}.\n"
+            "Ours: the paper's recipe, K = 32. RuLSIF and RuLSIF-FT: the lambda that is best on these targets."
+        )
+        pairs = [
+            DrawnPair(**(pair | {"curves": {display_name(name): curve for name, curve in pair["curves"].items()}}))
+            for pair in kept["pairs"]
+        ]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise DataFileError(f"{path} holds no examples ({error}). Delete it, and they are made again.") from error
     with rc_context({"legend.columnspacing": 1.2}):
-        return draw_pairs(pairs, title, display_name(note))
+        return draw_pairs(pairs, "Relative density ratio of four unseen pairs, ten instances each", display_name(note))
 
 
-def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> Examples:
+def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> dict[str, Any]:
     """Train on the first split, choose four of its target pairs by the truth, and follow the methods along a grid.
 
     Where a method has several settings, the best on the targets is taken, as in the paper.
@@ -99,13 +74,17 @@ def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> Examp
         Where the datasets come from.
     methods : sequence of Method
         What is to be drawn.
+
+    Returns
+    -------
+    dict
+        As JSON has it: the pairs as `DrawnPair` takes them; by method, the setting that is drawn and its squared error,
+        the mean over all pairs of the split's targets; the seconds that it took, code and machine.
     """
     started = time.perf_counter()
     place = torch.device("cpu")
     size, split = max(problem.sizes), problem.split(0)
-    judged = Trial(problem, split, size, place)
-    gridded = _GriddedProblem(**asdict(problem))
-    drawn = Trial(gridded, split, size, place)
+    judged, drawn = (Trial(each, split, size, place) for each in (problem, _GriddedProblem(**asdict(problem))))
     settings, errors, curves = {}, {}, {}
     for method in methods:
         # The second pass finds what the first one has trained.
@@ -121,18 +100,20 @@ def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> Examp
             for verdict in method.judge([drawn], bench)
             if verdict.role == "target" and json.dumps(verdict.parameters) == best
         ]
+        assert curve is not None
         settings[method.name], errors[method.name], curves[method.name] = json.loads(best), found[best], curve
     support = drawn.evaluations["target"].episode.support
     pairs = [
-        DrawnPair(
-            moments,
-            _rounded(support.nu[number, :, 0]),
-            _rounded(support.de[number, :, 0]),
-            {name: _rounded(curve[number]) for name, curve in curves.items() if curve is not None},
-        )
-        for number, moments in enumerate(gridded.examples(split, size)[1])
+        {
+            "moments": moments,
+            "nu": _rounded(support.nu[number, :, 0]),
+            "de": _rounded(support.de[number, :, 0]),
+            "curves": {name: _rounded(curve[number]) for name, curve in curves.items()},
+        }
+        for number, moments in enumerate(_chosen_pairs(problem, split, size)[1])
     ]
-    return Examples(pairs, settings, errors, round(time.perf_counter() - started, 1), **circumstances(place))
+    seconds = round(time.perf_counter() - started, 1)
+    return {"pairs": pairs, "settings": settings, "errors": errors, "seconds": seconds, **circumstances(place)}
 
 
 class _GriddedProblem(SyntheticProblem):
@@ -142,45 +123,27 @@ class _GriddedProblem(SyntheticProblem):
         """Give the four pairs with the grid as their query."""
         evaluation = super().evaluation(split, role, n_support, device)
         if role == "target":
-            numbers, moments = self.examples(split, n_support)
+            numbers, moments = _chosen_pairs(SyntheticProblem(**asdict(self)), split, n_support)
             grid = torch.tensor(np.stack([ratio_grid(each) for each in moments]), dtype=torch.float32)[..., None]
-            half = grid.shape[1] // 2
             support = evaluation.episode.support
             evaluation.episode = Episode(
-                Pair(support.nu[numbers], support.de[numbers]), Pair(grid[:, :half], grid[:, half:])
+                Pair(support.nu[numbers], support.de[numbers]), Pair(*grid.split(grid.shape[1] // 2, 1))
             )
         return evaluation
 
-    def examples(self, split: Split, n_support: int) -> tuple[list[int], list[tuple[float, float, float, float]]]:
-        """Choose four pairs by the truth and not by anyone's result; give their numbers and their moments."""
-        evaluation = super().evaluation(split, "target", n_support, torch.device("cpu"))
-        family = self.family(split.number, "target")
-        truth = TrueRatios(family)(evaluation.tasks, evaluation.episode, _ALPHA)
-        errors = RelativeSquaredError(_ALPHA)(truth, evaluation.episode.query.shares.double())
-        numbers = spread(errors.tolist())
-        moments = [
-            (float(family.means[i]), float(family.stds[i]), float(family.means[j]), float(family.stds[j]))
-            for i, j in evaluation.tasks[numbers]
-        ]
-        return numbers, moments
+
+def _chosen_pairs(
+    problem: SyntheticProblem, split: Split, n_support: int
+) -> tuple[list[int], list[tuple[float, float, float, float]]]:
+    """Choose four target pairs by the truth and not by anyone's result; give their numbers and their moments."""
+    evaluation = problem.evaluation(split, "target", n_support, torch.device("cpu"))
+    family = problem.family(split.number, "target")
+    truth = TrueRatios(family)(evaluation.tasks, evaluation.episode, _ALPHA)
+    numbers = spread(RelativeSquaredError(_ALPHA)(truth, evaluation.episode.query.shares.double()).tolist())
+    moments = np.stack([family.means, family.stds], axis=-1)[evaluation.tasks[numbers]]
+    return numbers, moments.reshape(-1, 4).tolist()
 
 
-def _rounded(values: torch.Tensor) -> np.ndarray:
-    return values.double().numpy().round(_DIGITS)
-
-
-def _read(path: Path) -> Examples:
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        pairs = [
-            DrawnPair(
-                tuple(pair["moments"]),
-                np.array(pair["nu"]),
-                np.array(pair["de"]),
-                {name: np.array(curve) for name, curve in pair["curves"].items()},
-            )
-            for pair in kept.pop("pairs")
-        ]
-        return Examples(pairs, **kept)
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise DataFileError(f"{path} holds no examples ({error}). Delete it, and they are made again.") from error
+def _rounded(values: torch.Tensor) -> list[float]:
+    rounded: list[float] = values.double().numpy().round(_DIGITS).tolist()
+    return rounded

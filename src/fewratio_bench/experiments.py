@@ -1,12 +1,12 @@
 """The paper's experiments: which methods on which problems, and what their tables show."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.base import REGS
 from fewratio_bench.methods.detectors import Detector, forest_scores, kl_scores, lof_scores
-from fewratio_bench.methods.learned import LATENT_DIMS
+from fewratio_bench.methods.learned import LATENT_DIMS, PAPER_TRAINING
 from fewratio_bench.methods.universal import Universal
 from fewratio_bench.problems import (
     DIGITS,
@@ -21,34 +21,36 @@ from fewratio_bench.problems import (
     Problem,
 )
 
+Row = TypeVar("Row", Learned, OneClass)
+
 # ---------------------------------------------------------------- rows
+
+
+def _variant(method: Row, name: str, **changes: Any) -> Row:
+    """Give a method of the paper that is another one but for some parts."""
+    return replace(method, name=name, published=name, **changes)
+
 
 OURS = Learned("Ours", "Ours")
 # The appendix's variants have one length of vectors, and stand beside Ours with that length; with the whole grid they
 # would cost as much as all the rest.
 _VARIANT = replace(OURS, latent_dims=(32,))
-PLAIN_OURS = replace(_VARIANT, name="Ours (alpha=0)", published="Ours (alpha=0)", alpha=0.0)
-OURS_01 = replace(_VARIANT, name="Ours (alpha=0.1)", published="Ours (alpha=0.1)", alpha=0.1)
-OURS_09 = replace(_VARIANT, name="Ours (alpha=0.9)", published="Ours (alpha=0.9)", alpha=0.9)
-LEARNED_ALPHA = replace(_VARIANT, name="Ours w/ train", published="Ours w/ train", learn_alpha=True)
-DEEP_OURS = replace(_VARIANT, name="DeepOurs", published="DeepOurs", depth=5)
-NO_LATENT = replace(OURS, name="NoLatent", published="NoLatent", encoder="none")
-NO_SADAPT = replace(OURS, name="NoSadapt", published="NoSadapt", head="shared")
-NO_SADAPT_FT = replace(
-    NO_SADAPT, name="NoSadapt-FT", published="NoSadapt-FT", target_head="adam", trained_as=NO_SADAPT.name
-)
+PLAIN_OURS = _variant(_VARIANT, "Ours (alpha=0)", alpha=0.0)
+OURS_01 = _variant(_VARIANT, "Ours (alpha=0.1)", alpha=0.1)
+OURS_09 = _variant(_VARIANT, "Ours (alpha=0.9)", alpha=0.9)
+LEARNED_ALPHA = _variant(_VARIANT, "Ours w/ train", learn_alpha=True)
+DEEP_OURS = _variant(_VARIANT, "DeepOurs", depth=5)
+NO_LATENT = _variant(OURS, "NoLatent", encoder="none")
+NO_SADAPT = _variant(OURS, "NoSadapt", head="shared")
+NO_SADAPT_FT = _variant(NO_SADAPT, "NoSadapt-FT", target_head="adam", trained_as=NO_SADAPT.name)
 # A network with a last layer of free weights, which is fitted to the target: in closed form, where the loss is squared
 # and the paper names a grid of lambda; else by Adam.
-RULSIF_FT = replace(
-    NO_LATENT, name="RuLSIF-FT", published="RuLSIF-FT", head="shared", clip="ratio", target_head="ridge"
-)
+RULSIF_FT = _variant(NO_LATENT, "RuLSIF-FT", head="shared", clip="ratio", target_head="ridge")
 RULSIF_FT_BY_ADAM = replace(
     RULSIF_FT, name="RuLSIF-FT, by Adam", published=None, target_head="adam", trained_as=RULSIF_FT.name
 )
-D3RE_FT = replace(RULSIF_FT, name="D3RE-FT", published="D3RE-FT", target_head="adam", bounds=(0.1, 0.5, 1.0, 10.0))
-META_RULSIF = replace(
-    NO_LATENT, name="Meta-RuLSIF", published="Meta-RuLSIF", features="gaussian", head="descent", clip="ratio"
-)
+D3RE_FT = _variant(RULSIF_FT, "D3RE-FT", target_head="adam", bounds=(0.1, 0.5, 1.0, 10.0))
+META_RULSIF = _variant(NO_LATENT, "Meta-RuLSIF", features="gaussian", head="descent", clip="ratio")
 # Our own settings, never mixed with the paper's: several tasks per step, the ratio clipped instead of the weights, one
 # model for all sizes, averaged weights and frequent validations.
 OURS_BETTER = Learned(
@@ -57,14 +59,7 @@ OURS_BETTER = Learned(
     clip="ratio",
     latent_dims=(32,),
     sizes=(1, 5),
-    training={
-        "tasks_per_step": 16,
-        "averaging": 0.99,
-        "validate_every": 100,
-        "max_steps": 10_000,
-        "n_query": 128,
-        "weight_decay": 0.0,
-    },
+    training=PAPER_TRAINING | {"tasks_per_step": 16, "averaging": 0.99, "validate_every": 100},
 )
 # Distances to the support instead, in the columns' space and in a learned one.
 RELATIONAL = replace(
@@ -96,11 +91,11 @@ MMD = MeanDiscrepancy()
 D3RE = TargetTrained("D3RE", "D3RE")
 NNPU = TargetTrained("nnPU", "nnPU", loss="pu", bounds=(0.0,))
 AE = OneClass("AE", "AE", "autoencoder")
-AE_S = replace(AE, name="AE-S", published="AE-S", train_on="sources")
-AE_FT = replace(AE, name="AE-FT", published="AE-FT", train_on="sources then target", criterion=None)
+AE_S = _variant(AE, "AE-S", train_on="sources")
+AE_FT = _variant(AE, "AE-FT", train_on="sources then target", criterion=None)
 SD = OneClass("SD", "SD", "deep svdd")
-SD_S = replace(SD, name="SD-S", published="SD-S", train_on="sources")
-SD_FT = replace(SD, name="SD-FT", published="SD-FT", train_on="sources then target", criterion=None)
+SD_S = _variant(SD, "SD-S", train_on="sources")
+SD_FT = _variant(SD, "SD-FT", train_on="sources then target", criterion=None)
 LOF = Detector("LOF", "LOF", "n_neighbors", (10, 20, 30, 40, 50), lof_scores)
 IF = Detector("IF", "IF", "n_estimators", (10, 50, 100, 200), forest_scores)
 KL = Detector("KL", "KL", "reg", REGS, kl_scores)

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from fewratio.core.shapes import Float, Int
-from fewratio.data.pools import Pools
 from fewratio.errors import ParameterError
+from fewratio.training.pools import Pools
 
 # How often each is drawn.
 RELATIONS = {

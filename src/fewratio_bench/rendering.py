@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 FORMATS = ("markdown", "latex", "html", "csv")
-Number = str | float | None
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Table:
     title: str
     grids: Sequence[Grid]
     caption: str
-    numbers: Sequence[dict[str, Number]]
+    numbers: Sequence[dict[str, Any]]
 
 
 def table_text(table: Table, format: str) -> str:

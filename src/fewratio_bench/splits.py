@@ -1,6 +1,5 @@
 """Splits of a collection into source, validation and target datasets, as the paper makes them."""
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted
 from fewratio.data.seeds import seed_for
-from fewratio.errors import CollectionError, ParameterError
+from fewratio.errors import CollectionError
 
 
 @dataclass(frozen=True)
@@ -76,11 +75,10 @@ class Protocol:
         number : int
             Which split; the paper's count is `n_splits`, but any number from 0 will do.
         """
-        self._check(collection, number)
-        everything = np.arange(len(collection))
+        self._check(collection)
         # A seed for each role: another way of choosing validation datasets would leave the targets as they are.
         target = self._draw_target(collection, np.random.default_rng(seed_for(self.data, number, "target")))
-        rest = np.setdiff1d(everything, target)
+        rest = np.setdiff1d(np.arange(len(collection)), target)
         rng = np.random.default_rng(seed_for(self.data, number, "validation"))
         validation = np.sort(rng.choice(rest, self.n_validation, replace=False))
         source = np.setdiff1d(rest, validation)
@@ -92,11 +90,14 @@ class Protocol:
             groups = list(dict.fromkeys(collection.groups))
             chosen = groups[rng.integers(len(groups))]
             candidates = np.flatnonzero([group == chosen for group in collection.groups])
+            if len(candidates) < self.n_target:
+                raise CollectionError(
+                    f"collection {collection.name!r} has a group of {counted(len(candidates), 'dataset')}; "
+                    f"{self.n_target} targets of one group are needed. Lower n_target or leave the group out."
+                )
         return np.sort(rng.choice(candidates, self.n_target, replace=False))
 
-    def _check(self, collection: Collection, number: int) -> None:
-        if number < 0:
-            raise ParameterError(f"number is {number}; splits are numbered from 0. Pass 0 or more.")
+    def _check(self, collection: Collection) -> None:
         needed = self.n_target + self.n_validation + self.n_source
         if len(collection) != needed:
             raise CollectionError(
@@ -105,28 +106,13 @@ class Protocol:
                 f"{self.n_source} source). "
                 "Load the complete source, or make a Protocol with other counts."
             )
-        if self.one_group:
-            self._check_groups(collection)
-        if self.n_normals is not None:
-            _check_normals(collection, self.n_normals)
-
-    def _check_groups(self, collection: Collection) -> None:
-        smallest = min(Counter(collection.groups).values())
-        if smallest < self.n_target:
-            raise CollectionError(
-                f"collection {collection.name!r} has a group of {counted(smallest, 'dataset')}; {self.n_target} "
-                "targets of one group are needed. Lower n_target or leave the group out."
-            )
-
-
-def _check_normals(collection: Collection, needed: int) -> None:
-    for dataset in collection:
-        count = 0 if dataset.is_outlier is None else int((~dataset.is_outlier).sum())
-        if count < needed:
-            found = "has no labels" if dataset.is_outlier is None else f"has {counted(count, 'normal instance')}"
-            raise CollectionError(
-                f"dataset {dataset.name!r} {found}; {needed} known normals are needed. Leave it out or lower n_normals."
-            )
+        for dataset in collection:
+            count = 0 if dataset.is_outlier is None else int((~dataset.is_outlier).sum())
+            if self.n_normals is not None and count < self.n_normals:
+                raise CollectionError(
+                    f"dataset {dataset.name!r} has {counted(count, 'known normal instance')}; {self.n_normals} are "
+                    "needed. Leave it out or lower n_normals."
+                )
 
 
 PROTOCOLS: dict[str, Protocol] = {

@@ -4,6 +4,7 @@ import shlex
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from fewratio_bench.aggregation import (
     AVERAGE,
@@ -17,7 +18,7 @@ from fewratio_bench.aggregation import (
 from fewratio_bench.cost import cost_table
 from fewratio_bench.experiments import Experiment
 from fewratio_bench.problems import Problem
-from fewratio_bench.rendering import Grid, Number, Table, TableCell, render
+from fewratio_bench.rendering import Grid, Table, TableCell, render
 from fewratio_bench.run import record_file
 
 
@@ -83,7 +84,7 @@ def _by_panel(experiment: Experiment, results: Sequence[PanelResult]) -> Grid:
     return Grid("Averages over N_S", header, cells, absent)
 
 
-def _csv_row(experiment: Experiment, result: PanelResult, row: Row, column: str) -> dict[str, Number]:
+def _csv_row(experiment: Experiment, result: PanelResult, row: Row, column: str) -> dict[str, Any]:
     values, published = row.values[column], row.published.get(column)
     mean = statistics.mean(values)
     row_of = {"experiment": experiment.name, "data": result.panel.data, "metric": result.panel.metric}

@@ -10,12 +10,12 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.exact import true_ratio
 from fewratio.core.objectives import RelativeSquaredError, shares_of_expectations, weighted_squared_error
 from fewratio.core.pair import Episode, Pair
-from fewratio.data.episodes import EpisodeSampler, SupportSize
 from fewratio.data.seeds import seed_for
 from fewratio.estimators.universal import ALPHAS, universal_model, untrained_intervals
 from fewratio.nn import RatioModel
 from fewratio.nn.intervals import QUANTILES, Intervals
 from fewratio.optim import Ensemble, History, TrainingPlan, train
+from fewratio.training.episodes import EpisodeSampler, SupportSize
 from fewratio_bench.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 
 # Kinds of pairs that the network is never trained on, to see how it does on kinds that are new to it.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fewratio import gaussian_relative_ratio
+from fewratio.charts.curves import DrawnPair
 from fewratio_bench import cli, examples, figures, report
 from fewratio_bench.experiments import EXPERIMENTS, OURS, RULSIF
 from fewratio_bench.methods import Learned
@@ -87,24 +88,30 @@ def small_examples():
     return examples.make_examples(SMALL, (learned, KERNEL))
 
 
-def test_examples_are_four_pairs_from_hard_to_easy(small_examples):
-    assert len(small_examples.pairs) == 4
-    for pair in small_examples.pairs:
-        assert pair.nu.shape == pair.de.shape == (10,)
+@pytest.fixture
+def drawn_pairs(small_examples):
+    return [DrawnPair(**pair) for pair in small_examples["pairs"]]
+
+
+def test_examples_are_four_pairs_from_hard_to_easy(drawn_pairs):
+    assert len(drawn_pairs) == 4
+    for pair in drawn_pairs:
+        assert len(pair.nu) == len(pair.de) == 10
         assert pair.curves.keys() == {"Ours", "RuLSIF"}
-        assert all(curve.shape == pair.grid.shape for curve in pair.curves.values())
+        assert all(len(curve) == len(pair.grid) for curve in pair.curves.values())
     # The further apart, the more the true ratio varies where the numerator is.
-    varied = [np.ptp(gaussian_relative_ratio(pair.grid[:, None], *pair.moments)) for pair in small_examples.pairs]
+    varied = [np.ptp(gaussian_relative_ratio(pair.grid[:, None], *pair.moments)) for pair in drawn_pairs]
     assert varied[-1] > varied[0]
 
 
-def test_a_curve_is_what_the_method_says_of_the_pair(small_examples):
+def test_a_curve_is_what_the_method_says_of_the_pair(small_examples, drawn_pairs):
     """The facade, fitted on the instances that are drawn, gives the curve that is drawn."""
     from fewratio import RuLSIF
 
-    setting = small_examples.settings["RuLSIF"]
-    for pair in small_examples.pairs:
-        fitted = RuLSIF(alpha=0.5, reg=setting["reg"], clip="weights").fit(pair.nu[:, None], pair.de[:, None])
+    setting = small_examples["settings"]["RuLSIF"]
+    for pair in drawn_pairs:
+        nu, de = (np.array(sample)[:, None] for sample in (pair.nu, pair.de))
+        fitted = RuLSIF(alpha=0.5, reg=setting["reg"], clip="weights").fit(nu, de)
         np.testing.assert_allclose(fitted.predict(pair.grid[:, None]), pair.curves["RuLSIF"], atol=2e-3)
 
 
@@ -115,8 +122,8 @@ def test_the_setting_that_is_drawn_is_the_best_on_the_targets(small_examples):
         for verdict in KERNEL.judge([judged], examples.Bench("cpu"))
         if verdict.role == "target"
     }
-    assert small_examples.errors["RuLSIF"] == min(errors.values())
-    assert errors[small_examples.settings["RuLSIF"]["reg"]] == min(errors.values())
+    assert small_examples["errors"]["RuLSIF"] == min(errors.values())
+    assert errors[small_examples["settings"]["RuLSIF"]["reg"]] == min(errors.values())
 
 
 def test_curves_are_made_once_and_kept(small_examples, tmp_path, monkeypatch, capsys):
@@ -128,7 +135,9 @@ def test_curves_are_made_once_and_kept(small_examples, tmp_path, monkeypatch, ca
     for picture in pictures:
         assert len(picture.axes) == 4
         assert {line.get_label() for line in picture.axes[0].lines} >= {"true", "paper's method", "RuLSIF"}
-        np.testing.assert_array_equal(picture.axes[0].lines[1].get_ydata(), small_examples.pairs[0].curves["Ours"])
+        np.testing.assert_array_equal(
+            picture.axes[0].lines[1].get_ydata(), small_examples["pairs"][0]["curves"]["Ours"]
+        )
 
 
 def test_a_damaged_file_of_curves_is_named(tmp_path, capsys):

@@ -12,8 +12,8 @@ import time
 import numpy as np
 import pytest
 
-from fewratio.data.episodes import EpisodeSampler
 from fewratio.errors import DataNotFoundError
+from fewratio.training.episodes import EpisodeSampler
 from fewratio_bench import cli, run
 from fewratio_bench.aggregation import aggregate
 from fewratio_bench.experiments import Experiment, Panel

@@ -35,10 +35,10 @@ def test_list_and_info_of_what_needs_no_file(fewratio):
     assert done.returncode == 0, done.stderr
     lines = {line.split()[0]: line for line in done.stdout.splitlines()[1:]}
     assert set(lines) == {"digits_r", "gaussian"}
-    assert all(line.endswith("yes") for line in lines.values())
+    assert all(line.split()[1] == "yes" for line in lines.values())
     infos = {info["name"]: info for info in json.loads(fewratio("list", "--json").stdout)}
     assert json.loads(fewratio("info", "digits_r", "--json").stdout) == infos["digits_r"]
-    assert "60 of 174 to 183 rows" in fewratio("info", "digits_r").stdout
+    assert "60 datasets of 174 to 183 images" in fewratio("info", "digits_r").stdout
     assert "n_datasets (default 600)" in fewratio("info", "gaussian").stdout
     assert fewratio("fetch", "digits_r").stdout.strip() == "digits_r needs no file."
 

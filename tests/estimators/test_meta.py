@@ -26,6 +26,9 @@ from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, InputError, ParameterError, TrainingError
 from fewratio.estimators import NotFittedError
 from fewratio.estimators.universal import universal_start
+from fewratio.nn.parts import POOLINGS
+from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
+from fewratio.nn.relational import SPACES
 from tests.strategies import meta_estimator
 
 # ---------------------------------------------------------------- learning
@@ -508,6 +511,23 @@ def test_a_parameter_out_of_range_is_named(make, sources, parameter, value):
         estimator.set_params(**{place: value}).pretrain(sources)
     with pytest.raises(ParameterError, match="n_inliers"):
         make(episodes="inliers", n_inliers=0).pretrain(sources)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("training__max_steps", 0), ("episodes__n_support", (3, 2)), ("network__width", 0)]
+)
+def test_a_setting_out_of_range_is_called_what_set_params_calls_it(sources, name, value):
+    estimator = MetaRatioEstimator().set_params(**{name: value})
+    for start in (lambda: estimator.fit([[0.0]], [[1.0]]), lambda: estimator.pretrain(sources)):
+        with pytest.raises(ParameterError, match=name):
+            start()
+
+
+def test_settings_allow_what_the_networks_know():
+    known = {"pooling": POOLINGS, "space": SPACES, "clip": (*CLIPS, WITHIN_RANGE)}
+    for name, options in known.items():
+        (allowed,) = Architecture._parameter_constraints[name]
+        assert allowed.options == set(options)
 
 
 def test_settings_of_one_estimator_are_not_anothers():

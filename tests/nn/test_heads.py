@@ -9,7 +9,7 @@ from fewratio.core.pair import Pair
 from fewratio.core.ridge import ridge_weights
 from fewratio.errors import ParameterError
 from fewratio.nn import RidgeHead, SharedHead
-from fewratio.nn.heads import SMALLEST_REG
+from fewratio.nn.parts import SMALLEST_REG
 from tests.strategies import normal
 
 PHI = normal(0, 3, 5, 4).exp()

@@ -202,6 +202,17 @@ def test_blocks_of_rows_give_the_same(monkeypatch):
         torch.testing.assert_close(histogram_within(support, DistanceScale.of(support, None)), histogram, **CLOSE)
 
 
+def test_a_support_is_measured_once_unless_gradients_are_taken(monkeypatch):
+    model, x, counted = make_model("relational"), normal(2, 7, 2), []
+    monkeypatch.setattr(relational, "histogram_within", lambda *args: counted.append(args) or histogram_within(*args))
+    with_gradients = model.adapt(Pair(normal(0, 5, 2), normal(1, 4, 2)))(x)
+    assert len(counted) == 3
+    with torch.no_grad():
+        found = model.adapt(Pair(normal(0, 5, 2), normal(1, 4, 2)))(x)
+    assert len(counted) == 4
+    assert torch.equal(found, with_gradients)
+
+
 # ---------------------------------------------------------------- told alpha
 
 

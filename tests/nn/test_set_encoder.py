@@ -9,7 +9,7 @@ from hypothesis import given
 from fewratio.core.pair import Pair
 from fewratio.errors import ParameterError
 from fewratio.nn import NoEncoder, SetEncoder
-from fewratio.nn.set_encoder import POOLINGS
+from fewratio.nn.parts import POOLINGS
 from tests.strategies import normal, pairs, quick, seeds, shuffled, with_padding
 
 # Sums of at most seven numbers of order one in float64, in another order.

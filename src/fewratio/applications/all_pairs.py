@@ -219,7 +219,7 @@ def compare_all(
     if checkpoint is not None:
         settings = [type(model).__qualname__, repr(model), collection.names, n_permutations, seed]
         probe = fitted_copy(model, samples[0], samples[1]).divergence()
-        state.resume(joblib.hash([*settings, samples]), probe, len(work))
+        state.resume(joblib.hash([*settings, samples]), probe)
 
     size = max(1, _BLOCKS_PER_WORKER * joblib.effective_n_jobs(n_jobs))
     todo = iter(work[state.n_done :])

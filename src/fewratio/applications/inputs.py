@@ -89,7 +89,10 @@ def in_common_units(estimator: RatioEstimator, rows: NDArray[np.float64]) -> Rat
 
     So all pairs have the same units; for those that are made of all rows, as in a permutation test, nothing changes.
     """
-    if ColumnScaling not in estimator._parameter_constraints.get("scale", ()) or estimator.get_params()["scale"] == "none":
+    if (
+        ColumnScaling not in estimator._parameter_constraints.get("scale", ())
+        or estimator.get_params()["scale"] == "none"
+    ):
         return estimator
     result: RatioEstimator = copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
     return result

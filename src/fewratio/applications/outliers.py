@@ -1,6 +1,8 @@
 """Outliers of a batch, by the ratio of known normal rows to the batch."""
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
@@ -142,7 +144,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             X_inlier, _ = divided(X_inlier, normal_if)
         encoding, (table,), _ = read_samples(estimator, {"X_inlier": X_inlier}, columns)
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
-        self._features, self._keep = table.feature_names, ColumnRules.of(columns).keep
+        self._keep = ColumnRules.of(columns).keep
         self._remember(encoding, table)
         drawn = for_calibration.permutation(table.n_rows)[: table.n_rows // 2]
         self.calibration_ = np.sort(row_order(self._normals)[drawn])
@@ -200,7 +202,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         return conformal_p_values(*self._split_scores(*self._read(X)))
 
-    def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS) -> RowExplanation:
+    def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS, leave_out: Sequence[str] = ()) -> RowExplanation:
         """Show a row beside its nearest normals.
 
         Distances are between columns in units of the normals' standard deviations (of 1 where a column is constant).
@@ -211,6 +213,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             The row.
         n_neighbours : int, default=5
             How many normals to show; fewer if there are fewer.
+        leave_out : sequence of str
+            Columns not to look at, such as those of `separating`.
 
         Returns
         -------
@@ -225,10 +229,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         self._check_fitted()
         check_count("n_neighbours", n_neighbours)
-        rows = self._open(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, "x").to_numpy()
-        if len(rows) != 1:
-            raise InputError(f"x has {len(rows)} rows; needed is the one to explain. Pass a single row.")
-        return explain_row(rows[0], self._normals, int(n_neighbours), self._features)
+        table = x if isinstance(x, Table) else self._open(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, "x")
+        if table.n_rows != 1:
+            raise InputError(f"x has {table.n_rows} rows; needed is the one to explain. Pass a single row.")
+        normals, row = self._without(table, leave_out)
+        return explain_row(row.numbers[0], normals.to_numpy(), int(n_neighbours), row.feature_names)
 
     def plot(self, X: Any, n_shown: int = 10) -> "Figure":
         """Draw the rows of the batch X by score, and in what the most anomalous differ from their nearest normals.
@@ -249,11 +254,12 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         check_count("n_shown", n_shown)
         table = self._open(X, "X")
         scores, threshold = self._judge(table)
-        rows = table.numbers
         lowest = np.argsort(scores, kind="stable")[:n_shown].tolist()
-        reasons = [explain_row(rows[row], self._normals, _NEIGHBOURS, self._features) for row in lowest]
+        apart = [column.column for column in self.separating(table)]
+        reasons = [self.explain(table.row(row), leave_out=apart) for row in lowest]
         differences = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
-        return draw_outliers(scores - threshold, dict(zip(lowest, differences, strict=True)))
+        names = [f"row {row}" if table.row_names is None else str(table.row_names[row]) for row in lowest]
+        return draw_outliers(scores - threshold, names, differences)
 
     def as_pyod(self) -> "PyODStyle":
         """Give the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.
@@ -319,11 +325,16 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def _read(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the normals and the rows of a batch, without columns that separate them."""
         table = self._open(X, "X")
-        apart = [column.column for column in self.separating(table)]
-        if not apart:
-            return self._normals, table.to_numpy()
-        _, (normals, rows) = without_columns(self.encoding_, [Table(self._normals), table], apart)
+        normals, rows = self._without(table, [column.column for column in self.separating(table)])
         return normals.to_numpy(), rows.to_numpy()
+
+    def _without(self, table: Table, columns: Sequence[str]) -> tuple[Table, Table]:
+        """Return the normals and a table without some columns."""
+        normals = replace(table, numbers=self._normals)
+        if self.encoding_ is None or not columns:
+            return normals, table
+        _, (normals, rows) = without_columns(self.encoding_, [normals, table], columns)
+        return normals, rows
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

@@ -1,6 +1,6 @@
 """Ratios in one dimension: the truth, what methods say, and the instances they saw."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,16 +27,16 @@ class DrawnPair:
     ----------
     moments : (float, float, float, float)
         Mean and standard deviation of the numerator, then of the denominator.
-    nu, de : array of shape (n,)
+    nu, de : sequence of float
         The instances that were shown.
     curves : dict
         By the name of a method, its ratio at every point of `grid`.
     """
 
     moments: tuple[float, float, float, float]
-    nu: NDArray[np.float64]
-    de: NDArray[np.float64]
-    curves: dict[str, NDArray[np.float64]]
+    nu: Sequence[float] | NDArray[np.float64]
+    de: Sequence[float] | NDArray[np.float64]
+    curves: Mapping[str, Sequence[float] | NDArray[np.float64]]
 
     @property
     def grid(self) -> NDArray[np.float64]:

@@ -80,15 +80,19 @@ def draw_all_pairs(names: Sequence[str], divergences: NDArray[np.float64]) -> "F
     return figure
 
 
-def draw_outliers(margins: NDArray[np.float64], differences: Mapping[int, Mapping[str | int, float]]) -> "Figure":
+def draw_outliers(
+    margins: NDArray[np.float64], names: Sequence[str], differences: Sequence[Mapping[str | int, float]]
+) -> "Figure":
     """Draw all rows from outliers to normal ones, and in what the most anomalous differ from their nearest normals.
 
     Parameters
     ----------
     margins : ndarray of shape (n,)
         Scores less the threshold: negative for outliers.
-    differences : dict of int to dict
-        By the number of a row, the most anomalous first: by column, how far the row is from its nearest normals.
+    names : sequence of str
+        What the most anomalous rows are called.
+    differences : sequence of dict
+        Of each of these rows: by column, how far it is from its nearest normals.
     """
     figure = new_figure((12, 4.2))
     ranks, reasons = figure.subplots(1, 2, width_ratios=[1, 1.25])
@@ -100,12 +104,11 @@ def draw_outliers(margins: NDArray[np.float64], differences: Mapping[int, Mappin
         ranks.plot(places[which], values[which], "o", ms=size, color=colour, label=f"{name} ({which.sum()})")
     ranks.legend(frameon=False, loc="upper left")
     tidy(ranks, "score of each row, less the threshold", "rows, the most anomalous first")
-    explained = list(differences.values())
-    columns = sorted(explained[0], key=lambda column: -max(abs(row[column]) for row in explained))[:_N_COLUMNS]
-    table = np.array([[row[column] for column in columns] for row in explained])
+    columns = sorted(differences[0], key=lambda column: -max(abs(row[column]) for row in differences))[:_N_COLUMNS]
+    table = np.array([[row[column] for column in columns] for row in differences])
     limit = max(float(np.abs(table).max()), 1e-9)
     image = reasons.imshow(table, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
-    reasons.set_yticks(range(len(explained)), [f"row {row}" for row in differences])
+    reasons.set_yticks(range(len(names)), names)
     reasons.set_xticks(range(len(columns)), [str(column) for column in columns], rotation=35, ha="right")
     tidy(reasons, "the most anomalous rows less their nearest normals, in deviations of a column")
     figure.colorbar(image, ax=reasons, pad=0.02).outline.set_visible(False)

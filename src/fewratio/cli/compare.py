@@ -43,7 +43,9 @@ def compare(
     Example: fewratio compare before.csv after.csv --plot difference.png
     """
     if (b is None) == (by is None):
-        raise ParameterError("Two tables are needed, or one and --by with the column that divides it. Give one of both.")
+        raise ParameterError(
+            "Two tables are needed, or one and --by with the column that divides it. Give one of both."
+        )
     fails = None if fail_if is None else _condition(fail_if, permutations)
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)
@@ -98,7 +100,7 @@ def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[s
     if result.p_value is not None:
         yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations)"
     if result.differences:
-        yield from _differences(result, request)
+        yield from _differences(result)
     else:
         columns = [str(column) for column in result.columns]
         shown, rest = ", ".join(columns[: exchange.SHOWN]) or "none", len(columns) - exchange.SHOWN
@@ -110,7 +112,7 @@ def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[s
         yield f"rows        {', '.join(shown)} (the most typical of {name}{counting})"
 
 
-def _differences(result: "ComparisonResult", request: exchange.Request) -> "Iterator[str]":
+def _differences(result: "ComparisonResult") -> "Iterator[str]":
     yield "differ in   (effect: difference of means in deviations, or of shares; the largest first)"
     shown = result.differences[: exchange.SHOWN]
     cells = [
@@ -120,7 +122,8 @@ def _differences(result: "ComparisonResult", request: exchange.Request) -> "Iter
     widths = [max(len(row[place]) for row in cells) for place in range(4)]
     for row in cells:
         yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-    yield from request.and_more(len(result.differences) - exchange.SHOWN)
+    if len(result.differences) > exchange.SHOWN:
+        yield f"  and {len(result.differences) - exchange.SHOWN} more; --json gives all"
 
 
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:

@@ -1,6 +1,7 @@
 """``fewratio demo``."""
 
 import shlex
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -37,12 +38,12 @@ def demo(
 
     Example: fewratio demo --output demo
     """
-    # Imported here so that `fewratio --help` need not wait for torch.
-    from fewratio.demos.folder import prepare_folder
-
     if name is not Demo.RATIO and steps is not None:
         raise ParameterError("--steps is for the ratio demo; this one does not train. Leave it out.")
-    prepare_folder(output)
+    # A folder that cannot be made is what the check finds.
+    with suppress(OSError):
+        output.mkdir(parents=True, exist_ok=True)
+    check_picture(output / "picture.png", "--output")
     if name is Demo.RATIO:
         _show_ratios(output, _STEPS if steps is None else steps, seed)
     else:
@@ -53,21 +54,20 @@ def _show_tables(folder: Path, seed: int) -> None:
     """Run two verbs on files, as a person would."""
     from fewratio.demos.wines import write_wine_tables
 
-    pictures = {name: folder / f"{name}.png" for name in ("compare", "outliers")}
-    for picture in pictures.values():
-        check_picture(picture, "--output")
-    tables = write_wine_tables(folder, seed)
-    known, other, delivery = tables.known, tables.other, tables.delivery
-    typer.echo(f"Wines of two growers, {len(tables.columns)} measurements each (data that come with scikit-learn).\n")
-    _echo_command("compare", known, other, "--scale", "columns", "--plot", pictures["compare"])
-    compare(known, other, scale="columns", plot=pictures["compare"], seed=seed)
-    typer.echo()
-    options = ("--normal", known, "--unlabelled", delivery, "--scale", "columns", "--plot", pictures["outliers"])
-    _echo_command("outliers", *options)
-    outliers(delivery, known, scale="columns", plot=pictures["outliers"], seed=seed)
+    (known, other, delivery), strangers = write_wine_tables(folder, seed)
+    pictures = [folder / "compare.png", folder / "outliers.png"]
     typer.echo(
-        f"In truth rows {', '.join(map(str, tables.strangers))} of {delivery.name} are wines of other growers.\n\n"
-        f"Pictures: {', '.join(map(str, pictures.values()))}"
+        "Wines of two growers, 13 measurements each (data that come with scikit-learn), with a bottle number, a date and "
+        "a closure that are made up.\n"
+    )
+    _echo_command("compare", known, other, "--plot", pictures[0])
+    compare(known, other, plot=pictures[0], seed=seed)
+    typer.echo()
+    _echo_command("outliers", "--normal", known, "--unlabelled", delivery, "--plot", pictures[1])
+    outliers(delivery, known, plot=pictures[1], seed=seed)
+    typer.echo(
+        f"In truth {', '.join(strangers)} of {delivery.name} are wines of other growers.\n\n"
+        f"Pictures: {', '.join(map(str, pictures))}"
     )
 
 
@@ -76,12 +76,13 @@ def _echo_command(*words: str | Path) -> None:
 
 
 def _show_ratios(folder: Path, steps: int, seed: int) -> None:
-    from fewratio.demos.ratio import N_SOURCES, run_ratio_demo
+    # Imported here so that `fewratio --help` need not wait for torch.
+    from fewratio.demos.ratio import N_SOURCES, N_TARGETS, PICTURES, run_ratio_demo
 
     typer.echo(f"Learning from {N_SOURCES} datasets ({steps} steps; Ctrl-C keeps what is learned so far) ...")
-    result = run_ratio_demo(folder, steps, seed)
-    typer.echo(f"Learned in {result.seconds:.0f} s; best validation at step {result.best_step}.")
-    typer.echo(f"Mean regret to the true ratio over {result.n_pairs} unseen pairs, ten instances each (0 is perfect):")
-    for name, regret in result.regrets.items():
+    regrets, history = run_ratio_demo(folder, steps, seed)
+    typer.echo(f"Learned in {history.seconds:.0f} s; best validation at step {history.best_step}.")
+    typer.echo(f"Mean regret to the true ratio over {N_TARGETS**2} unseen pairs, ten instances each (0 is perfect):")
+    for name, regret in regrets.items():
         typer.echo(f"  {name:<14} {regret:.3f}")
-    typer.echo("Pictures: " + ", ".join(str(path) for path in result.pictures))
+    typer.echo("Pictures: " + ", ".join(str(folder / name) for name in PICTURES))

@@ -144,7 +144,11 @@ class Request:
 
             for path, payload in files.items():
                 write_atomically(path, payload)
-        typer.echo(text if self.as_json else "\n".join(answer.lines))
+        try:
+            typer.echo(text if self.as_json else "\n".join(answer.lines))
+        except OSError as error:
+            error.filename = "standard output"
+            raise
 
     def summary(self, samples: "Samples", names: Sequence[str]) -> Iterator[str]:
         """Say what tells two tables apart, and what became of the columns."""
@@ -292,16 +296,19 @@ def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequenc
         _check_ending(path, endings, option)
     folder = path.resolve().parent
     problem = None
-    if path.is_dir():
-        problem = "it is a folder"
-    elif not folder.is_dir():
-        problem = f"there is no folder {str(folder)!r}"
-    else:
-        try:
+    try:
+        if path.is_dir():
+            problem = "it is a folder"
+        elif path.exists() and not path.is_file():
+            # It would be replaced by a file, or wait for a reader.
+            problem = "it is a pipe or a device"
+        elif not folder.is_dir():
+            problem = f"there is no folder {str(folder)!r}"
+        else:
             # More than asking for permission: that knows nothing of some file systems.
             tempfile.TemporaryFile(dir=folder).close()
-        except OSError as error:
-            problem = f"in folder {str(folder)!r} nothing can be written: {os.strerror(error.errno or 0)}"
+    except OSError as error:
+        problem = f"folder {str(folder)!r} does not take it: {os.strerror(error.errno or 0)}"
     if problem is not None:
         raise DataNotFoundError(f"{str(path)!r} cannot be written ({problem}). Give another file with {option}.")
     check_not_input(path, option, inputs)
@@ -316,7 +323,9 @@ def _echoed(tables: "Sequence[RawTable]") -> dict[str, Sequence[Any]]:
     """Return the input columns of tables, one below the other, under names that no result has."""
     labels = [label for label in tables[0].labels if all(label in table.places for table in tables)] if tables else []
     return {
-        f"{label} (input)" if label in _RESULT_NAMES else label: [cell for table in tables for cell in table.cells(label)]
+        f"{label} (input)" if label in _RESULT_NAMES else label: [
+            cell for table in tables for cell in table.cells(label)
+        ]
         for label in labels
     }
 

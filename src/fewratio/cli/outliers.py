@@ -32,7 +32,9 @@ def outliers(
     Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot outliers.png
     """
     if (normal is None) == (normal_if is None):
-        raise ParameterError("Known normal rows are needed. Give --normal with a table, or --normal-if with a condition.")
+        raise ParameterError(
+            "Known normal rows are needed. Give --normal with a table, or --normal-if with a condition."
+        )
     tables, estimator = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
     import numpy as np
 
@@ -53,13 +55,17 @@ def outliers(
         f"{detector.threshold_rule_}); the most anomalous first, counting from 0:",
         f"threshold {threshold:.3g}: {_MEANINGS[detector.threshold_rule_]}",
     ]
-    lines += request.summary(Samples(detector.encoding_, [X], detector.separating(X)), ("the normal rows", "the others"))
+    separating = detector.separating(X)
+    apart = [column.column for column in separating]
+    lines += request.summary(Samples(detector.encoding_, [X], separating), ("the normal rows", "the others"))
     names = exchange.plain_names(X) or list(map(str, range(X.n_rows)))
     width = max(8, *(len(names[row]) for row in order[: exchange.SHOWN]))
     lines.append(f"{'row':>{width}}  {'score':>8}  {'':<7}  differs most from the nearest normals in")
     for row in order[: exchange.SHOWN]:
-        columns = ", ".join(_differences(detector.explain(X.row(row))))
-        lines.append(f"{names[row]:>{width}}  {scores[row]:>8.3g}  {'outlier' if is_outlier[row] else '':<7}  {columns}")
+        columns = ", ".join(_differences(detector.explain(X.row(row), leave_out=apart)))
+        lines.append(
+            f"{names[row]:>{width}}  {scores[row]:>8.3g}  {'outlier' if is_outlier[row] else '':<7}  {columns}"
+        )
     lines += request.and_more(sum(is_outlier) - exchange.SHOWN)
     payload: dict[str, Any] = {
         "rule": detector.threshold_rule_,
@@ -73,7 +79,9 @@ def outliers(
     # For a person those above will do; many take their time.
     if request.as_json or (request.output is not None and request.output.suffix.lower() == ".json"):
         payload["explanations"] = [
-            {"row": row, **_explained(detector.explain(X.row(row)))} for row in order if is_outlier[row]
+            {"row": row, **_explained(detector.explain(X.row(row), leave_out=apart))}
+            for row in order
+            if is_outlier[row]
         ]
     marks = [int(flag) for flag in is_outlier]
     table = exchange.row_columns(X) | {"score": scores, "margin": margins.tolist(), "outlier": marks}

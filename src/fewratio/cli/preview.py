@@ -1,17 +1,15 @@
 """Pictures of a collection: thumbnails for images, small multiples for tables."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewratio.charts.style import MUTED, OUTLIER, new_figure
 from fewratio.cli.exchange import as_picture
 from fewratio.data.collection import Collection
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK, NORMAL, POOLED = "#1f2328", "#0072b2", "#d1d5db"
@@ -59,45 +57,38 @@ def _draw_images(collection: Collection, shape: tuple[int, int]) -> "Figure":
 
 def _draw_table(collection: Collection) -> "Figure":
     """Draw some datasets along the direction in which instances differ most, and the means of all as a heat map."""
-    X = np.concatenate([dataset.X for dataset in collection]).astype(np.float64)
-    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
-    X = (X - X.mean(axis=0)) / spread
-    parts = np.split(X, np.cumsum(collection.sizes)[:-1])
+    from sklearn.preprocessing import StandardScaler
+
+    X = StandardScaler().fit_transform(np.concatenate([dataset.X for dataset in collection]))
+    ends = np.cumsum(collection.sizes)[:-1]
     axis = np.linalg.eigh(X.T @ X)[1][:, -1]
     # An eigenvector's sign is arbitrary: make its largest entry positive, so that a picture stays the same.
-    axis = axis * np.sign(axis[np.abs(axis).argmax()])
+    along = X @ (axis * np.sign(axis[np.abs(axis).argmax()]))
+    low, high = np.quantile(along, [0.002, 0.998])
+    edges = np.linspace(low, high, min(_MOST_BINS, max(8, len(X) // 20)) + 1)
+    along = along.clip(edges[0], edges[-1])
     shown = np.unique(np.linspace(0, len(collection) - 1, _N_PANELS).round().astype(int))
     n_rows = -(-len(shown) // _N_COLUMNS)
     # One dataset has no others to differ from, and one feature is in the histograms already.
     with_means = len(collection) > 1 and collection.n_features > 1
     figure = new_figure((9.6, 1.2 * n_rows + 0.8 + 2.5 * with_means), "constrained")
     grid = figure.add_gridspec(n_rows + 2 * with_means, _N_COLUMNS)
-    low, high = np.quantile(X @ axis, [0.002, 0.998])
-    edges = np.linspace(low, high, min(_MOST_BINS, max(8, len(X) // 20)) + 1)
-    for i, place in enumerate(shown):
+    for i, place in enumerate(shown.tolist()):
+        dataset, mine = collection[place], np.split(along, ends)[place]
         panel = figure.add_subplot(grid[divmod(i, _N_COLUMNS)])
-        _draw_histogram(panel, parts[place] @ axis, X @ axis, collection[int(place)].is_outlier, edges)
-        panel.set_title(collection[int(place)].name[:28], loc="left", color=MUTED)
+        # One dataset before all of them; known outliers as ticks, for they are too few for a histogram.
+        outlier = np.zeros(len(mine), bool) if dataset.is_outlier is None else dataset.is_outlier
+        for values, colour, fill in ((along, POOLED, True), (mine[~outlier], NORMAL, False)):
+            panel.stairs(np.histogram(values, edges)[0] / max(1, len(values)), edges, color=colour, fill=fill)
+        panel.plot(mine[outlier], np.zeros(outlier.sum()), "|", color=OUTLIER)
+        panel.set_yticks([])
+        panel.spines[["top", "right", "left"]].set_visible(False)
+        panel.set_title(dataset.name[:28], loc="left", color=MUTED)
     if with_means:
-        means = np.array([part.mean(axis=0) for part in parts])
+        means = np.array([part.mean(axis=0) for part in np.split(X, ends)])
         limit = max(float(np.quantile(np.abs(means), 0.98)), 1e-9)
         panel = figure.add_subplot(grid[n_rows:, :], xticks=[], yticks=[], xlabel="feature", ylabel="dataset")
         image = panel.imshow(means, aspect="auto", cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
         panel.set_title("mean of each dataset, in standard deviations from the mean of all", loc="left", color=MUTED)
         figure.colorbar(image, ax=panel)
     return figure
-
-
-def _draw_histogram(
-    panel: "Axes", scores: NDArray[Any], pooled: NDArray[Any], is_outlier: NDArray[Any] | None, edges: NDArray[Any]
-) -> None:
-    """Draw one dataset before all of them; known outliers as ticks, for they are too few for a histogram."""
-    normal = scores if is_outlier is None else scores[~is_outlier]
-    for values, colour, fill in ((pooled, POOLED, True), (normal, NORMAL, False)):
-        shares = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(1, len(values))
-        panel.stairs(shares, edges, color=colour, fill=fill)
-    if is_outlier is not None:
-        outliers = np.clip(scores[is_outlier], edges[0], edges[-1])
-        panel.plot(outliers, np.zeros(len(outliers)), "|", color=OUTLIER)
-    panel.set_yticks([])
-    panel.spines[["top", "right", "left"]].set_visible(False)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -85,6 +87,11 @@ class Pair:
     def de(self) -> Float[Tensor, "... n_de d"]:
         """The denominator's rows."""
         return self.rows[..., self.n_nu :, :]
+
+    @cached_property
+    def derived(self) -> dict[Any, Any]:
+        """What the parts of a model have computed from this pair, kept for the next part that needs it."""
+        return {}
 
     def __repr__(self) -> str:
         """Show the shapes."""

@@ -132,13 +132,15 @@ def _as_type(array: Array, like: Array) -> Array:
 
 def _solve(gram: Array, reg: Any, b: Array) -> Array:
     """Solve (gram + reg I) x = b by a Cholesky factorisation; NaN where that fails."""
-    xp = namespace(gram)
+    xp: Any = namespace(gram)
     a = gram + reg * xp.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
     b = xp.broadcast_to(b, (*a.shape[:-1], b.shape[-1]))
     if xp is not numpy:
-        from fewratio.core.differentiable_solve import positive_solve
-
-        return positive_solve(a, b)
+        # None of these waits for the device, so that a training step can be captured as one CUDA graph.
+        factor, failed = xp.linalg.cholesky_ex(a)
+        factor = xp.where(failed[..., None, None] == 0, factor, xp.nan)
+        half = xp.linalg.solve_triangular(factor, b, upper=False)
+        return xp.linalg.solve_triangular(factor.mT, half, upper=True)
     from scipy.linalg.lapack import dposv
 
     x = numpy.empty(b.shape)

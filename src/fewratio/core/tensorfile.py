@@ -63,20 +63,25 @@ def write_tensors(
 
 def write_atomically(path: Path, payload: bytes) -> None:
     """Write a file whole or not at all; an existing one is replaced once the new one is complete."""
-    for leftover in path.parent.glob(f".{escape(path.name)}.*.tmp"):
+    # Cut, so that a name as long as the system allows can still be written.
+    prefix = f".{path.name[:50]}"
+    for leftover in path.parent.glob(f"{escape(prefix)}.*.tmp"):
         # Another writer's may be gone by now.
         with suppress(FileNotFoundError):
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
                 leftover.unlink()
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    temporary = path.with_name(f"{prefix}.{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
             file.write(payload)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            # A full disk names no file, and the temporary one means nothing to the user.
+            error.filename, error.filename2 = str(path), None
         raise
 
 

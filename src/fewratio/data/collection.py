@@ -133,7 +133,9 @@ class Collection:
         flags_of = _one_each(nothing if outliers is None else outliers, count, "outliers")
         tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
         if len(tables) < count:
-            raise CollectionError(f"collection {name!r} has several datasets of one name; each needs its own. Rename them.")
+            raise CollectionError(
+                f"collection {name!r} has several datasets of one name; each needs its own. Rename them."
+            )
         if not tables:
             return cls(name, ())
         encoding, encoded = _encoded(tables, options)

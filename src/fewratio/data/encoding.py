@@ -247,7 +247,11 @@ class Encoding:
             found = [raw.values(label) for raw in raws]
             columns.append(_decide(label, found, [raw.argument for raw in raws], rules, leave_out and raws[0].is_named))
         ids = [column.name for column in columns if column.left_out == ID]
-        ids += [column.name for column in columns if column.kind == DATE and not column.left_out and _are_different(column.name, raws)]
+        ids += [
+            column.name
+            for column in columns
+            if column.kind == DATE and not column.left_out and _are_different(column.name, raws)
+        ]
         encoding = cls(tuple(columns), raws[0].is_named, rules.id or (ids[0] if ids else None))
         encoding.check_some_left(" and ".join(raw.argument for raw in raws))
         return encoding
@@ -297,7 +301,9 @@ class Encoding:
     def summary(self) -> str:
         """The columns in words, such as "9 columns: 5 numbers, 2 categories, 1 date (as days), 1 left out (Name: id)"."""
         kinds = Counter(column.kind for column in self.columns if column.left_out is None)
-        parts = [f"{n} {kind if n == 1 else _PLURALS[kind]}" + " (as days)" * (kind == DATE) for kind, n in kinds.items()]
+        parts = [
+            f"{n} {kind if n == 1 else _PLURALS[kind]}" + " (as days)" * (kind == DATE) for kind, n in kinds.items()
+        ]
         out = [f"{column.name}: {column.left_out}" for column in self.columns if column.left_out is not None]
         more = f" and {len(out) - 5} more" if len(out) > 5 else ""
         parts += [f"{len(out)} left out ({', '.join(out[:5])}{more})"] if out else []
@@ -487,7 +493,9 @@ def _kind(label: str, found: list[Values], places: list[str], rules: ColumnRules
         if values.kind == TEXT:
             check_not_almost_numbers(values, place)
     if len({_KINDS[kind] for kind in kinds}) > 1:
-        parts = " but ".join(f"{kind} in {place.removeprefix(f'column {label!r} of ')}" for kind, place in kinds.items())
+        parts = " but ".join(
+            f"{kind} in {place.removeprefix(f'column {label!r} of ')}" for kind, place in kinds.items()
+        )
         raise InputError(
             f"column {label!r} holds {parts}; it must hold the same in all tables. Correct it, name it in "
             "categorical=, or drop it."

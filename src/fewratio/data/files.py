@@ -165,12 +165,15 @@ def _read_table(file: TableFile, columns: Sequence[str] | None, as_text: bool) -
             return read_csv(path, separator, file.decimal, columns, as_text)
     _check_not_empty(file.path)
     if file.suffix == ".parquet":
+        import pyarrow
         from pyarrow.parquet import ParquetFile
 
         # Page by page: a row group, which may be the whole file, would otherwise be held at once.
         with ParquetFile(file.path, pre_buffer=False, buffer_size=2**16) as parquet:
             names = complete_names(parquet.schema_arrow.names)
-            table = parquet.read(columns if names == parquet.schema_arrow.names else None, use_threads=False)
+            read = columns if names == parquet.schema_arrow.names else None
+            batches = list(parquet.iter_batches(_PIECE_ROWS, columns=read, use_threads=False))
+            table = pyarrow.Table.from_batches(batches) if batches else parquet.read(read)
     else:
         table = _read_whole(file.path, file.suffix)
         names = complete_names(table.column_names)

@@ -1,43 +1,19 @@
 """Sources of data by name: declared, registered, described and loaded."""
 
 import inspect
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 from fewratio.data.collection import Collection
 from fewratio.data.sources import digits_r, gaussian
-from fewratio.errors import DataNotFoundError, ParameterError
+from fewratio.errors import DataFileError, DataNotFoundError, ParameterError
 
 
-@dataclass(frozen=True)
-class FileInfo:
-    """One file of a source: as published, and what is here."""
-
-    path: str
-    place: str
-    """Where it is looked for first, and where to put it."""
-    size: int | None
-    sha256: str | None
-    url: str | None
-    found: str | None
-    as_published: bool | None
-    """Whether the file here has the sha256; None if there is nothing to compare."""
-    form: int
-    """Files of the same number are needed together; where there are several numbers, those of one are enough."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """Whether a source can be loaded without a download, the files found, and what else there is to say."""
-
-    available: bool
-    found: tuple[Path, ...] = ()
-    note: str = ""
-    files: tuple[FileInfo, ...] = ()
+def _no_files(download: bool = True) -> Sequence[Path]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -51,21 +27,14 @@ class Source:
     load : callable
         Gives the collection; its keyword arguments are the source's options.
     description : str
-        What an instance, a dataset and a group are.
+        What an instance, a dataset and a group are; by default the docstring of ``load``.
     licence, origin : str
         As published; the origin is an address.
-    n_datasets, n_features : int, optional
-        Of the complete source.
-    sizes : pair of int, optional
-        The fewest and most rows of a dataset.
     image_shape : pair of int, optional
         If an instance is an image, row by row.
-    values_sha256 : str, optional
-        Of the values themselves, for a source that its publisher packs in several ways.
-    status : callable, optional
-        For a source that needs files: gives the `Status`, without a download.
-    fetch : callable, optional
-        For a source that needs files: gives their paths, after a download if need be.
+    files : callable
+        ``files(download)`` gives the paths of the files that it is read from, after a download if need be and allowed,
+        or raises `DataNotFoundError`. By default none is needed.
     """
 
     name: str
@@ -73,13 +42,23 @@ class Source:
     description: str = ""
     licence: str = ""
     origin: str = ""
-    n_datasets: int | None = None
-    n_features: int | None = None
-    sizes: tuple[int, int] | None = None
     image_shape: tuple[int, int] | None = None
-    values_sha256: str | None = None
-    status: Callable[[], Status] = lambda: Status(True, note="needs no file")
-    fetch: Callable[[], tuple[Path, ...]] | None = None
+    files: Callable[[bool], Sequence[Path]] = _no_files
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What else `load_collection` takes for it, with the defaults."""
+        return {each.name: each.default for each in inspect.signature(self.load).parameters.values()}
+
+    def describe(self) -> dict[str, Any]:
+        """Give what it is and whether it is here as plain values; nothing is downloaded or read."""
+        try:
+            found, missing = [str(path) for path in self.files(False)], ""
+        except (DataNotFoundError, DataFileError) as error:
+            found, missing = [], str(error)
+        described = {field: getattr(self, field) for field in ("name", "licence", "origin", "options")}
+        said = self.description or inspect.getdoc(self.load) or ""
+        return described | {"description": said, "available": not missing, "found": found, "missing": missing}
 
 
 SOURCES: dict[str, Source] = {}
@@ -101,56 +80,6 @@ def register_source(source: Source) -> None:
     SOURCES[source.name] = source
 
 
-@dataclass(frozen=True)
-class OptionInfo:
-    """An option of a source: its default, and the values it may have, if they are few."""
-
-    name: str
-    default: Any
-    values: tuple[Any, ...] | None
-
-
-@dataclass(frozen=True)
-class SourceInfo:
-    """What a source is and whether it is here.
-
-    Attributes
-    ----------
-    name, description, licence, origin : str
-    n_datasets, n_features : int or None
-        Of the complete source.
-    smallest, largest : int or None
-        The fewest and most rows of a dataset.
-    available : bool
-        Whether it can be loaded without a download.
-    found : tuple of str
-        The files that would be read.
-    note : str
-        What is missing, or the like.
-    files : tuple of FileInfo
-        What it can be read from; where there are several forms, one is enough.
-    values_sha256 : str or None
-        Of the values, where files of several packings hold the same.
-    options : tuple of OptionInfo
-        What else `load_collection` takes for it.
-    """
-
-    name: str
-    description: str
-    licence: str
-    origin: str
-    n_datasets: int | None
-    n_features: int | None
-    smallest: int | None
-    largest: int | None
-    available: bool
-    found: tuple[str, ...]
-    note: str
-    files: tuple[FileInfo, ...]
-    values_sha256: str | None
-    options: tuple[OptionInfo, ...]
-
-
 def load_collection(name: str, **options: Any) -> Collection:
     """Load a known collection of datasets by its name.
 
@@ -160,8 +89,7 @@ def load_collection(name: str, **options: Any) -> Collection:
         ``"digits_r"`` or ``"gaussian"``, or what `register_source` was given. ``import fewratio_bench`` registers the
         paper's data: ``"mnist_r"``, ``"isolet"``, ``"landmine"``, ``"school"`` and ``"iot"``.
     **options
-        Options of the source, such as ``n_datasets``, ``n_instances`` and ``seed`` (an integer, not negative) for
-        ``gaussian``.
+        Options of the source, such as ``n_datasets``, ``n_instances`` and ``seed`` for ``gaussian``.
 
     Raises
     ------
@@ -181,21 +109,11 @@ def load_collection(name: str, **options: Any) -> Collection:
     Dataset('30deg-7', group='30deg', 179 rows, 64 features)
     """
     source = find_source(name)
-    known = [option.name for option in _options(source)]
     for option in options:
-        if option not in known:
-            has = f"its options are {', '.join(known)}" if known else "it has no options"
-            raise ParameterError(f"{name} got the option {option!r}, but {has}. Leave {option} out.")
-    if "seed" in options:
-        options["seed"] = _as_seed(options["seed"])
+        if option not in source.options:
+            known = ", ".join(source.options) or "none"
+            raise ParameterError(f"{name} got the option {option!r}; its options are: {known}. Leave {option} out.")
     return source.load(**options)
-
-
-def _as_seed(seed: Any) -> int:
-    # A truth value counts as an integer, but is none that anyone means for a seed.
-    if isinstance(seed, bool) or not hasattr(seed, "__index__") or operator.index(seed) < 0:
-        raise ParameterError(f"seed is {seed!r}; an integer that is not negative is needed. Pass one, such as 0.")
-    return operator.index(seed)
 
 
 def find_source(name: str) -> Source:
@@ -210,72 +128,15 @@ def find_source(name: str) -> Source:
     return SOURCES[name]
 
 
-def source_info(name: str) -> SourceInfo:
-    """Say what a source is and whether it is here; nothing is downloaded or parsed."""
-    source = find_source(name)
-    status = source.status()
-    smallest, largest = source.sizes or (None, None)
-    return SourceInfo(
-        *(name, source.description, source.licence, source.origin, source.n_datasets, source.n_features),
-        *(smallest, largest, status.available, tuple(map(str, status.found)), status.note, status.files),
-        *(source.values_sha256, _options(source)),
-    )
-
-
-def fetch_source(name: str) -> tuple[Path, ...]:
-    """Make sure that the files of a source are here, by a download if need be, and say where they are.
-
-    Raises
-    ------
-    DataNotFoundError
-        If a file is missing and cannot be downloaded.
-    DataFileError
-        If a file is not what it should be.
-    """
-    source = find_source(name)
-    if source.fetch is not None:
-        return source.fetch()
-    status = source.status()
-    if not status.available:
-        raise DataNotFoundError(status.note)
-    return status.found
-
-
-def _options(source: Source) -> tuple[OptionInfo, ...]:
-    return tuple(
-        OptionInfo(
-            parameter.name,
-            parameter.default,
-            get_args(parameter.annotation) if get_origin(parameter.annotation) is Literal else None,
-        )
-        for parameter in inspect.signature(source.load).parameters.values()
-    )
-
-
 register_source(
     Source(
         "digits_r",
         digits_r.load,
-        "Handwritten digits, 8 x 8 pixels from 0 to 1, rotated counter-clockwise by 0, 15, ... 75 degrees. "
-        "A dataset is a digit in a rotation; the group is the rotation. A small stand-in for Mnist-r.",
-        "CC BY 4.0 (UCI, Alpaydin and Kaynak; the copy in scikit-learn)",
-        "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits",
-        n_datasets=60,
-        n_features=64,
-        sizes=(174, 183),
+        licence="CC BY 4.0 (UCI, Alpaydin and Kaynak; the copy in scikit-learn)",
+        origin="https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits",
         image_shape=(8, 8),
     )
 )
 register_source(
-    Source(
-        "gaussian",
-        gaussian.load,
-        "The synthetic family: numbers from one-dimensional Gaussians. A dataset is a Gaussian with mean and standard "
-        "deviation of its own, drawn by a seed.",
-        "made on the spot",
-        "https://arxiv.org/abs/2107.00801",
-        n_datasets=600,
-        n_features=1,
-        sizes=(300, 300),
-    )
+    Source("gaussian", gaussian.load, licence="made on the spot", origin="https://arxiv.org/abs/2107.00801")
 )

@@ -125,7 +125,7 @@ def _described(column: Column, side: NDArray[np.float64]) -> str:
     if column.kind == CATEGORY:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
         held = [name for name, is_there in zip(names, side.any(0), strict=True) if is_there]
-        return ", ".join(held[:3]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
+        return ", ".join(held[:3] or ["others"]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
     low, high = (as_text(column, value) for value in (side.min(), side.max()))
     return low if low == high else f"{low} to {high}"
 

@@ -1,40 +1,17 @@
 """The main demo's tables: wines of two growers, and a delivery in which some come from elsewhere."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from fewratio.core.tensorfile import write_atomically
-
 N_KNOWN, N_OTHER, N_STRANGERS = 20, 10, 4
 
 
-@dataclass(frozen=True)
-class WineTables:
-    """Where the tables are, and the truth about the delivery.
-
-    Attributes
-    ----------
-    known, other : Path
-        Wines of the first grower and of the second.
-    delivery : Path
-        The first grower's other wines, with some of the second and the third.
-    strangers : tuple of int
-        Which rows of the delivery those are.
-    columns : tuple of str
-        What was measured.
-    """
-
-    known: Path
-    other: Path
-    delivery: Path
-    strangers: tuple[int, ...]
-    columns: tuple[str, ...]
-
-
-def write_wine_tables(folder: Path, seed: int = 0) -> WineTables:
+def write_wine_tables(folder: Path, seed: int = 0) -> tuple[list[Path], list[str]]:
     """Deal scikit-learn's wine data (Aeberhard and Forina, UCI) into three CSV files.
+
+    To make ordinary tables of them, a number of the bottle, the day of its analysis and its closure, here and there
+    missing, are added; these are made up.
 
     Parameters
     ----------
@@ -42,6 +19,12 @@ def write_wine_tables(folder: Path, seed: int = 0) -> WineTables:
         Where to; it must be there.
     seed : int, default=0
         Deals.
+
+    Returns
+    -------
+    (list of Path, list of int)
+        The files: wines of the first grower, of the second, and a delivery of the first grower's other wines with some
+        of the second and the third; and which rows of the delivery those are.
     """
     from sklearn.datasets import load_wine
 
@@ -51,13 +34,13 @@ def write_wine_tables(folder: Path, seed: int = 0) -> WineTables:
     half = N_STRANGERS // 2
     strangers = np.concatenate([second[N_OTHER : N_OTHER + half], third[: N_STRANGERS - half]])
     delivery = rng.permutation(np.concatenate([first[N_KNOWN:], strangers]))
-    columns = tuple(name.replace("od280/od315_of_diluted_wines", "od280/od315") for name in wines.feature_names)
+    columns = ",".join(wines.feature_names).replace("od280/od315_of_diluted_wines", "od280/od315")
     tables = {"grower_1": first[:N_KNOWN], "grower_2": second[:N_OTHER], "delivery": delivery}
-    paths = []
-    for name, rows in tables.items():
-        paths.append(folder / f"{name}.csv")
-        lines = [columns, *wines.data[rows].tolist()]
-        write_atomically(paths[-1], "".join(",".join(map(str, line)) + "\n" for line in lines).encode())
-    which = tuple(np.flatnonzero(np.isin(delivery, strangers)).tolist())
-    known, other, mixed = paths
-    return WineTables(known, other, mixed, which, columns)
+    bottles = np.array([f"W{number:03d}" for number in range(len(wines.data))])
+    paths = [folder / f"{name}.csv" for name in tables]
+    for year, path, rows in zip((2022, 2023, 2024), paths, tables.values(), strict=True):
+        days = np.datetime64(f"{year}-01-01") + np.sort(rng.integers(365, size=len(rows)))
+        closures = rng.choice(["cork", "screw cap", ""], len(rows), p=[0.6, 0.35, 0.05])
+        cells = np.column_stack([bottles[rows], days.astype(str), closures, wines.data[rows].astype(str)])
+        np.savetxt(path, cells, fmt="%s", delimiter=",", header=f"bottle,analysed,closure,{columns}", comments="")
+    return paths, bottles[delivery[np.isin(delivery, strangers)]].tolist()

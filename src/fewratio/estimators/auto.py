@@ -94,7 +94,7 @@ class AutoRatioEstimator(RatioEstimator):
         self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
     ) -> NDArray[np.float64]:
         chosen = self._chosen(nu.shape[1], de.shape[1])
-        one_by_one = self.scale != "none" or not isinstance(chosen, RuLSIF) and max(nu.shape[1], de.shape[1]) > LARGE
+        one_by_one = self.scale != "none" or (max(nu.shape[1], de.shape[1]) > LARGE and not isinstance(chosen, RuLSIF))
         if one_by_one:
             return super()._divergences(rows, nu, de)
         return chosen._divergences(rows, nu, de)

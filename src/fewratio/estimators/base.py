@@ -36,11 +36,14 @@ class Parameters(BaseEstimator):
     # scikit-learn's kind of table; a subclass gives its own.
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
+        """Refuse values outside the table; those of a group of settings by their names in its owner's `set_params`."""
+        allowed, values = (
+            {f"{prefix}{name}": each for name, each in table.items()}
+            for table in (self._parameter_constraints, self.get_params(deep=False))
+        )
         try:
-            validate_parameter_constraints(
-                self._parameter_constraints, self.get_params(deep=False), caller_name=type(self).__name__
-            )
+            validate_parameter_constraints(allowed, values, caller_name=owner or type(self).__name__)
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from None
 

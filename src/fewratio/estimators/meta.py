@@ -4,8 +4,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,22 +14,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import ColumnRules, Encoding
 from fewratio.data.raw import as_raw
-from fewratio.data.seeds import seed_for
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.adapted import Model, NetworkEstimator
 from fewratio.estimators.base import SEEDS, NotFittedError
 from fewratio.estimators.devices import resolve_device
-from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, build, network_kinds
+from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, network_kinds, train_networks
 from fewratio.estimators.settings import KINDS, Architecture, Episodes, Pairs, Training, architecture_of
-from fewratio.estimators.training import Job, feature_names, raise_if_diverged, squared_error, train_jobs
+from fewratio.estimators.training import feature_names, raise_if_diverged
 from fewratio.estimators.universal import check_known_alpha, shipped_parts
 from fewratio.nn import SampleScaled
 from fewratio.optim import History
-
-# What is already good needs smaller steps.
-_FINE_TUNING = 0.1
 
 
 class MetaRatioEstimator(NetworkEstimator):
@@ -225,11 +220,11 @@ class MetaRatioEstimator(NetworkEstimator):
         self.history_ = trained.networks[0].history
         self._set_features(trained.n_features, trained.feature_names)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
+        super()._check_parameters(owner, prefix)
         architecture = architecture_of(self.network)
-        for settings in (self.episodes, architecture, self.training):
-            settings._check_parameters()
+        for name, settings in (("episodes", self.episodes), ("network", architecture), ("training", self.training)):
+            settings._check_parameters(owner or type(self).__name__, f"{prefix}{name}__")
         if architecture.learn_alpha and self.alpha == 0:
             raise ParameterError(
                 "alpha is 0, but it must be positive to be learned. Give it a positive value to start from, or use "
@@ -331,41 +326,8 @@ def pretrain_together(
                 "Estimators that are trained together have different settings; only random_state, n_support and "
                 "n_support_de may differ. Train them in groups of equal settings."
             )
-    first, architecture = estimators[0], architecture_of(estimators[0].network)
-    kinds = network_kinds(architecture, first.init, len(collections[0]))
-    if any(network_kinds(architecture, first.init, len(collection)) != kinds for collection in collections):
-        raise ParameterError(
-            f'The collections have {sorted(map(len, collections))} datasets, which init="universal" makes different '
-            "networks of. Train them in groups of about equally many."
-        )
-    networks: list[list[Network]] = [[] for _ in estimators]
-    interrupted: list[History] = []
-    for kind, numbers in kinds.items():
-        training: Training = clone(first.training)
-        if kind == UNIVERSAL:
-            training.learning_rate = _FINE_TUNING * training.learning_rate
-        make = partial(build, kind, architecture, float(first.alpha))
-        jobs = [
-            Job(collection, validation, make, estimator.episodes, _seed(estimator.random_state, number))
-            for estimator, collection, validation in zip(estimators, collections, validations, strict=True)
-            for number in numbers
-        ]
-        learned = train_jobs(
-            jobs,
-            training,
-            squared_error(kind, float(first.alpha), float(training.calibration)),
-            scale=first.scale,
-            device=first.device,
-            progress=first.progress,
-            checkpoint=checkpoint if checkpoint is None or len(kinds) == 1 else f"{os.fspath(checkpoint)}.{kind}",
-            # A training may be resumed with other max_steps, elsewhere; the seeds are compared on their own.
-            identity=[kind, *(_identity(estimator) for estimator in estimators)],
-        )
-        for place, (model, history) in enumerate(learned):
-            networks[place // len(numbers)].append(Network(kind, model, history))
-        interrupted = [history for _, history in learned if history.stopped == "interrupted"]
-        if interrupted:
-            break
+    parameters = [estimator.get_params(deep=False) for estimator in estimators]
+    networks = train_networks(parameters, collections, validations, checkpoint)
     diverged, incomplete = [], []
     for estimator, collection, found in zip(estimators, collections, networks, strict=True):
         # A network that has diverged is no reason to lose the others.
@@ -373,48 +335,29 @@ def pretrain_together(
         if not kept:
             diverged.append(collection.name)
             continue
-        parameters = clone(estimator).get_params(deep=False)
-        names = feature_names(collection)
-        estimator._set_trained(Trained(parameters, kept, collection.n_features, names, collection.encoding))
-        if len(kept) < sum(map(len, kinds.values())):
-            incomplete.append((collection.name, kept))
+        settings, names = clone(estimator).get_params(deep=False), feature_names(collection)
+        estimator._set_trained(Trained(settings, kept, collection.n_features, names, collection.encoding))
+        kinds = network_kinds(architecture_of(estimator.network), estimator.init, len(collection))
+        if len(kept) < (n_networks := sum(map(len, kinds.values()))):
+            kept_kinds = ", ".join(network.kind for network in kept)
+            incomplete.append(
+                f"Of {n_networks} networks {len(kept)} were trained ({kept_kinds}) on {collection.name!r}; the "
+                "model consists of these."
+            )
     raise_if_diverged(diverged)
-    for history in interrupted[:1]:
-        step = history.step[-1] if history.step else 0
-        _warn(
-            f"Training was interrupted at step {step} of {first.training.max_steps}; the best model so far, of step "
-            f"{history.best_step}, is kept."
+    histories = [network.history for found in networks for network in found]
+    for history in [history for history in histories if history.stopped == "interrupted"][:1]:
+        incomplete.insert(
+            0,
+            f"Training was interrupted at step {history.step[-1] if history.step else 0} of "
+            f"{estimators[0].training.max_steps}; the best model so far, of step {history.best_step}, is kept.",
         )
-    for name, kept in incomplete:
-        _warn(
-            f"Of {sum(map(len, kinds.values()))} networks {len(kept)} were trained "
-            f"({', '.join(network.kind for network in kept)}) on {name!r}; the model consists of these."
-        )
+    for message in incomplete:
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _common(estimator: MetaRatioEstimator) -> dict[str, Any]:
     """Give the settings that estimators must share to be trained together."""
     episodes = clone(estimator.episodes).set_params(n_support=1, n_support_de=1)
-    parameters = estimator.get_params(deep=False)
-    network = architecture_of(estimator.network)
-    return parameters | {"episodes": episodes, "network": network, "random_state": None}
-
-
-def _identity(estimator: MetaRatioEstimator) -> dict[str, Any]:
-    """Give the settings that a training must share with the one that it resumes."""
-    kept = {name: getattr(estimator, name) for name in ("alpha", "init", "scale")}
-    groups = estimator.episodes, architecture_of(estimator.network), clone(estimator.training).set_params(max_steps=1)
-    return kept | {type(group).__name__: group.get_params() for group in groups}
-
-
-def _seed(random_state: int | np.random.Generator | None, number: int) -> int | np.random.Generator | None:
-    """Give each network after the first a seed of its own; a generator gives each other numbers anyway."""
-    return (
-        seed_for("network", number, int(random_state))
-        if number and isinstance(random_state, Integral)
-        else random_state
-    )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, RuntimeWarning, stacklevel=4)
+    changed = {"episodes": episodes, "network": architecture_of(estimator.network), "random_state": None}
+    return estimator.get_params(deep=False) | changed

@@ -1,14 +1,23 @@
-"""Which networks a meta-learned estimator is made of."""
+"""Which networks a meta-learned estimator is made of, and the training of all of them."""
 
+import os
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate, pairwise
+from numbers import Integral
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from sklearn.base import clone
 from torch import nn
 
+from fewratio.data.collection import Collection
 from fewratio.data.encoding import Encoding
-from fewratio.estimators.settings import KINDS, Architecture
+from fewratio.data.seeds import seed_for
+from fewratio.errors import ParameterError
+from fewratio.estimators.settings import KINDS, Architecture, Training, architecture_of
+from fewratio.estimators.training import Job, squared_error, train_jobs
 from fewratio.estimators.universal import universal_start
 from fewratio.nn import (
     MLPFeatures,
@@ -27,6 +36,8 @@ UNIVERSAL = "universal"
 # How many source datasets make networks that start from nothing worth having beside the universal one, and how many
 # make it needless (`benchmarks/sources.py`).
 SOME_SOURCES, MANY_SOURCES = 20, 40
+# What is already good needs smaller steps.
+_FINE_TUNING = 0.1
 
 
 class Network(NamedTuple):
@@ -81,6 +92,68 @@ def network_kinds(architecture: Architecture, init: str, n_sources: int) -> dict
     return {kind: range(*span) for kind, span in zip(counts, pairwise(ends), strict=True)}
 
 
+def train_networks(
+    parameters: Sequence[dict[str, Any]],
+    collections: Sequence[Collection],
+    validations: Sequence[Collection | None],
+    checkpoint: str | os.PathLike[str] | None,
+) -> list[list[Network]]:
+    """Train the networks of several estimators, those of a kind together; an interruption leaves out later kinds.
+
+    Parameters
+    ----------
+    parameters : sequence of dict
+        The parameters of each estimator. They differ in ``random_state`` and in the sizes of the samples at most.
+    collections, validations, checkpoint
+        As in `pretrain_together`.
+
+    Returns
+    -------
+    list of list of Network
+        The networks of each estimator.
+    """
+    first, architecture = parameters[0], architecture_of(parameters[0]["network"])
+    kinds = network_kinds(architecture, first["init"], len(collections[0]))
+    if any(network_kinds(architecture, first["init"], len(collection)) != kinds for collection in collections):
+        raise ParameterError(
+            f'The collections have {sorted(map(len, collections))} datasets, which init="universal" makes different '
+            "networks of. Train them in groups of about equally many."
+        )
+    alpha = float(first["alpha"])
+    networks: list[list[Network]] = [[] for _ in parameters]
+    for kind, numbers in kinds.items():
+        training: Training = clone(first["training"])
+        if kind == UNIVERSAL:
+            training.learning_rate = _FINE_TUNING * training.learning_rate
+        jobs = [
+            Job(
+                collection,
+                validation,
+                partial(build, kind, architecture, alpha),
+                each["episodes"],
+                _seed(each["random_state"], number),
+            )
+            for each, collection, validation in zip(parameters, collections, validations, strict=True)
+            for number in numbers
+        ]
+        learned = train_jobs(
+            jobs,
+            training,
+            squared_error(kind, alpha, float(training.calibration)),
+            scale=first["scale"],
+            device=first["device"],
+            progress=first["progress"],
+            checkpoint=checkpoint if checkpoint is None or len(kinds) == 1 else f"{os.fspath(checkpoint)}.{kind}",
+            # A training may be resumed with other max_steps, elsewhere; the seeds are compared on their own.
+            identity=[kind, *map(_identity, parameters)],
+        )
+        for place, (model, history) in enumerate(learned):
+            networks[place // len(numbers)].append(Network(kind, model, history))
+        if any(history.stopped == "interrupted" for _, history in learned):
+            break
+    return networks
+
+
 def assembled(models: Sequence[RatioModel]) -> RatioModel | RatioCommittee:
     """Put trained networks together; one alone stays what it is."""
     return models[0] if len(models) == 1 else RatioCommittee(models)
@@ -133,3 +206,18 @@ def build(
     else:
         raise ValueError(f"a network of the kind {kind!r} is not known here")
     return RatioModel(encoder, features, head, architecture.clip, first, alpha)
+
+
+def _identity(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Give the settings that a training must share with the one that it resumes."""
+    kept = {name: parameters[name] for name in ("alpha", "init", "scale")}
+    training = clone(parameters["training"]).set_params(max_steps=1)
+    groups = parameters["episodes"], architecture_of(parameters["network"]), training
+    return kept | {type(group).__name__: group.get_params() for group in groups}
+
+
+def _seed(random_state: int | np.random.Generator | None, number: int) -> int | np.random.Generator | None:
+    """Give each network after the first a seed of its own; a generator gives each other numbers anyway."""
+    if number and isinstance(random_state, Integral):
+        return seed_for("network", number, int(random_state))
+    return random_state

@@ -1,20 +1,21 @@
-"""Settings of `MetaRatioEstimator`, in groups: what it trains on, what the network is, and how it is trained."""
+"""Settings of `MetaRatioEstimator`, in groups: what it trains on, what the network is, and how it is trained.
+
+They are plain values, and come without torch.
+"""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.data.collection import Collection
-from fewratio.data.episodes import SupportSize
-from fewratio.data.pools import Pools, RowTable, inlier_pools, pair_pools
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import Parameters
-from fewratio.nn.ratio_model import CLIPS, WITHIN_RANGE
-from fewratio.nn.relational import SPACES
-from fewratio.nn.set_encoder import POOLINGS
+
+if TYPE_CHECKING:
+    from fewratio.training.pools import Pools, RowTable
 
 POSITIVE = Interval(Integral, 1, None, closed="left")
 _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -37,16 +38,26 @@ class Episodes(Settings):
     n_query: int
 
     @property
-    def sizes(self) -> tuple[SupportSize, SupportSize]:
-        """The range of sizes of the two samples."""
-        nu = _support_size(self.n_support, "n_support")
-        return nu, nu if self.n_support_de is None else _support_size(self.n_support_de, "n_support_de")
+    def sizes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The range (low, high) of sizes of the two samples."""
+        nu = _size_range(self.n_support)
+        return nu, nu if self.n_support_de is None else _size_range(self.n_support_de)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _ = self.sizes
+    def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
+        super()._check_parameters(owner, prefix)
+        for name in ("n_support", "n_support_de"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            sizes = _size_range(value)
+            valid = len(sizes) == 2 and all(isinstance(size, int | np.integer) for size in sizes)
+            if not valid or not 1 <= sizes[0] <= sizes[1]:
+                raise ParameterError(
+                    f"{prefix}{name} is {value}; a number of at least 1, or a range (low, high) of such, is needed. "
+                    "Choose such sizes."
+                )
 
-    def pools(self, collection: Collection, table: RowTable, seed: int) -> Pools:
+    def pools(self, collection: Collection, table: "RowTable", seed: int) -> "Pools":
         """Give the rows that numerators and denominators are drawn from."""
         raise NotImplementedError
 
@@ -82,8 +93,10 @@ class Pairs(Episodes):
     n_support_de: int | tuple[int, int] | None = None
     n_query: int = 64
 
-    def pools(self, collection: Collection, table: RowTable, seed: int) -> Pools:
+    def pools(self, collection: Collection, table: "RowTable", seed: int) -> "Pools":
         """Give the datasets, any of which may meet any."""
+        from fewratio.training.pools import pair_pools
+
         return pair_pools(collection, table)
 
 
@@ -122,8 +135,10 @@ class Inliers(Episodes):
     n_inliers: int | None = None
     n_query: int = 64
 
-    def pools(self, collection: Collection, table: RowTable, seed: int) -> Pools:
+    def pools(self, collection: Collection, table: "RowTable", seed: int) -> "Pools":
         """Give the known normal instances of each dataset, drawn by the seed, and its other instances."""
+        from fewratio.training.pools import inlier_pools
+
         return inlier_pools(collection, table, np.random.default_rng(seed), self.n_inliers)
 
 
@@ -163,9 +178,9 @@ class Architecture(Settings):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "features": [StrOptions(set(KINDS))],
         **{name: [POSITIVE] for name in ("n_networks", "latent_dim", "width", "depth", "n_outputs")},
-        "pooling": [StrOptions(set(POOLINGS))],
-        "space": [StrOptions(set(SPACES))],
-        "clip": [StrOptions({*CLIPS, WITHIN_RANGE})],
+        "pooling": [StrOptions({"mean", "sum", "attention"})],
+        "space": [StrOptions({"both", "learned", "raw"})],
+        "clip": [StrOptions({"range", "ratio", "weights"})],
         "learn_alpha": ["boolean"],
     }
 
@@ -239,11 +254,5 @@ def architecture_of(network: str | Architecture) -> Architecture:
     return Architecture(network) if isinstance(network, str) else network
 
 
-def _support_size(value: int | tuple[int, int], name: str) -> SupportSize:
-    sizes = (value, value) if isinstance(value, int | np.integer) else tuple(value)
-    valid = len(sizes) == 2 and all(isinstance(size, int | np.integer) for size in sizes)
-    if not valid or not 1 <= sizes[0] <= sizes[1]:
-        raise ParameterError(
-            f"{name} is {value}; a number of at least 1, or a range (low, high) of such, is needed. Choose such sizes."
-        )
-    return SupportSize(*(int(size) for size in sizes))
+def _size_range(value: int | tuple[int, int]) -> tuple[int, ...]:
+    return (value, value) if isinstance(value, int | np.integer) else tuple(value)

@@ -13,14 +13,14 @@ import torch
 from fewratio.core.objectives import CalibratedSquaredError, Objective, RelativeSquaredError
 from fewratio.data.collection import Collection
 from fewratio.data.columns import Layout, check_layout, listed
-from fewratio.data.episodes import EpisodeSampler, EvaluationEpisodes
-from fewratio.data.pools import Pools, RowTable
 from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError, TrainingError
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.scaling import column_scaling
 from fewratio.estimators.settings import Episodes, Training
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import Ensemble, History, TrainingPlan, train
+from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
+from fewratio.training.pools import Pools, RowTable
 
 # Validation episodes to aim for: few validation datasets are drawn from more often, of many some pairs are taken.
 VALIDATION_EPISODES = 300
@@ -102,7 +102,7 @@ def train_jobs(
     episodes = jobs[0].episodes
     seeds = [draw_seeds(job.random_state) for job in jobs]
     divided = [
-        divide(job.source, job.validation, seed.held_out, not episodes.paired)
+        hold_out(job.source, job.validation, seed.held_out, needs_two=not episodes.paired)
         for job, seed in zip(jobs, seeds, strict=True)
     ]
     models = [
@@ -122,7 +122,7 @@ def train_jobs(
         ]
         for part in (0, 1)
     )
-    sizes = [job.episodes.sizes for job in jobs]
+    sizes = [(SupportSize(*nu), SupportSize(*de)) for nu, de in (job.episodes.sizes for job in jobs)]
     # Features of a support instance that leave that instance out are not what a new one's are. Among unlabelled
     # instances it is the support itself that is evaluated in the end.
     leaves_one_out = models[0].leaves_one_out
@@ -173,10 +173,13 @@ def draw_seeds(random_state: int | np.random.Generator | None) -> Seeds:
     return Seeds(*(int(seed) for seed in rng.integers(2**63, size=len(Seeds._fields))))
 
 
-def divide(
-    collection: Collection, validation: Collection | None, seed: int, pairs: bool
+def hold_out(
+    collection: Collection, validation: Collection | None, seed: int, needs_two: bool
 ) -> tuple[Collection, Collection]:
-    """Give sources and validation datasets."""
+    """Give the datasets to train on and those to validate on, some of the former where none are given.
+
+    ``needs_two``: whether one validation dataset would have nothing but itself to be compared with.
+    """
     if len(collection) < 2:
         raise CollectionError(
             f"Collection {collection.name!r} has one dataset; learning needs at least two. Add related datasets."
@@ -187,7 +190,7 @@ def divide(
             Layout("the source collection", collection.n_features, feature_names(collection)),
             CollectionError,
         )
-        if len(validation) < 2 and pairs:
+        if len(validation) < 2 and needs_two:
             raise CollectionError(
                 f"The validation collection {validation.name!r} has one dataset, which can only be compared with "
                 "itself; at least two are needed. Add one, or leave validation out."

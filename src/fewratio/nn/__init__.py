@@ -6,11 +6,17 @@ from fewratio.lazy import import_home
 import_home("torch", "fewratio.nn")
 
 from fewratio.nn.committee import MeanRatio, RatioCommittee
-from fewratio.nn.features import GaussianFeatures, MLPFeatures, Standardiser
-from fewratio.nn.heads import RidgeHead, SharedHead
+from fewratio.nn.parts import (
+    GaussianFeatures,
+    MLPFeatures,
+    NoEncoder,
+    RidgeHead,
+    SetEncoder,
+    SharedHead,
+    Standardiser,
+)
 from fewratio.nn.ratio_model import AdaptedRatio, RatioModel, SampleScaled
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures, Space
-from fewratio.nn.set_encoder import NoEncoder, SetEncoder
 
 __all__ = [
     "AdaptedRatio",

@@ -10,7 +10,7 @@ from fewratio.core.arrays import real_deviation
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.shapes import Float, Int
 from fewratio.errors import ParameterError
-from fewratio.nn.features import Standardiser
+from fewratio.nn.parts import Standardiser
 
 CLIPS = ("ratio", "weights")
 WITHIN_RANGE = "range"

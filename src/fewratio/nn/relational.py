@@ -160,6 +160,17 @@ def histogram_within(support: Pair, scale: DistanceScale) -> Float[Tensor, "... 
     return torch.cat([Relations(rows, support, scale, numbers).histogram() for rows, numbers in parts], dim=-2)
 
 
+def support_distances(support: Pair, blocks: tuple[int, ...] | None) -> tuple[DistanceScale, Float[Tensor, "... s h"]]:
+    """Measure a support and relate its instances to each other; without gradients, once for all parts of a model."""
+    # With gradients each use has a graph of its own.
+    known = {} if torch.is_grad_enabled() else support.derived
+    if blocks not in known:
+        scale = DistanceScale.of(support, blocks)
+        known[blocks] = scale, histogram_within(support, scale)
+    measured: tuple[DistanceScale, Tensor] = known[blocks]
+    return measured
+
+
 def _rows_at_once(support: Pair, n_rows: int) -> int:
     """Tell how many instances may meet all of the support at a time; in training all do, for all is kept anyway."""
     if torch.is_grad_enabled():
@@ -205,8 +216,8 @@ class RelationalEncoder(nn.Module):
 
     def forward(self, support: Pair) -> Float[Tensor, "... z"]:
         """Give the vector of each task."""
-        scale = DistanceScale.of(support, self.blocks)
-        instance = self.instance(histogram_within(support, scale)).relu()
+        scale, histogram = support_distances(support, self.blocks)
+        instance = self.instance(histogram).relu()
         pooled = (support.shares @ instance).flatten(-2)
         sizes = (support.shares > 0).sum(-1).to(pooled.dtype).log().expand(*pooled.shape[:-1], 2)
         units = [unit.log().squeeze(-1) for unit in scale.deviations]
@@ -260,10 +271,8 @@ class RelationalFeatures(nn.Module):
         self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"], index: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
         """Give the features of instances ``x``; ``index`` says which of the support's rows they are, -1 for none."""
-        scale = DistanceScale.of(support, self.blocks)
-        context = None
-        if self.context is not None:
-            context = self.context(histogram_within(support, scale)).unsqueeze(-3)
+        scale, histogram = support_distances(support, self.blocks)
+        context = None if self.context is None else self.context(histogram).unsqueeze(-3)
         index = torch.full((x.shape[-2],), -1, device=x.device) if index is None else index
         step = _rows_at_once(support, len(index))
         parts = zip(x.split(step, -2), index.split(step), strict=True)

@@ -1,8 +1,7 @@
 """A training step captured as one CUDA graph."""
 
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 
@@ -34,7 +33,9 @@ class GraphedStep:
             return
         if self._graph is None:
             self._graph = torch.cuda.CUDAGraph()
-            with _no_collection(), torch.cuda.graph(self._graph):
+            # A graph of an earlier training that is freed while another is captured would spoil the capture.
+            gc.collect()
+            with torch.cuda.graph(self._graph):
                 self._step()
         self._graph.replay()
 
@@ -44,19 +45,3 @@ class GraphedStep:
         with torch.cuda.stream(side):
             self._step()
         torch.cuda.current_stream().wait_stream(side)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Collect garbage now and not again until the end.
-
-    A graph of an earlier training that is freed while another is captured would spoil the capture.
-    """
-    gc.collect()
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

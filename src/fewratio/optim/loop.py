@@ -106,7 +106,8 @@ def train(
         training.run(interrupted, report)
         # Before a last validation between the regular ones: a resumed training must not know of it.
         training.save()
-        training.validate_at_the_end()
+        if training.step % plan.validate_every:
+            training.validate()
         training.stopping.finish(interrupted(), training.seconds)
     ensemble.restore_best()
     return training.stopping.histories
@@ -137,22 +138,12 @@ def train_in_stages(
     plan : TrainingPlan
         The learning rate; all else is for `train`.
     """
-    training = Training(ensemble, draw, _Nothing(), objective, plan)
+    training = Training(ensemble, draw, None, objective, plan)
     for stage in stages:
         while training.step < stage:
             training.advance()
             training.step += 1
         yield stage
-
-
-class _Nothing:
-    """No episodes to validate on."""
-
-    tasks = None
-
-    def batches(self) -> Iterable[Episode]:
-        """Give none."""
-        return ()
 
 
 class Training:
@@ -162,7 +153,7 @@ class Training:
         self,
         ensemble: Ensemble,
         draw: Callable[[Tensor], Episode],
-        validation: ValidationEpisodes,
+        validation: ValidationEpisodes | None,
         objective: Objective,
         plan: TrainingPlan,
     ) -> None:
@@ -175,8 +166,6 @@ class Training:
         decays = ((matrices, plan.weight_decay), (others, 0.0)) if plan.weight_decay else (([*matrices, *others], 0.0),)
         groups = [{"params": parameters, "weight_decay": decay} for parameters, decay in decays if parameters]
         self.optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, fused=True, capturable=on_gpu)
-        tasks = validation.tasks
-        self._tasks = None if tasks is None else torch.as_tensor(tasks, device=ensemble.device)
         self.step = 0
         self._started = time.monotonic()
         # What the step reads and writes stays on the device, so that it can be captured.
@@ -205,11 +194,6 @@ class Training:
         """Time spent, earlier parts of a resumed training included."""
         return time.monotonic() - self._started
 
-    def validate_at_the_end(self) -> None:
-        """Validate after the last step too, where the training does not end on a validation."""
-        if self.step % self.plan.validate_every:
-            self.validate()
-
     def _gradient_step(self) -> None:
         episode = self.draw(self.counter)
         values, objective = self.ensemble(episode), self.objective
@@ -227,15 +211,15 @@ class Training:
     @torch.no_grad()
     def validate(self) -> None:
         """Evaluate the validation episodes and keep the weights of members that have improved."""
-        losses = torch.cat(
-            [
-                self.objective(self.ensemble.evaluate(episode), episode.query.shares)
-                for episode in self.validation.batches()
-            ],
-            dim=-1,
-        ).double()
+        assert self.validation is not None
+        parts = [
+            self.objective(self.ensemble.evaluate(episode), episode.query.shares)
+            for episode in self.validation.batches()
+        ]
+        losses, tasks = torch.cat(parts, dim=-1).double(), self.validation.tasks
         n_steps = self.step % self.plan.validate_every or self.plan.validate_every
-        columns = (self.loss_sum / n_steps, losses.mean(-1), standard_error(losses, self._tasks))
+        errors = standard_error(losses, None if tasks is None else torch.as_tensor(tasks, device=losses.device))
+        columns = (self.loss_sum / n_steps, losses.mean(-1), errors)
         self.ensemble.keep(self.stopping.record(self.step, *(column.tolist() for column in columns)))
         self.loss_sum.zero_()
 

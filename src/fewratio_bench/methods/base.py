@@ -1,11 +1,16 @@
 """What every method of the benchmark is."""
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
+import torch
+
+from fewratio.core.pair import Episode
 from fewratio.data.seeds import seed_for
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.problems import Problem, Trial
@@ -100,6 +105,28 @@ class SelectedOnTest:
     def quick(self) -> Self:
         """Give the same: it is quick."""
         return self
+
+
+class Untrained(SelectedOnTest, ABC):
+    """A baseline that learns nothing: it judges each evaluation at each of its settings, all tasks at once."""
+
+    @abstractmethod
+    def settings(self, problem: Problem) -> list[Parameters]:
+        """Give every setting of the grid."""
+
+    @abstractmethod
+    def judgement(self, episode: Episode, parameters: Parameters) -> Judgement:
+        """Judge the tasks of an evaluation at one setting."""
+
+    @torch.no_grad()
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Judge every task of every trial."""
+        for trial in trials:
+            for role, evaluation in trial.evaluations.items():
+                for parameters in self.settings(trial.problem):
+                    started = time.perf_counter()
+                    judgement = self.judgement(evaluation.episode, parameters)
+                    yield Verdict(trial, role, parameters, judgement, time.perf_counter() - started, 0)
 
 
 class Method(Protocol):

@@ -75,11 +75,12 @@ class OneClass:
         return (0,) if self.train_on == "sources" else self.steps
 
     def _setting(self, latent_dim: int, n_steps: int) -> Parameters:
-        setting: Parameters = {"network": self.network, "train_on": self.train_on, "latent_dim": latent_dim}
-        setting |= {"n_steps": n_steps}
-        if self.train_on != "target":
-            setting |= {name: getattr(self, name) for name in ("max_steps", "validate_every", "patience")}
-        return setting
+        names = (
+            "network",
+            "train_on",
+            *(() if self.train_on == "target" else ("max_steps", "validate_every", "patience")),
+        )
+        return {name: getattr(self, name) for name in names} | {"latent_dim": latent_dim, "n_steps": n_steps}
 
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Train on the sources of every split, where that is wanted, and on every dataset of every trial."""
@@ -133,13 +134,8 @@ class OneClass:
         sizes = torch.tensor([len(rows) for rows in normals], device=support.device)
         real = torch.arange(support.shape[1], device=support.device) < sizes[:, None]
         ends = np.cumsum([len(episode.rows) for episode in episodes])
-        stages = errors_by_stage(models, support, query, self._stages, real=real)
         spent = 0.0
-        while True:
-            judged = next(stages, None)
-            if judged is None:
-                return
-            n_steps, errors = judged
+        for n_steps, errors in errors_by_stage(models, support, query, self._stages, real=real):
             spent += time.perf_counter() - started
             took = seconds + spent / len(trials)
             setting = self._setting(latent_dim, n_steps)

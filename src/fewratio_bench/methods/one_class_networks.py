@@ -7,16 +7,17 @@ from copy import deepcopy
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.core.draws import fold, uniform
 from fewratio.core.objectives import NumeratorMean
 from fewratio.core.pair import Episode
 from fewratio.data.collection import Collection
-from fewratio.data.pools import RowTable
 from fewratio.errors import TrainingError
 from fewratio.estimators.training import draw_seeds, raise_if_diverged, row_table
 from fewratio.nn.mlp import mlp
 from fewratio.optim import Ensemble, History, TrainingPlan, train, train_in_stages
+from fewratio.training.pools import RowTable
 
 # Ruff et al. (2018) keep the centre's coordinates this far from zero.
 CENTRE_MARGIN = 0.1
@@ -175,20 +176,17 @@ class NormalBatches:
     """Batches of rows, each drawn from all of a member's, as a pure function of a seed and a step's number."""
 
     def __init__(self, rows: Tensor, pools: Sequence[np.ndarray], seeds: Sequence[int]) -> None:
-        counts = np.array([len(pool) for pool in pools])
         self._rows = rows
         self._seeds = torch.tensor([seed % 2**63 for seed in seeds], device=rows.device)
-        self._numbers = torch.from_numpy(np.concatenate(pools)).to(rows.device)
-        self._counts, self._starts = (
-            torch.from_numpy(part).unsqueeze(-1).to(rows.device) for part in (counts, counts.cumsum() - counts)
-        )
+        self._counts = torch.tensor([[len(pool)] for pool in pools], device=rows.device)
+        self._numbers = pad_sequence([torch.from_numpy(pool) for pool in pools], batch_first=True).to(rows.device)
 
     def __call__(self, step: Tensor) -> Episode:
         """Draw the rows of a step; leading axes (member, 1)."""
         share = uniform(fold(self._seeds, step), _BATCH)
         # In float64: float32 could round the largest share up to the count itself.
-        index = self._starts + (share.double() * self._counts).long()
-        return numerator_only(self._rows[self._numbers[index]].unsqueeze(1))
+        index = (share.double() * self._counts).long()
+        return numerator_only(self._rows[self._numbers.gather(-1, index)].unsqueeze(1))
 
 
 class NormalBlocks:
@@ -200,17 +198,13 @@ class NormalBlocks:
         members = []
         for pool, seed in zip(pools, seeds, strict=True):
             shuffled = np.random.default_rng(seed).permutation(pool)[:_MAX_ROWS]
-            members.append(np.resize(shuffled, max(_N_BLOCKS, len(shuffled))))
-        length = -(-max(len(member) for member in members) // _N_BLOCKS)
-        numbers = np.full((len(members), length * _N_BLOCKS), -1)
-        for padded, member in zip(numbers, members, strict=True):
-            padded[: len(member)] = member
-        # Dealt out like cards, so that blocks differ in size by one row at most, and none is empty.
-        dealt = torch.from_numpy(numbers.reshape(len(members), length, _N_BLOCKS)).mT.to(rows.device)
-        self._rows, self._numbers, self._real = rows, dealt.clamp_min(0), dealt >= 0
+            # No block may be empty.
+            members.append(torch.from_numpy(np.resize(shuffled, max(_N_BLOCKS, len(shuffled)))))
+        self._rows = rows
+        self._numbers = pad_sequence(members, batch_first=True, padding_value=-1).unsqueeze(1).to(rows.device)
 
     def batches(self) -> Iterator[Episode]:
         """Give the blocks one by one; leading axes (member, 1)."""
         for block in range(_N_BLOCKS):
-            part = slice(block, block + 1)
-            yield numerator_only(self._rows[self._numbers[:, part]], self._real[:, part])
+            numbers = self._numbers[..., block::_N_BLOCKS]
+            yield numerator_only(self._rows[numbers.clamp_min(0)], numbers >= 0)

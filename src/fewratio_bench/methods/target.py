@@ -81,15 +81,8 @@ class TargetTrained(SelectedOnTest):
         everything = Pair.joined(episode.rows, _padding(episode), episode.support.n_nu)
         judged = Episode(support, _repeated(everything, n_values))
         n_support = episode.support.rows.shape[-2]
-        seconds = time.perf_counter() - started
-        stages = train_in_stages(
-            ensemble, lambda _: training, self._objective(trial, n_tasks), self.steps, TrainingPlan()
-        )
-        while True:
-            started = time.perf_counter()
-            n_steps = next(stages, None)
-            if n_steps is None:
-                return
+        objective, seconds = self._objective(trial, n_tasks), 0.0
+        for n_steps in train_in_stages(ensemble, lambda _: training, objective, self.steps, TrainingPlan()):
             with torch.no_grad():
                 value = ensemble.evaluate(judged)[:, 0].unflatten(0, (n_values, n_tasks))
             seconds += time.perf_counter() - started
@@ -97,6 +90,7 @@ class TargetTrained(SelectedOnTest):
                 at_support, at_query = value[number].split([n_support, value.shape[-1] - n_support], dim=-1)
                 judgement = self._judgement(at_support, at_query, episode)
                 yield Verdict(trial, role, self._setting(bound, n_steps), judgement, seconds / n_values, seed)
+            started = time.perf_counter()
 
     def _networks(self, n_tasks: int, n_features: int, seed: int) -> list[RatioModel]:
         models = []

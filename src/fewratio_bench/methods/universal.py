@@ -1,34 +1,27 @@
 """The universal network: learns nothing from the sources."""
 
-import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from fewratio.core.pair import Pair
+from fewratio.core.pair import Episode, Pair
 from fewratio.data.seeds import seed_for
 from fewratio.estimators.universal import shipped_parts
-from fewratio_bench.evaluate import judged_values
-from fewratio_bench.methods.base import Bench, Parameters, Verdict
-from fewratio_bench.problems import Problem, Trial
+from fewratio_bench.evaluate import Judgement, judged_values
+from fewratio_bench.methods.base import Parameters, Untrained
+from fewratio_bench.problems import Problem
 
 _TASKS_AT_ONCE = 25
 
 
 @dataclass(frozen=True)
-class Universal:
+class Universal(Untrained):
     """The weights that come with the package, as they are."""
 
     name: str = "fewratio, no sources"
     published: str | None = None
     alpha: float = 0.5
     rule: str = "validation"
-    criterion: str | None = None
-
-    def quick(self) -> "Universal":
-        """Give the same: it is quick."""
-        return self
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give the one setting there is; records of other weights are other settings."""
@@ -36,23 +29,16 @@ class Universal:
         values = b"".join(tensor.numpy().tobytes() for tensor in model.state_dict().values())
         return [{"alpha": self.alpha, "weights": f"{seed_for(values.hex()):016x}"}]
 
-    @torch.no_grad()
-    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Adapt to every task of every trial."""
-        (parameters,) = self.settings(trials[0].problem)
-        for trial in trials:
-            model, _ = shipped_parts(str(trial.device))
-            for role, evaluation in trial.evaluations.items():
-                started = time.perf_counter()
-                episode = evaluation.episode
-                support, query = [], []
-                for first in range(0, len(episode.rows), _TASKS_AT_ONCE):
-                    part = slice(first, first + _TASKS_AT_ONCE)
-                    shares = episode.support.shares
-                    rows = episode.support.rows[part]
-                    pair = Pair.joined(rows, shares if shares.dim() == 2 else shares[part], episode.support.n_nu)
-                    ratio = model.adapt(pair, rows.new_full((len(rows),), self.alpha))
-                    support.append(ratio.at_support())
-                    query.append(ratio(episode.query.rows[part], episode.support_index))
-                judgement = judged_values(torch.cat(support), torch.cat(query), episode, self.alpha)
-                yield Verdict(trial, role, parameters, judgement, time.perf_counter() - started, 0)
+    def judgement(self, episode: Episode, parameters: Parameters) -> Judgement:
+        """Adapt to every task."""
+        model, _ = shipped_parts(str(episode.rows.device))
+        support, query = [], []
+        for first in range(0, len(episode.rows), _TASKS_AT_ONCE):
+            part = slice(first, first + _TASKS_AT_ONCE)
+            shares = episode.support.shares
+            rows = episode.support.rows[part]
+            pair = Pair.joined(rows, shares if shares.dim() == 2 else shares[part], episode.support.n_nu)
+            ratio = model.adapt(pair, rows.new_full((len(rows),), self.alpha))
+            support.append(ratio.at_support())
+            query.append(ratio(episode.query.rows[part], episode.support_index))
+        return judged_values(torch.cat(support), torch.cat(query), episode, self.alpha)

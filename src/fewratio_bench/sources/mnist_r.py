@@ -11,23 +11,22 @@ from fewratio.data.collection import Collection
 from fewratio.data.registry import Source
 from fewratio.data.sources.digits_r import rotated_digits
 from fewratio.errors import DataFileError
-from fewratio_bench.sources.storage import RawFile, obtain, read_from
+from fewratio_bench.sources.storage import RawFile
 
-CHOICES = (
-    (
-        RawFile(
-            "mnist_r/MNIST_6rot.pkl.gz",
-            url="https://github.com/ghif/mtae/raw/cee4bcd2df685f27b606a77eb92647a30b03a28c/MNIST_6rot.pkl.gz",
-            size=3852536,
-            sha256="20434234326b03ce40e9da8513d38ef985c10d53a7abc2fb43f58d20fd10f49b",
-        ),
-    ),
+FILE = RawFile(
+    "mnist_r/MNIST_6rot.pkl.gz",
+    url="https://github.com/ghif/mtae/raw/cee4bcd2df685f27b606a77eb92647a30b03a28c/MNIST_6rot.pkl.gz",
+    sha256="20434234326b03ce40e9da8513d38ef985c10d53a7abc2fb43f58d20fd10f49b",
 )
 
 
 def load() -> Collection:
-    """Load Mnist-r: 6 rotations x 10 digits, 60 datasets of 100 images of 16 x 16."""
-    (path,) = obtain(CHOICES)
+    """Load Mnist-r: 6 rotations x 10 digits, 60 datasets of 100 images of 16 x 16 pixels from 0 to 1.
+
+    Handwritten digits are rotated counter-clockwise by 0, 15, ... 75 degrees. A dataset is a digit in a rotation; the
+    group is the rotation.
+    """
+    (path,) = FILE.files()
     tasks = unpickle_arrays(gzip.decompress(path.read_bytes()))
     X = np.stack([images for images, _ in tasks]).astype(np.float64)
     return rotated_digits("mnist_r", X, tasks[0][1])
@@ -53,13 +52,8 @@ class _ArrayUnpickler(pickle.Unpickler):
 SOURCE = Source(
     name="mnist_r",
     load=load,
-    description="Handwritten digits, 16 x 16 pixels from 0 to 1, rotated counter-clockwise by 0, 15, ... 75 degrees. "
-    "A dataset is a digit in a rotation; the group is the rotation.",
     licence="none stated in the repository; MNIST itself is usually given as CC BY-SA 3.0 (LeCun, Cortes)",
     origin="https://github.com/ghif/mtae",
-    n_datasets=60,
-    n_features=256,
-    sizes=(100, 100),
     image_shape=(16, 16),
-    **read_from(CHOICES),
+    files=FILE.files,
 )

@@ -5,13 +5,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import Dataset
 from fewratio.data.registry import Source
 from fewratio.errors import ParameterError
-from fewratio_bench.sources.storage import RawFile, obtain, read_from
+from fewratio_bench.sources.storage import RawFile
 
 MIN_STUDENTS = 100
 OUTLIER_SCORE = 35
@@ -25,40 +24,19 @@ FIELDS = {
     "denomination": (15, 16, (1, 2, 3)),
 }
 INDICATORS = tuple(f"{field}={code}" for field, (_, _, codes) in FIELDS.items() for code in codes)
-# Of the published matrices: all but the percentages (3, 4) and the constant (27).
-MATRIX_COLUMNS = (*range(3), *range(5, 27))
 LAST_COLUMN = {"constant": "constant", "observed": "vr_band=0"}
-CHOICES = (
-    (
-        RawFile(
-            "school/ILEA567.DAT",
-            url="https://github.com/SheffieldML/GPmat/raw/4b5914a38ecbad9fb7a13a3392970bfc28c9d911/"
-            "datasets/data/ILEA567.DAT",
-            size=276515,
-            sha256="ceb04bd41d5c15b2040213b10da19abcbdcbc6137a9a02d5cb4cd0c561ca04b8",
-        ),
-    ),
-    (
-        RawFile(
-            "school/school.mat",
-            url="https://github.com/jiayuzhou/MALSAR/raw/fb9751594983df020ddc4f7e4a40520ee7c37989/data/school.mat",
-            size=44759,
-            sha256="57fb3238fdd03a9aa17276e2ce18d9bbb5d128c3261e794fe6233b58b6909068",
-        ),
-    ),
-    (
-        RawFile(
-            "school/school_b.mat",
-            url="https://github.com/tjanez/PyMTL/raw/97dfc15be3769240f2099d036ce2b55b30a56f5f/data/school/school_b.mat",
-            size=40592,
-            sha256="973f1ca99d0d41a838ec6ae86001a48e7b69391eb74646b9e4fc54f62866a146",
-        ),
-    ),
+FILE = RawFile(
+    "school/ILEA567.DAT",
+    url="https://github.com/SheffieldML/GPmat/raw/4b5914a38ecbad9fb7a13a3392970bfc28c9d911/datasets/data/ILEA567.DAT",
+    sha256="ceb04bd41d5c15b2040213b10da19abcbdcbc6137a9a02d5cb4cd0c561ca04b8",
 )
 
 
 def load(encoding: Literal["constant", "observed"] = "constant") -> Collection:
-    """Load School: 74 schools of at least 100 students, 26 binary features; a score of 35 or more is an outlier.
+    """Load School: 74 schools of 100 to 251 students, 26 binary features; a score of 35 or more is an outlier.
+
+    Students have indicators of year, gender, verbal-reasoning band, ethnic group, and the school's gender and
+    denomination. A dataset is a school of at least 100 students.
 
     Parameters
     ----------
@@ -71,7 +49,7 @@ def load(encoding: Literal["constant", "observed"] = "constant") -> Collection:
     """
     if encoding not in LAST_COLUMN:
         raise ParameterError(f'encoding is {encoding!r}; "constant" or "observed" is needed. Pass one of them.')
-    (path,) = obtain(CHOICES)
+    (path,) = FILE.files()
     indicators, scores, schools = read(path)
     bands = [place for place, name in enumerate(INDICATORS) if name.startswith("vr_band")]
     last = np.ones(len(indicators)) if encoding == "constant" else ~indicators[:, bands].any(axis=1)
@@ -85,35 +63,20 @@ def load(encoding: Literal["constant", "observed"] = "constant") -> Collection:
 
 
 def read(path: Path) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-    """Read indicators of shape (n, 25), scores and school numbers of all students, from any of the three files."""
-    if path.suffix == ".DAT":
-        characters = np.array(path.read_bytes().splitlines(), dtype="S16").view("S1").reshape(-1, 16)
+    """Read indicators of shape (n, 25), scores and school numbers of all students."""
+    lines = path.read_text(encoding="ascii").splitlines()
 
-        def field(start: int, stop: int) -> NDArray[np.int64]:
-            return np.ascontiguousarray(characters[:, start:stop]).view(f"S{stop - start}").ravel().astype(np.int64)
+    def field(start: int, stop: int) -> NDArray[np.int64]:
+        return np.array([int(line[start:stop]) for line in lines])
 
-        columns = [field(start, stop) == code for start, stop, codes in FIELDS.values() for code in codes]
-        return np.column_stack(columns), field(4, 6), field(1, 4)
-    content = loadmat(path)
-    if path.name == "school.mat":
-        X, scores = (np.concatenate(list(content[name].flat)) for name in ("X", "Y"))
-        ends = np.cumsum([len(cell) for cell in content["X"].flat])
-        schools = np.searchsorted(ends, np.arange(len(X)), side="right") + 1
-    else:
-        X, scores = content["x"].T, content["y"]
-        schools = np.searchsorted(content["task_indexes"].ravel() - 1, np.arange(len(X)), side="right")
-    return X[:, MATRIX_COLUMNS] == 1, scores.ravel().astype(np.int64), schools.astype(np.int64)
+    columns = [field(start, stop) == code for start, stop, codes in FIELDS.values() for code in codes]
+    return np.column_stack(columns), field(4, 6), field(1, 4)
 
 
 SOURCE = Source(
     name="school",
     load=load,
-    description="Students with indicators of year, gender, verbal-reasoning band, ethnic group, and the school's "
-    "gender and denomination. A dataset is a school of at least 100 students; a score of 35 or more is an outlier.",
     licence="none stated (H. Goldstein, The Statistician 40, 1991)",
     origin="https://www.bristol.ac.uk/cmm/media/migrated/ilea567.zip",
-    n_datasets=74,
-    n_features=26,
-    sizes=(100, 251),
-    **read_from(CHOICES),
+    files=FILE.files,
 )

@@ -60,5 +60,9 @@ def gaussian_family(
 
 
 def load(n_datasets: int = 600, n_instances: int = 300, seed: int = 0) -> Collection:
-    """Draw the datasets alone; `gaussian_family` also gives the truth behind them."""
+    """Draw the synthetic family: by default 600 datasets of 300 numbers.
+
+    A dataset is a one-dimensional Gaussian with mean and standard deviation of its own. `gaussian_family` also gives
+    the truth behind them.
+    """
     return gaussian_family(n_datasets, n_instances, seed).collection

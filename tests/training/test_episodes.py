@@ -7,9 +7,9 @@ import pytest
 import torch
 from scipy import stats
 
-from fewratio.data.episodes import WINDOW, EpisodeSampler, EvaluationEpisodes, SupportSize
-from fewratio.data.pools import Pools
 from fewratio.errors import CollectionError, ParameterError
+from fewratio.training.episodes import WINDOW, EpisodeSampler, EvaluationEpisodes, SupportSize
+from fewratio.training.pools import Pools
 
 TWO, THREE = SupportSize(2, 2), SupportSize(3, 3)
 

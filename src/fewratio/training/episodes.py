@@ -11,8 +11,8 @@ from fewratio.core.draws import RANKS_BELOW, fold, ranks, uniform
 from fewratio.core.pair import Episode, equal_shares, masked_shares
 from fewratio.core.shapes import Float, Int
 from fewratio.data.columns import counted
-from fewratio.data.pools import Pools
 from fewratio.errors import CollectionError, ParameterError
+from fewratio.training.pools import Pools
 
 # A draw without replacement costs a random key for each candidate row. In a larger pool, a random window of this many
 # rows (the rows being shuffled once) stands for the whole.

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from fewratio.data.collection import Collection, Dataset
-from fewratio.data.pools import RowTable, inlier_pools, pair_pools
 from fewratio.errors import CollectionError
+from fewratio.training.pools import RowTable, inlier_pools, pair_pools
 from tests.strategies import countable_collection
 
 

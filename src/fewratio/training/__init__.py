@@ -1,0 +1,1 @@
+"""Training tasks: episodes drawn from pools of rows of datasets."""
