@@ -228,7 +228,7 @@ def test_names_of_mixed_types_are_refused():
         (2, ("a", "b"), None),
         (2, ["a", "b"], None),
         (2, None, None),
-        (9, None, "X_de has 2 features but X_nu has 9; both samples must have the same columns. Pass the same feature"),
+        (9, None, "X_de has 2 features but X_nu has 9; both must have the same columns. Select the same ones"),
         (3, ("a", "b", "c"), "missing: 'c'"),
         (1, ("a",), "unexpected: 'b'"),
         (2, ("a", "c"), "missing: 'c'; unexpected: 'b'"),
