@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewratio.data import files, folders, frames, partition
-from fewratio.data.columns import SAME_DATASETS, Layout, check_layout, counted, listed
+from fewratio.data.columns import Layout, check_layout, counted, listed
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
 from fewratio.data.raw import RawTable, as_raw
@@ -68,7 +68,7 @@ class Collection:
         first = self.datasets[0]
         for dataset in self.datasets:
             layout = Layout(f"dataset {dataset.name!r}", dataset.n_features)
-            check_layout(layout, Layout(f"dataset {first.name!r}", first.n_features), CollectionError, SAME_DATASETS)
+            check_layout(layout, Layout(f"dataset {first.name!r}", first.n_features), CollectionError)
         for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
             repeated = [name for name, count in Counter(names).items() if count > 1]
             if repeated:
@@ -365,12 +365,7 @@ def _encoded(
     Columns that have one value within each dataset, such as its name, are left out.
     """
     rules = ColumnRules.of(options)
-    try:
-        encoding, encoded = encode_together(tables, rules)
-    except InputError as error:
-        if "same columns" in str(error):
-            raise CollectionError(str(error)) from error
-        raise
+    encoding, encoded = encode_together(tables, rules)
     if encoding.is_named and rules.encoding is None:
         rows = [table.numbers for table in encoded] if parts is None else [encoded[0].numbers[part] for part in parts]
         constant = [name for name in constant_columns(encoding, rows) if name not in rules.keep]
