@@ -280,7 +280,7 @@ def test_columns_drop_and_common(make):
         assert encoding.encode(left).numbers.tolist() == expected[0]
         assert encoding.encode(right).numbers.tolist() == expected[1]
     assert encode(left, right, columns="p")[1] == [[[1], [2]], [[5], [6]]]
-    with pytest.raises(CollectionError, match="B has other column names than A .missing: 'only'; unexpected: 'more'"):
+    with pytest.raises(CollectionError, match=r"B has other column names than A .missing: 'only'; unexpected: 'more'"):
         encode(left, right)
     with pytest.raises(MissingColumnError, match="B has no column 'only'"):
         encode(left, right, columns=["p", "only"])
@@ -298,7 +298,7 @@ def test_categorical_and_numeric(make):
     encoding, (numbers,) = encode(frame, categorical="code", numeric=["text"])
     assert encoding.feature_names == ("code=1", "code=2", "text")
     assert numbers == [[1, 0, 1], [0, 1, 2], [1, 0, 3], [0, 1, 4]]
-    with pytest.raises(InputError, match="column 'text' of A holds 'x' at row 1 .*which is no number"):
+    with pytest.raises(InputError, match=r"column 'text' of A holds 'x' at row 1 .*which is no number"):
         encode(make({"text": ["1", "x"]}), numeric="text")
     with pytest.raises(InputError, match="column 'text' of A has 1 infinite value, the first at row 1"):
         encode(make({"text": ["1", "inf"]}), numeric="text")
@@ -316,7 +316,7 @@ def test_options_that_do_not_go_together():
         ColumnRules.of(dict(encoding=encoding, drop="p"))
     with pytest.raises(ParameterError, match="'p' is in categorical and in numeric"):
         ColumnRules.of(dict(categorical="p", numeric=["p"]))
-    with pytest.raises(ParameterError, match="keep is .3.; needed are names"):
+    with pytest.raises(ParameterError, match=r"keep is .3.; needed are names"):
         ColumnRules.of(dict(keep=[3]))
     with pytest.raises(ParameterError, match="encoding is a str"):
         encode(pl.DataFrame({"p": [1.0]}), encoding="onehot")
@@ -377,7 +377,7 @@ def test_one_row_and_a_constant():
 
 def test_other_columns_are_refused_later(make):
     encoding, _ = encode(make({"p": [1.0, 2.0], "c": ["a", "a"]}))
-    with pytest.raises(InputError, match="X has other column names than what .*missing: 'c'; unexpected: 'd'"):
+    with pytest.raises(InputError, match=r"X has other column names than what .*missing: 'c'; unexpected: 'd'"):
         encoding.encode(make({"p": [1.0], "d": ["a"]}))
     with pytest.raises(InputError, match="column 'p' of X holds dates or times, but numbers are needed"):
         encoding.encode(make({"p": [SOME_DAY], "c": ["a"]}))
@@ -512,7 +512,7 @@ def test_contents_that_do_not_fit_are_refused(content):
 def test_a_model_file_of_the_first_form_is_still_read(tmp_path):
     rng = np.random.default_rng(0)
     rows = [pl.DataFrame({"p": rng.normal(size=30), "c": rng.choice(["a", "b"], 30)}) for _ in range(6)]
-    settings = dict(width=4, latent_dim=2, depth=1, max_steps=2, random_state=0)
+    settings = dict(n_support=3, width=4, latent_dim=2, depth=1, n_query=5, max_steps=2, random_state=0)
     estimator = meta_estimator(**settings).pretrain(Collection.from_arrays(rows))
     estimator.save(tmp_path / "new.fewratio")
     arrays, header = read_tensors(tmp_path / "new.fewratio", "model")
