@@ -20,7 +20,7 @@ import pytest
 
 from fewratio.data.collection import Collection
 from fewratio.data.csv_files import read_csv
-from fewratio.data.files import find_file, read_arrays, read_file, read_frame
+from fewratio.data.files import find_file, read_arrays, read_frame, read_raw
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -230,9 +230,9 @@ def test_semicolons_and_decimal_commas_can_be_read(tmp_path):
     path = write(tmp_path, "a.csv", "p;q\n1,0;2,5\n3;4\n")
     for separator in (";", None):
         file = find_file(path, separator=separator, decimal=",")
-        assert read_file(file).table.numbers.tolist() == TABLE
+        assert read_raw(file).array.tolist() == TABLE
     path = write(tmp_path, "a.csv", "p\tq\n1\t2.5\n3\t4\n")
-    assert read_file(find_file(path, separator="\\t")).table.numbers.tolist() == TABLE
+    assert read_raw(find_file(path, separator="\\t")).array.tolist() == TABLE
 
 
 @pytest.mark.parametrize("text", ["sep=;\np;q\n1;2.5\n3;4\n", '\ufeff"sep=,"\r\np,q\r\n1,2.5\r\n3,4\r\n'])
@@ -243,8 +243,8 @@ def test_the_separator_that_a_first_line_of_excel_names_is_used(tmp_path, text):
 
 
 def test_a_stream_is_read(tmp_path):
-    program = "import sys; from pathlib import Path; from fewratio.data.files import find_file, read_file\n"
-    program += "print(read_file(find_file(Path(sys.argv[1]))).table.numbers.tolist())"
+    program = "import sys; from pathlib import Path; from fewratio.data.files import find_file, read_raw\n"
+    program += "print(read_raw(find_file(Path(sys.argv[1]))).array.tolist())"
     command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} <(printf 'p,q\\n1,2.5\\n3,4\\n')"
     assert subprocess.run(["bash", "-c", command], check=True, capture_output=True, text=True).stdout == f"{TABLE}\n"
 
