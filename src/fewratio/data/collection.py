@@ -130,7 +130,7 @@ class Collection:
         nothing = [None] * count
         labels = _one_each(range(count) if names is None else names, count, "names")
         group_of = _one_each(nothing if groups is None else groups, count, "groups")
-        flags_of = _one_each(nothing if outliers is None else outliers, count, "outliers")
+        flags_of: list[Any] = _one_each(nothing if outliers is None else outliers, count, "outliers")
         tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
         if len(tables) < count:
             raise CollectionError(
@@ -139,8 +139,8 @@ class Collection:
         if not tables:
             return cls(name, ())
         encoding, encoded = _encoded(tables, options)
-        members = zip(labels, group_of, encoded, flags_of, strict=True)
-        datasets = [Dataset(str(label), group, table, flags) for label, group, table, flags in members]
+        parts = zip(labels, group_of, encoded, flags_of, strict=True)
+        datasets = [Dataset(str(label), group, table.numbers, flags) for label, group, table, flags in parts]
         return cls(name, datasets, encoded[0].feature_names, encoding)
 
     @classmethod
@@ -289,7 +289,7 @@ class Collection:
         tables = {str(file): raw for file, (raw, _) in zip(found, contents, strict=True)}
         learned, encoded = _encoded(tables, options)
         members = zip(found, encoded, contents, strict=True)
-        datasets = [Dataset(file.name, file.group, table, flags) for file, table, (_, flags) in members]
+        datasets = [Dataset(file.name, file.group, table.numbers, flags) for file, table, (_, flags) in members]
         return cls(name or folder.resolve().name, datasets, encoded[0].feature_names, learned)
 
     def __len__(self) -> int:

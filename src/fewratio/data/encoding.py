@@ -88,8 +88,8 @@ class Encoding:
         rules = rules or ColumnRules()
         labels = dict.fromkeys(label for raw in raws for label in raw.labels)
         raws[0].check_has([label for label in rules.named if label not in labels])
-        chosen = labels if rules.columns is None else (*rules.columns, rules.id)
-        used = [label for label in labels if label in chosen and label not in rules.drop]
+        chosen = labels if rules.columns is None else {*rules.columns, rules.id}
+        used = {label: None for label in labels if label in chosen and label not in rules.drop}
         if not rules.common:
             for raw in raws:
                 raw.check_has([label for label in rules.named if label in used])
@@ -105,17 +105,13 @@ class Encoding:
         dates = (column.name for column in columns if column.kind == DATE and column.left_out is None)
         ids += [] if ids else [name for name in dates if _are_different(name, raws)]
         encoding = cls(columns, raws[0].is_named, rules.id or next(iter(ids), None))
-        encoding.check_some_left(" and ".join(raw.argument for raw in raws))
-        return encoding
-
-    def check_some_left(self, argument: str) -> None:
-        """Raise unless a column is left to be used."""
-        if not self.features:
-            why = ", ".join(f"{column.name!r} ({column.left_out})" for column in self.columns[:5])
+        if not encoding.features:
+            why = ", ".join(f"{column.name!r} ({column.left_out})" for column in columns[:5])
             raise InputError(
-                f"{argument}: no column is left to use: {why}; at least one is needed. Name one in keep=, "
-                "categorical= or numeric=."
+                f"{' and '.join(raw.argument for raw in raws)}: no column is left to use: {why}; at least one is "
+                "needed. Name one in keep=, categorical= or numeric=."
             )
+        return encoding
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -179,11 +175,9 @@ class Encoding:
             return replace(as_table(raw), feature_names=self.feature_names)
         names = self._row_names(raw)
         raw = self._used(raw, reference)
-        is_plain = self.is_identity and raw.array is not None
-        if is_plain and (not self.has_medians or np.isfinite(raw.array).all()):
-            numbers = raw_numbers(raw)
-        else:
-            numbers = self._features(raw)
+        array = raw.array if self.is_identity else None
+        is_plain = array is not None and (not self.has_medians or bool(np.isfinite(array).all()))
+        numbers = raw_numbers(raw) if is_plain else self._features(raw)
         if not self.has_medians:
             check_finite(numbers, raw.argument, self.features if self.is_named else range(self.n_features))
         return Table(numbers, self.feature_names, raw.argument, names)
@@ -223,19 +217,16 @@ class Encoding:
             check_layout(Layout(raw.argument, len(found), found if raw.is_named else None), known, InputError)
         return raw.select(self.names)
 
-    def _row_names(self, raw: RawTable) -> Sequence[str] | None:
+    def _row_names(self, raw: RawTable) -> Any:
         if self.row_names is None or self.row_names not in raw.labels:
             return raw.index
         coded = as_categories(raw.values(self.row_names), raw.called(self.row_names))
         return np.array([*coded.texts, ""], dtype=object)[coded.codes]
 
-    def without(self, reasons: Mapping[str, str]) -> Encoding:
-        """Return an encoding that leaves out further columns, for a reason each."""
-        columns = tuple(
-            replace(column, left_out=reasons[column.name]) if column.name in reasons else column
-            for column in self.columns
-        )
-        return replace(self, columns=columns)
+    def without(self, names: Collection[str]) -> Encoding:
+        """Return an encoding that leaves out further columns, as separating ones."""
+        columns = (replace(each, left_out=SEPARATING) if each.name in names else each for each in self.columns)
+        return replace(self, columns=tuple(columns))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the encoding as plain values, for JSON."""
@@ -246,34 +237,32 @@ class Encoding:
     def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
         """Return the encoding that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
         if "categories" in content:
-            return cls._from_first_form(content)
+            content = _in_new_form(content)
         columns = tuple(
             Column(**{**column, "categories": tuple(_texts(column["categories"]))}) for column in content["columns"]
         )
         for column in columns:
             is_text = isinstance(column.name, str) and isinstance(column.left_out, str | None)
             is_flag = isinstance(column.pools_others, bool) and isinstance(column.marks_missing, bool)
+            is_number = isinstance(column.median, int | float) and not isinstance(column.median, bool)
             _check(is_text and is_flag and column.kind in PLURALS, "a column is not what one is")
-            _check_median(column)
+            _check(column.median is None or (is_number and math.isfinite(column.median)), "a median is no number")
         _check(len({column.name for column in columns}) == len(columns), "several columns share a name")
         _check(isinstance(content["is_named"], bool), "whether columns have names is not said")
         _check(isinstance(content["row_names"], str | None), "the column of names is no text")
         return cls(columns, content["is_named"], content["row_names"])
 
-    @classmethod
-    def _from_first_form(cls, content: Mapping[str, Any]) -> Encoding:
-        """Return the encoding of a model file written before columns were objects."""
-        categories, n = content["categories"], len(content["categories"])
-        names = [str(j) for j in range(n)] if content["names"] is None else _texts(content["names"])
-        medians = content["medians"] or [None] * n
-        _check(len(names) == len(medians) == n, "its lists have different lengths")
-        columns = tuple(
-            Column(name, NUMBER, median=median) if known is None else Column(name, CATEGORY, None, tuple(_texts(known)))
-            for name, known, median in zip(names, categories, medians, strict=True)
-        )
-        for column in columns:
-            _check_median(column)
-        return cls(columns, content["names"] is not None)
+
+def _in_new_form(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model file says that was written before columns were objects."""
+    n = len(content["categories"])
+    names = [str(j) for j in range(n)] if content["names"] is None else _texts(content["names"])
+    described = zip(names, content["categories"], content["medians"] or [None] * n, strict=True)
+    columns = [
+        {"name": name, "kind": NUMBER if known is None else CATEGORY, "categories": known or [], "median": median}
+        for name, known, median in described
+    ]
+    return {"columns": columns, "is_named": content["names"] is not None, "row_names": None}
 
 
 def _check_same(raws: Sequence[RawTable], labels: Collection[str]) -> None:
@@ -289,16 +278,10 @@ def _check(holds: object, problem: str) -> None:
         raise ValueError(problem)
 
 
-def _texts(value: object) -> list[str]:
+def _texts(value: Any) -> list[str]:
     is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
     _check(is_list and len(set(value)) == len(value), "names or categories are no list of different texts")
     return list(value)
-
-
-def _check_median(column: Column) -> None:
-    median = column.median
-    is_number = isinstance(median, int | float) and not isinstance(median, bool) and math.isfinite(median)
-    _check(median is None or is_number, "a median is no number")
 
 
 def _are_different(label: str, raws: Sequence[RawTable]) -> bool:
@@ -333,7 +316,7 @@ def encode_together(
         return rules.encoding, [rules.encoding.encode(raw) for raw in raws]
     is_plain = rules in (None, ColumnRules()) and not (leave_out and raws[0].is_named)
     if is_plain and all(raw.array is not None and np.isfinite(raw.array).all() for raw in raws):
-        _check_same(raws, raws[0].labels)
+        _check_same(raws, {*raws[0].labels, *raws[-1].labels})
         encoding = Encoding(tuple(map(Column, raws[0].labels)), raws[0].is_named)
         return encoding, [encoding.encode(raw) for raw in raws]
     encoding = Encoding.learn(raws, rules, leave_out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from fewratio.data.raw import RawTable, as_raw
 from fewratio.errors import InputError, ParameterError
 
 _CONDITION = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.+?)\s*")
-SIGNS = {"==": operator.eq, "=": operator.eq, "!=": operator.ne}
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": operator.eq, "=": operator.eq, "!=": operator.ne}
 SIGNS |= {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
