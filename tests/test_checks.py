@@ -261,7 +261,7 @@ class NamesNothing(RuLSIF):
 
 class AcceptsInfinity(RuLSIF):
     def fit(self, X_nu, X_de):
-        return super().fit(np.nan_to_num(np.asarray(X_nu, dtype=float)), X_de)
+        return super().fit(np.nan_to_num(np.asarray(X_nu, dtype=float), posinf=0.0), X_de)
 
 
 class AnswersUnasked(RuLSIF):
@@ -270,8 +270,19 @@ class AnswersUnasked(RuLSIF):
 
 
 class ForgetsNames(RuLSIF):
-    def _set_features(self, n_features, names):
-        super()._set_features(n_features, None)
+    def predict(self, X):
+        return super().predict(np.asarray(X))
+
+
+class AcceptsNames(RuLSIF):
+    def predict(self, X):
+        return super().predict(X.rename(columns={"c": "b"}) if hasattr(X, "rename") else X)
+
+
+class NeedsNumbers(RuLSIF):
+    def fit(self, X_nu, X_de):
+        np.asarray(X_de, dtype=float)
+        return super().fit(X_nu, X_de)
 
 
 class UpsideDown(RuLSIF):
@@ -315,10 +326,12 @@ class UpsideDown(RuLSIF):
         (RemembersTheLastRows, "threads_may_share_it", "among threads the ratio"),
         (NoRatioAtTheRows, "answers_are_valid", "ratio_de_: AttributeError"),
         (Normalises, "rows_are_predicted_independently", "the ratio of many rows"),
-        (NamesNothing, "bad_calls_are_refused", "NaN in X_nu: the message does not name 1, X_nu"),
-        (AcceptsInfinity, "bad_calls_are_refused", "NaN in X_nu: it is accepted"),
+        (NamesNothing, "bad_calls_are_refused", "infinity in X_nu: the message does not name 1, X_nu"),
+        (AcceptsInfinity, "bad_calls_are_refused", "infinity in X_nu: it is accepted"),
         (AnswersUnasked, "bad_calls_are_refused", "predict before fit: it is accepted"),
-        (ForgetsNames, "feature_names_are_compared", "another name in X: it is accepted"),
+        (ForgetsNames, "feature_names_are_compared", "a data frame in another order is another one"),
+        (AcceptsNames, "feature_names_are_compared", "another name in X: it is accepted"),
+        (NeedsNumbers, "mixed_tables_are_taken", "could not convert string to float"),
         (UpsideDown, "ratio_is_larger_on_the_numerator", "the means are"),
     ],
 )

@@ -24,6 +24,7 @@ from fewratio.data.collection import Collection as Datasets
 
 # Far above the rounding of a float32 network, far below what another row order or block size may change.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-5
+_HAS_FRAMES = find_spec("pandas") is not None and find_spec("narwhals") is not None
 # Changes of a table that need not change the ratio.
 _CHANGES: dict[str, dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
     "column order": {"columns in another order": lambda X: X[:, ::-1]},
@@ -267,17 +268,18 @@ def _bad_calls_are_refused(subject: _Subject) -> None:
     _expect_refusal(NotFittedError, "predict before fit", (), ready.predict, X_nu)
     _expect_refusal(NotFittedError, "divergence before fit", (), ready.divergence)
     # In rows, and so often, that only the column's number is a 1.
-    with_nan, with_infinity, wide = X_nu.copy(), X_de.copy(), np.column_stack([X_de, X_de[:, 0]])
-    with_nan[4:7, 1], with_infinity[4:7, 1] = np.nan, np.inf
+    with_infinity, wide = [X_nu.copy(), X_de.copy()], np.column_stack([X_de, X_de[:, 0]])
+    for X in with_infinity:
+        X[4:7, 1] = np.inf
     for what, call, samples, words in (
-        ("NaN in X_nu", ready.fit, (with_nan, X_de), ("X_nu", "1")),
-        ("infinity in X_de", ready.fit, (X_nu, with_infinity), ("X_de", "1")),
+        ("infinity in X_nu", ready.fit, (with_infinity[0], X_de), ("X_nu", "1")),
+        ("infinity in X_de", ready.fit, (X_nu, with_infinity[1]), ("X_de", "1")),
         ("X_de with more columns than X_nu", ready.fit, (X_nu, wide), ("X_de",)),
         ("an empty X_nu", ready.fit, (X_nu[:0], X_de), ("X_nu",)),
         ("an empty X_de", ready.fit, (X_nu, X_de[:0]), ("X_de",)),
         ("X_nu with one axis", ready.fit, (X_nu[:, 0], X_de), ("X_nu",)),
         ("X_de with one axis", ready.fit, (X_nu, X_de[:, 0]), ("X_de",)),
-        ("NaN in X", fitted.predict, (with_nan,), ("X", "1")),
+        ("infinity in X", fitted.predict, (with_infinity[0],), ("X", "1")),
         ("X with more columns than were fitted", fitted.predict, (wide,), ("X",)),
         ("X with one axis", fitted.predict, (X_nu[:, 0],), ("X",)),
     ):
@@ -285,23 +287,36 @@ def _bad_calls_are_refused(subject: _Subject) -> None:
 
 
 def _feature_names_are_compared(subject: _Subject) -> None:
-    """Columns of a data frame with other names than those that were fitted are refused (`ValueError`)."""
-    if find_spec("pandas") is None or find_spec("narwhals") is None:
+    """Columns of a data frame come in any order; other names than were fitted are refused (`ValueError`)."""
+    if not _HAS_FRAMES:
         return
+    X_nu, X_de = subject.samples(8, 12)
+    nu, de = (_frame(a=X[:, 0], b=X[:, 1]) for X in (X_nu, X_de))
+    estimator = subject.fresh().fit(nu, de)
+    swapped, renamed = _frame(b=X_de[:, 1], a=X_de[:, 0]), _frame(a=X_de[:, 0], c=X_de[:, 1])
+    for what, X in (("a data frame", de), ("a data frame in another order", swapped)):
+        _expect_close(estimator.predict(X), estimator.predict(X_de), f"the ratio of {what}")
+    _expect_refusal(ValueError, "another name in X", ("X", "c"), estimator.predict, renamed)
+    _expect_refusal(ValueError, "another name in X_de", ("X_nu", "X_de", "c"), estimator.fit, nu, renamed)
+
+
+def _mixed_tables_are_taken(subject: _Subject) -> None:
+    """Data frames with text and gaps give finite ratios, also at categories that were not fitted."""
+    # What was trained on numbers needs those.
+    if not _HAS_FRAMES or hasattr(subject.estimator, "pretrain"):
+        return
+    X_nu, X_de = subject.samples(8, 12)
+    texts = (np.where(X[:, 1] > 0, "x", "y").tolist() for X in (X_nu, X_de))
+    nu, de = (_frame(a=np.where(X > 2, np.nan, X)[:, 0], b=b) for X, b in zip((X_nu, X_de), texts, strict=True))
+    estimator = subject.fresh().fit(nu, de)
+    for X in (nu, de, _frame(a=[np.nan, 0.5], b=["z", "x"])):
+        _expect_answers(estimator, X)
+
+
+def _frame(**columns: Any) -> Any:
     import narwhals.stable.v2 as nw
 
-    def frame(X: NDArray[np.float64], *names: str) -> Any:
-        return nw.from_dict(dict(zip(names, X.T, strict=True)), backend="pandas").to_native()
-
-    X_nu, X_de = subject.samples(8, 12)
-    estimator = subject.fresh().fit(frame(X_nu, "a", "b"), frame(X_de, "a", "b"))
-    _expect_close(estimator.predict(frame(X_de, "a", "b")), estimator.predict(X_de), "the ratio of a data frame")
-    _expect_refusal(ValueError, "another name in X", ("X", "c"), estimator.predict, frame(X_de, "a", "c"))
-    _expect_refusal(ValueError, "another order in X", ("X",), estimator.predict, frame(X_de, "b", "a"))
-    words = ("X_nu", "X_de", "c")
-    _expect_refusal(
-        ValueError, "another name in X_de", words, estimator.fit, frame(X_nu, "a", "b"), frame(X_de, "a", "c")
-    )
+    return nw.from_dict(columns, backend="pandas").to_native()
 
 
 _CHECKS: tuple[Callable[[_Subject], None], ...] = (
@@ -317,6 +332,7 @@ _CHECKS: tuple[Callable[[_Subject], None], ...] = (
     _rows_are_predicted_independently,
     _bad_calls_are_refused,
     _feature_names_are_compared,
+    _mixed_tables_are_taken,
     _ratio_is_larger_on_the_numerator,
 )
 
@@ -348,7 +364,7 @@ def _expect(satisfied: bool, found: str) -> None:
         raise AssertionError(found)
 
 
-def _expect_answers(estimator: Any, X: NDArray[np.float64]) -> None:
+def _expect_answers(estimator: Any, X: Any) -> None:
     _expect_ratio(estimator.predict(X), len(X))
     divergence = estimator.divergence()
     _expect(isinstance(divergence, float) and bool(np.isfinite(divergence)), f"the divergence is {divergence!r}")

@@ -207,7 +207,10 @@ def test_a_table_without_names_is_taken_by_position(folder):
     [
         (("compare", "a.csv", "extra.csv"), ("'extra.csv'", "unexpected: 'extra'", "Pass --common")),
         (("compare", "a.csv", "b.csv", "--drop", "sise"), ("'a.csv' has no column 'sise'", "'size'")),
-        (("compare", "a.csv", "b.csv", "--columns", "code"), ("no column is left", "--keep, --categorical or --numeric")),
+        (
+            ("compare", "a.csv", "b.csv", "--columns", "code"),
+            ("no column is left", "--keep, --categorical or --numeric"),
+        ),
         (
             ("compare", "a.csv", "b.csv", "--categorical", "day", "--numeric", "day"),
             ("'day' is in --categorical and in --numeric",),

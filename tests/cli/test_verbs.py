@@ -309,7 +309,10 @@ HOSTILE = [
     (["changes", "a.csv", "--window", "2", "--level", "2"], ["--level is 2.0"]),
     (["changes", "a.csv", "--window", "2", "--permutations", "3"], ["--permutations is 3"]),
     (["compare", "a.csv", "other.csv"], ["other.csv", "a.csv", "missing: 'y'", "unexpected: 'z'"]),
-    (["compare", "other.csv", "a.csv", "-m", "m.model"], ["other.csv", "the source collection", "missing: 'y'", "unexpected: 'z'"]),
+    (
+        ["compare", "other.csv", "a.csv", "-m", "m.model"],
+        ["other.csv", "the source collection", "missing: 'y'", "unexpected: 'z'"],
+    ),
     (["weights", "wide.csv", "wide.csv", "-m", "m.model"], ["wide.csv", "the source collection", "unexpected: 'z'"]),
     (["compare-all", "wide", "-m", "m.model"], ["'w.csv'", "unexpected: 'z'"]),
     (["outliers", "--normal", "a.csv", "--unlabelled", "other.csv"], ["other.csv", "a.csv", "'z'"]),

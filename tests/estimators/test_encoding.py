@@ -7,7 +7,7 @@ import pytest
 
 from fewratio import Collection, MetaRatioEstimator
 from fewratio.core.tensorfile import read_tensors, write_tensors
-from fewratio.errors import CollectionError, InputError, ModelFileError
+from fewratio.errors import CollectionError, ModelFileError
 
 COLOURS = np.array(["blue", "green", "red"])
 
@@ -25,12 +25,12 @@ def mixed():
 
 
 def collect(frame, **options):
-    return Collection.from_frame(frame, "site", **{"categorical": "onehot", "missing": "median"} | options)
+    return Collection.from_frame(frame, "site", **options)
 
 
-@pytest.fixture(scope="session", params=["error", "zero"])
-def learned(request, make, mixed):
-    return make().pretrain(collect(mixed, unseen=request.param))
+@pytest.fixture(scope="session")
+def learned(make, mixed):
+    return make().pretrain(collect(mixed))
 
 
 NU = {"height": [0.1, None, 0.3], "colour": ["red", "red", "blue"]}
@@ -39,11 +39,12 @@ DE = {"height": [1.0, 2.0], "colour": ["green", "blue"]}
 
 def test_frames_are_encoded(learned, mixed):
     encoding = learned.encoding_
-    assert encoding == collect(mixed, unseen=encoding.unseen).encoding
-    assert learned.feature_names_in_.tolist() == ["height", "colour=blue", "colour=green", "colour=red"]
-    median = encoding.medians[0]
-    nu = [[0.1, 0, 0, 1], [median, 0, 0, 1], [0.3, 1, 0, 0]]
-    by_hand = learned.fit(nu, [[1, 0, 1, 0], [2, 1, 0, 0]]).predict(nu)
+    assert encoding == collect(mixed).encoding
+    names = ["height", "height is missing", "colour=blue", "colour=green", "colour=red"]
+    assert learned.feature_names_in_.tolist() == names
+    median = encoding.columns[0].median
+    nu = [[0.1, 0, 0, 0, 1], [median, 1, 0, 0, 1], [0.3, 0, 1, 0, 0]]
+    by_hand = learned.fit(nu, [[1, 0, 0, 1, 0], [2, 0, 1, 0, 0]]).predict(nu)
     divergence = learned.divergence()
     for library in (pd.DataFrame, pl.DataFrame):
         np.testing.assert_array_equal(learned.fit(library(NU), library(DE)).predict(library(NU)), by_hand)
@@ -54,19 +55,14 @@ def test_a_large_frame_is_encoded_in_blocks(learned, monkeypatch):
     learned.fit(pd.DataFrame(NU), pd.DataFrame(DE))
     many = pd.DataFrame({name: values * 20 for name, values in NU.items()})
     whole = learned.predict(many)
-    monkeypatch.setattr("fewratio.estimators.base._BLOCK_VALUES", 7 * (4 + 512))
+    monkeypatch.setattr("fewratio.estimators.base._BLOCK_VALUES", 7 * (5 + 512))
     np.testing.assert_allclose(learned.predict(many), whole, rtol=1e-6)
 
 
-def test_unseen_categories_are_an_error_or_zeros(learned):
+def test_unseen_categories_are_zeros(learned):
     frame = pd.DataFrame({"height": [0.1, 0.2], "colour": ["teal", "red"]})
     fitted = learned.fit(pd.DataFrame(NU), pd.DataFrame(DE))
-    if learned.encoding_.unseen == "zero":
-        np.testing.assert_array_equal(fitted.predict(frame), fitted.predict([[0.1, 0, 0, 0], [0.2, 0, 0, 1]]))
-        return
-    for call, argument in ((fitted.predict, "X"), (lambda X: fitted.fit(X, X), "X_nu")):
-        with pytest.raises(InputError, match=rf"column 'colour' of {argument} has 1 category .* \('teal'\)"):
-            call(frame)
+    np.testing.assert_array_equal(fitted.predict(frame), fitted.predict([[0.1, 0, 0, 0, 0], [0.2, 0, 0, 0, 1]]))
 
 
 def test_the_model_file_keeps_the_encoding(learned, tmp_path):
@@ -81,12 +77,14 @@ def test_the_model_file_keeps_the_encoding(learned, tmp_path):
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda header: header["encoding"].update(names=["height"]),
-        lambda header: header["encoding"].update(names=["height", "color"]),
-        lambda header: header["encoding"].update(categories=[None, ["blue", "red"]]),
-        lambda header: header["encoding"].update(medians=["0", None]),
-        lambda header: header["encoding"].update(unseen="guess"),
-        lambda header: header["encoding"].pop("medians"),
+        lambda header: header["encoding"]["columns"].pop(),
+        lambda header: header["encoding"]["columns"][1].update(name="height"),
+        lambda header: header["encoding"]["columns"][1].update(name="color"),
+        lambda header: header["encoding"]["columns"][1].update(kind="guess"),
+        lambda header: header["encoding"]["columns"][1].update(categories=["blue", "red"]),
+        lambda header: header["encoding"]["columns"][0].update(median="0"),
+        lambda header: header["encoding"].pop("is_named"),
+        lambda header: header["encoding"].pop("columns"),
         lambda header: header.update(encoding=[1]),
         lambda header: header.update(encoding="onehot"),
     ],
@@ -120,4 +118,4 @@ def test_validation_datasets_are_encoded_like_the_sources(make, mixed):
     sources, others = collect(mixed[mixed.site < "5"]), mixed[mixed.site >= "5"]
     with pytest.raises(CollectionError, match=r"encoding=sources\.encoding"):
         make().pretrain(sources, collect(others))
-    make().pretrain(sources, collect(others, categorical="error", missing="error", encoding=sources.encoding))
+    make().pretrain(sources, collect(others, encoding=sources.encoding))

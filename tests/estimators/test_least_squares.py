@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist, pdist
 from fewratio import ULSIF, Pair, RuLSIF, gaussian_relative_ratio, relative_pearson_divergence
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import gaussian_basis
+from fewratio.estimators.scaling import column_scaling
 from fewratio.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
 
 CLIPS = ("ratio", "weights")
@@ -118,7 +119,7 @@ def test_where_most_rows_are_alike_the_mean_distance_is_the_width():
 def test_standardising_is_done_with_both_samples_together(samples, grid, sigma):
     X_nu, X_de = (X * [1e-6, 1.0, 0.0] + [5.0, -300.0, 0.1] for X in samples)  # the last column is constant
     rows = np.concatenate([X_nu, X_de])
-    mean, scale = rows.mean(0), np.where(np.ptp(rows, axis=0) > 0, rows.std(0), 1)
+    mean, scale = column_scaling([X_nu, X_de])
     plain = RuLSIF(sigma=sigma).fit((X_nu - mean) / scale, (X_de - mean) / scale)
     standardised = RuLSIF(sigma=sigma, scale="columns").fit(X_nu, X_de)
     assert standardised.sigma_ == pytest.approx(plain.sigma_, rel=1e-9)

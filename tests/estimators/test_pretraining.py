@@ -130,7 +130,7 @@ def test_what_is_no_collection_is_refused(make, sources, argument):
 
 def test_text_in_a_collection_is_named(tables):
     with pytest.raises(InputError, match=r"'colour' \(text\)"):
-        Collection.from_frame(tables.assign(colour="red"), dataset="site")
+        Collection.from_frame(tables.assign(colour="red"), dataset="site", categorical="error")
 
 
 def test_sources_beyond_float32_are_refused(make, sources):

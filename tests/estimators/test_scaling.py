@@ -1,18 +1,30 @@
-"""Means and deviations of columns against NumPy's."""
+"""Means and units of columns."""
 
 import numpy as np
 
 from fewratio.estimators import scaling
 
 
-def test_scaling_is_that_of_all_rows_together(monkeypatch):
-    monkeypatch.setattr(scaling, "_BLOCK_ROWS", 3)
+def test_scaling_is_that_of_all_rows_together():
     rng = np.random.default_rng(0)
-    samples = [rng.normal(3, 2, (8, 2)), rng.normal(-1, 5, (4, 2))]
+    samples = [rng.normal(3, 2, (80, 2)), rng.normal(-1, 5, (40, 2))]
     mean, scale = scaling.column_scaling(samples)
     rows = np.concatenate(samples)
     np.testing.assert_allclose(mean, rows.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(scale, rows.std(0), rtol=1e-12)
+    clipped = np.clip(rows, *np.quantile(rows, [0.05, 0.95], axis=0))
+    np.testing.assert_allclose(scale, clipped.std(0), rtol=1e-12)
+
+
+def test_an_outlier_does_not_decide_the_unit():
+    rows = np.random.default_rng(0).normal(size=(100, 1))
+    unit = scaling.column_scaling([rows])[1]
+    rows[0] = 1e6
+    np.testing.assert_allclose(scaling.column_scaling([rows])[1], unit, rtol=0.1)
+
+
+def test_a_rare_category_is_no_farther_than_a_common_one():
+    rows = np.column_stack([np.arange(50) < 1, np.arange(50) < 25]).astype(float)
+    np.testing.assert_array_equal(scaling.column_scaling([rows])[1], 1)
 
 
 def test_a_constant_column_is_only_centred():
@@ -23,4 +35,4 @@ def test_a_constant_column_is_only_centred():
 
 
 def test_what_overflows_is_not_finite():
-    assert not np.isfinite(scaling.column_scaling([np.array([[1e200], [-1e200]])])[1]).all()
+    assert not np.isfinite(scaling.column_scaling([np.array([[1e200], [0.0], [-1e200]])])[1]).all()

@@ -268,22 +268,33 @@ class MetaRatioEstimator(NetworkEstimator):
                 f"{', '.join(given)} is given, but a model has learned what becomes of columns. Leave it out, or give it "
                 "where the source collection is made."
             )
-        return self.encoding_, [self._open(X, argument) for argument, X in tables.items()]
+        opened: list[Table] = []
+        for argument, X in tables.items():
+            known = (opened[0].feature_names, opened[0].argument) if opened else (None, "")
+            opened.append(self._as_sources(self._trained, X, argument, *known))
+        return self.encoding_, opened
 
     def _open(self, X: Any, argument: str) -> Table:
         if self._trained is None:
             return super()._open(X, argument)
-        names = self._trained.feature_names
-        if self.encoding_ is None and not isinstance(X, Table):
-            raw = as_raw(X, argument)
-            table = as_table(raw.select(names) if names is not None and set(names) == set(raw.labels) else raw)
-        elif self.encoding_ is None:
-            table = X
+        return self._as_sources(self._trained, X, argument, self._feature_names(), self._reference)
+
+    def _as_sources(
+        self, trained: Trained, X: Any, argument: str, names: tuple[str, ...] | None, reference: str
+    ) -> Table:
+        """Validate a sample; where the sources had no names, it has those of another sample, if that has some."""
+        sources = "the source collection"
+        if self.encoding_ is not None:
+            table = self.encoding_.encode(X, argument, sources)
         else:
-            table = self.encoding_.encode(X, argument, reference="the source collection")
-        check_same_features(table, self._trained.n_features, names, reference="the source collection")
-        # Where the sources had no names, the samples' own must still be those of what is predicted on.
-        return replace(table, feature_names=names or table.feature_names)
+            raw, known = X if isinstance(X, Table) else as_raw(X, argument), trained.feature_names or names
+            if not isinstance(raw, Table):
+                raw = as_table(raw.select(known) if known is not None and set(known) == set(raw.labels) else raw)
+            table = raw
+        check_same_features(table, trained.n_features, trained.feature_names, sources)
+        if trained.feature_names is None:
+            check_same_features(table, trained.n_features, names, reference)
+        return replace(table, feature_names=trained.feature_names or table.feature_names)
 
 
 def _shape(parameters: dict[str, Any]) -> dict[str, Any]:

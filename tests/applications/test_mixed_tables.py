@@ -1,0 +1,147 @@
+"""Applications and estimators on tables of numbers, categories, dates and gaps; units; the level of the test."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from fewratio import (
+    Collection,
+    InlierOutlierDetector,
+    InputError,
+    ParameterError,
+    RuLSIF,
+    compare_all,
+    compare_datasets,
+    detect_changes,
+    importance_weights,
+)
+from tests.mixed import mixed
+
+A, B = mixed(24, 0, lot="old"), mixed(22, 1, shift=2.0, lot="new")
+USED = {"size", "price", "colour", "day"}
+
+
+def test_two_tables_are_compared_column_by_column():
+    result = compare_datasets(A, B, n_permutations=99, random_state=0)
+    assert result.p_value == 0.01
+    assert [(column.column, column.first, column.second) for column in result.separating] == [("lot", "old", "new")]
+    assert {difference.column for difference in result.differences} == USED
+    assert result.differences[0].column == result.columns[0] == "size"
+    assert result.differences[0].effect < -1
+    assert list(result.samples.tables[0].row_names[:2]) == ["r0-0", "r0-1"]
+    by = compare_datasets(pd.concat([A, B]), by="lot", n_permutations=99, random_state=0)
+    assert by.names == ("old", "new")
+    assert by.separating == []
+    assert by.statistic == pytest.approx(result.statistic)
+    polars = compare_datasets(pl.from_pandas(A), pl.from_pandas(B), n_permutations=99, random_state=0)
+    assert polars.statistic == pytest.approx(result.statistic)
+
+
+def test_a_column_that_separates_is_used_if_it_is_kept():
+    kept = compare_datasets(A, B, n_permutations=0, keep="lot")
+    assert "lot" in kept.columns
+    assert kept.statistic > compare_datasets(A, B, n_permutations=0).statistic
+
+
+def test_a_column_divides_a_table_in_two_only():
+    three = pd.concat([A, B, mixed(9, 2, lot="third")])
+    with pytest.raises(
+        InputError, match=r"'lot' of A has 3 values: 'old', 'new', 'third'; two are needed.*compare_all"
+    ):
+        compare_datasets(three, by="lot")
+    with pytest.raises(ParameterError, match="B is given, and by besides"):
+        compare_datasets(A, B, by="lot")
+    result = compare_all(Collection.from_frame(three, "lot"))
+    assert result.names == ("old", "new", "third")
+    assert result.nearest("third", 1)[0][0] == "old"
+
+
+def test_normal_rows_are_those_where_a_condition_holds():
+    table = mixed(40, 3).assign(status=["ok"] * 30 + ["unknown"] * 10)
+    table.loc[table.index[-2:], "price"] = 99_000.0
+    detector = InlierOutlierDetector(random_state=0).fit(table, normal_if="status == ok")
+    batch = table[30:].drop(columns="status")
+    assert set(np.argsort(detector.score_samples(batch))[:2]) == {8, 9}
+    assert detector.row_names_[0] == "r3-0"
+    by_hand = InlierOutlierDetector(random_state=0).fit(table[:30].drop(columns="status"))
+    np.testing.assert_allclose(by_hand.score_samples(batch), detector.score_samples(batch))
+
+
+def test_weights_favour_rows_like_the_target():
+    weights = importance_weights(A, B, random_state=0)
+    assert weights.samples.separating[0].column == "lot"
+    size = A["size"].fillna(10)
+    assert np.average(size, weights=weights) > size.mean()
+
+
+def test_a_series_of_all_kinds_of_columns_has_its_change():
+    series = pd.concat([mixed(30, 4), mixed(30, 5, shift=4.0)])
+    result = detect_changes(series, 12, n_permutations=99, random_state=0)
+    assert len(result.points) == 1
+    assert abs(int(result.points[0]) - 30) <= 2
+    assert result.row_names[30] == "r5-0"
+
+
+def test_an_estimator_takes_mixed_frames_and_remembers_them():
+    estimator = RuLSIF(scale="columns").fit(A[["size", "colour", "day"]], B[["day", "size", "colour"]])
+    assert estimator.feature_names_in_.tolist() == ["size", "colour", "day"]
+    ratio = estimator.predict(A[["colour", "day", "size"]])
+    assert ratio.mean() > estimator.predict(B[["size", "colour", "day"]]).mean()
+    restored = pickle.loads(pickle.dumps(estimator))
+    np.testing.assert_array_equal(restored.predict(A[["size", "colour", "day"]]), ratio)
+    assert clone(estimator).get_params() == estimator.get_params()
+    strange = A[["size", "colour", "day"]].assign(colour="violet", size=None)
+    assert np.isfinite(estimator.predict(strange)).all()
+    with pytest.raises(InputError, match="missing: 'day'"):
+        estimator.predict(A[["size", "colour"]])
+
+
+# ---------------------------------------------------------------- units
+
+
+def comparison(A, B):
+    result = compare_datasets(A, B, n_permutations=19, random_state=0)
+    return result.forward, result.backward, np.sort(result.null), result.column_scores
+
+
+def outliers(A, B):
+    return (InlierOutlierDetector(random_state=0).fit(A).decision_function(B),)
+
+
+def changes(A, B):
+    result = detect_changes(pd.concat([A, B]), 10, n_permutations=19, level=0.05, random_state=0)
+    return result.scores, result.threshold
+
+
+def weights(A, B):
+    return (importance_weights(A, B, random_state=0).weights,)
+
+
+@pytest.mark.parametrize("application", [comparison, outliers, changes, weights], ids=lambda each: each.__name__)
+def test_the_unit_of_a_column_does_not_matter(application):
+    expected = application(A, B)
+    for factor in (1000, 1 / 7):
+        in_other_units = (frame.assign(price=frame["price"] * factor) for frame in (A, B))
+        for found, known in zip(application(*in_other_units), expected, strict=True):
+            np.testing.assert_allclose(found, known, rtol=1e-6, atol=1e-8)
+    changed = application(A.assign(price=A["price"] * 1000), B)
+    assert not np.allclose(changed[0], expected[0])
+
+
+# ---------------------------------------------------------------- the test
+
+
+def test_the_level_is_that_of_the_test():
+    # Under the null the p-value of 19 permutations is one of 1/20, 2/20 ... with equal chance; ties only raise it.
+    p_values = []
+    for seed in range(150):
+        rows = mixed(16, seed).sample(frac=1, random_state=seed)
+        p_values.append(compare_datasets(rows[:7], rows[7:], n_permutations=19, random_state=seed).p_value)
+    for level in (0.1, 0.25, 0.5):
+        # Four deviations of a binomial share.
+        share, deviation = np.mean(np.array(p_values) <= level), np.sqrt(level * (1 - level) / len(p_values))
+        assert abs(share - level) < 4 * deviation
