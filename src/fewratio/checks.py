@@ -301,7 +301,7 @@ def _feature_names_are_compared(subject: _Subject) -> None:
 
 
 def _mixed_tables_are_taken(subject: _Subject) -> None:
-    """Data frames with text and gaps give finite ratios, also at categories that were not fitted."""
+    """Frames with text and gaps give finite ratios, also at categories that were not fitted."""
     # What was trained on numbers needs those.
     if not _HAS_FRAMES or hasattr(subject.estimator, "pretrain"):
         return

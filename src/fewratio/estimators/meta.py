@@ -265,8 +265,8 @@ class MetaRatioEstimator(NetworkEstimator):
         if rules not in (None, ColumnRules()):
             given = [f"{name}=" for name, value in vars(rules).items() if value != getattr(ColumnRules, name)]
             raise ParameterError(
-                f"{', '.join(given)} is given, but a model has learned what becomes of columns. Leave it out, or give it "
-                "where the source collection is made."
+                f"{', '.join(given)} is given, but a model has learned what becomes of columns. Leave it out, or give "
+                "it where the source collection is made."
             )
         opened: list[Table] = []
         for argument, X in tables.items():
