@@ -417,10 +417,10 @@ def test_a_read_only_folder_is_found_before_the_work(filled, tmp_path, monkeypat
 
 
 def test_a_failure_that_is_not_the_users_has_another_code(filled, tmp_path, monkeypatch):
-    def refuse(path, payload):
+    def refuse(number):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fewratio.core.tensorfile.write_atomically", refuse)
+    monkeypatch.setattr(os, "fsync", refuse)
     done = run([*ONE["compare"], "-o", str(tmp_path / "r.json")], filled)
     assert done.exit_code == 1
     assert done.stderr == "fewratio: [Errno 28] No space left on device\n"
@@ -430,7 +430,7 @@ def test_a_failure_that_is_not_the_users_has_another_code(filled, tmp_path, monk
 def test_interrupting_in_the_middle_of_writing_leaves_what_was_there(filled, tmp_path, monkeypatch):
     path = tmp_path / "r.csv"
     path.write_text("old")
-    monkeypatch.setattr("fewratio.core.tensorfile.os.fsync", lambda number: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(os, "fsync", lambda number: signal.raise_signal(signal.SIGINT))
     # Where this process was started in the background, signals of the keyboard are ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
