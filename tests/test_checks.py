@@ -15,7 +15,6 @@ from fewratio.estimators import HeldOutSelection, Telescoping
 ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift")
 
 
-@pytest.mark.parametrize("random_state", [0, 1])
 @pytest.mark.parametrize(
     ("estimator", "invariant_under"),
     [
@@ -39,8 +38,8 @@ ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift"
     ],
     ids=repr,
 )
-def test_estimators_of_the_library_pass(estimator, invariant_under, random_state):
-    check_ratio_estimator(estimator, random_state=random_state, invariant_under=invariant_under)
+def test_estimators_of_the_library_pass(estimator, invariant_under):
+    check_ratio_estimator(estimator, random_state=1, invariant_under=invariant_under)
 
 
 @pytest.mark.parametrize("program", ["learned", "universal", "auto"])

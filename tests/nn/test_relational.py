@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fewratio.core.pair import Episode, Pair
 from fewratio.nn import Space
 from fewratio.nn.relational import DistanceScale, Relations, histogram_size, histogram_within
-from tests.strategies import make_model, normal, pairs, quick, seeds
+from tests.strategies import few, make_model, normal, pairs, quick, seeds
 
 CLOSE = dict(rtol=1e-8, atol=1e-9)
 
@@ -129,7 +129,7 @@ def test_who_is_own_matters_to_these_rows_alone(name):
 
 
 @pytest.mark.parametrize("name", ["relational", "both spaces", "told alpha"])
-@quick
+@few
 @given(support=pairs(), seed=seeds)
 def test_a_query_that_names_its_own_rows_is_judged_without_them(name, support, seed):
     model, n = make_model(name), len(support.rows)
@@ -176,7 +176,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-@quick
+@few
 @given(support=pairs(n_features=3), seed=seeds)
 def test_distances_in_their_own_unit_are_all_that_counts(change, support, seed):
     model, x = make_model("relational"), normal(seed, 4, 3)
