@@ -53,7 +53,7 @@ PROGRAMS = {
     "learned": """
 from fewratio import Architecture, Inliers, MetaRatioEstimator, Pairs, Training, check_ratio_estimator
 settings = dict(
-    network=Architecture(width=16, latent_dim=4, n_outputs=16), training=Training(max_steps=200, learning_rate=0.01)
+    network=Architecture(width=16, latent_dim=4, n_outputs=16), training=Training(max_steps=60, learning_rate=0.01)
 )
 check_ratio_estimator(MetaRatioEstimator(**settings, episodes=Pairs(n_query=20)))
 check_ratio_estimator(MetaRatioEstimator(**settings, episodes=Inliers(n_query=20), scale="columns"), random_state=1)
