@@ -26,7 +26,9 @@ from fewratio.nn import (
 from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
 from fewratio.training.pools import RowTable, pair_pools
 
-quick = settings(max_examples=30, deadline=None)  # no deadline: a busy machine is no failure
+# No deadline: a busy machine is no failure.
+quick = settings(max_examples=30, deadline=None)
+few = settings(max_examples=10, deadline=None)  # where a test is run for several models
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(1, 7)

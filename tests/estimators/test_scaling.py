@@ -5,10 +5,9 @@ import numpy as np
 from fewratio.estimators import scaling
 
 
-def test_scaling_is_that_of_all_rows_together(monkeypatch):
-    monkeypatch.setattr(scaling, "_BLOCK_ROWS", 3)
+def test_scaling_is_that_of_all_rows_together():
     rng = np.random.default_rng(0)
-    samples = [rng.normal(3, 2, (8, 2)), rng.normal(-1, 5, (4, 2))]
+    samples = [rng.normal(3, 2, (40_000, 2)), rng.normal(-1, 5, (4, 2))]  # the first in blocks
     mean, scale = scaling.column_scaling(samples)
     rows = np.concatenate(samples)
     np.testing.assert_allclose(mean, rows.mean(0), rtol=1e-12)
