@@ -167,6 +167,7 @@ class MetaRatioEstimator(NetworkEstimator):
         -------
         self
         """
+        self._refuse_labels()
         self._check_parameters()
         nu, de = self._read_pair(X_nu, X_de)
         names = self._check_source_features(nu)
