@@ -153,7 +153,7 @@ class Trial:
 
     @property
     def evaluations(self) -> Mapping[str, Evaluation]:
-        """What a method is judged on, by role; made when asked for; only the last few are kept."""
+        """What a method is judged on, by role; made when asked for; those of the last trial are kept."""
         return _Evaluations(self)
 
     def seed(self, *role: str | int) -> int:
@@ -175,8 +175,8 @@ class _Evaluations(Mapping[str, Evaluation]):
         return len(ROLES)
 
 
-# Those of pairs have tens of megabytes each: all of a run together would take gigabytes, and making one takes 50 ms.
-@lru_cache(maxsize=4)
+# Both roles of one trial. Those of pairs have tens of megabytes each, and making one takes tens of milliseconds.
+@lru_cache(maxsize=2)
 def _evaluation(trial: Trial, role: str) -> Evaluation:
     return trial.problem.evaluation(trial.split, role, trial.n_support, trial.device)
 
