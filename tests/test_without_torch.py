@@ -131,7 +131,17 @@ print("torch" in sys.modules)
     assert done.stdout.splitlines()[-1] == "False", done.stderr
 
 
+BENCHMARK = f"{BLOCK}\nfrom fewratio_bench.__main__ import main\nsys.exit(main())"
+
+
 def test_the_benchmark_says_how_to_install_what_it_needs():
-    done = run(f"{BLOCK}\nfrom fewratio_bench.__main__ import main\nsys.exit(main())", "data", "list")
+    done = run(BENCHMARK, "run", "relative-dre")
     assert done.returncode == 1
     assert done.stderr == "fewratio-bench needs torch. Install it: pip install 'fewratio[bench]'.\n"
+
+
+def test_help_and_the_list_of_data_need_no_torch():
+    for arguments, word in ((["--help"], "VERB"), (["data", "list"], "isolet")):
+        done = run(BENCHMARK, *arguments)
+        assert done.returncode == 0, done.stderr
+        assert word in done.stdout

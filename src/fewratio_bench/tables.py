@@ -8,6 +8,8 @@ from typing import Any
 
 from fewratio_bench.aggregation import (
     AVERAGE,
+    Extreme,
+    Metric,
     PanelResult,
     Records,
     Row,
@@ -62,8 +64,16 @@ def _by_size(experiment: Experiment, result: PanelResult) -> Grid:
         for row in result.rows
     ]
     papers = [name for name, method in experiment.rows if method.published]
-    note = result.order(papers) if experiment.is_ranked else ""
+    note = " ".join(_said(each, result.metric) for each in result.extremes(papers)) if experiment.is_ranked else ""
     return Grid(_heading(result), ["method", "selected by", *sizes, *extra], rows, absent, note=note)
+
+
+def _said(extreme: Extreme, metric: Metric) -> str:
+    beside = f"{extreme.other}, here {extreme.other_mean:.{metric.digits}f}"
+    if extreme.p_value is not None:
+        beside += f", paired t-test p {'< 0.001' if extreme.p_value < 0.001 else f'= {extreme.p_value:.2g}'}"
+    end = f", as in the paper (next: {beside})" if extreme.as_in_paper else f"; in the paper: {beside}"
+    return f"{extreme.end.capitalize()} of the published methods: {extreme.method}{end}."
 
 
 def _by_panel(experiment: Experiment, results: Sequence[PanelResult]) -> Grid:

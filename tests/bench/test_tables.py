@@ -59,23 +59,24 @@ def ranked(metric, numbers):
 def test_a_table_says_whether_best_and_worst_are_the_papers():
     """Less is better of an error, more of an AUC; a paired t-test says how sure it is."""
     numbers = {"A": ([1.0, 1.2], 1.0), "B": ([2.0, 2.3], 3.0), "C": ([2.5, 2.4], 2.0)}
-    best, worst = ranked("squared_error", numbers).order("ABC").split(". Worst ")
-    assert best.startswith("Best of the published methods: A, as in the paper (next: B, here 2.150, paired")
-    # Differences of 0.5 and 0.1: t = 0.3 / 0.2 with one degree of freedom, p = 1 - 2 / pi * atan(1.5).
-    assert worst == "of the published methods: C; in the paper: B, here 2.150, paired t-test p = 0.37."
-    by_auc = ranked("auc", numbers).order("ABC")
-    assert by_auc.startswith("Best of the published methods: C; in the paper: B")
-    assert "Worst of the published methods: A, as in the paper (next: B" in by_auc
-    level = ranked("auc", numbers | {"A": numbers["B"]}).order("ABC")
-    assert "nan" not in level
+    best, worst = ranked("squared_error", numbers).extremes("ABC")
+    assert best[:5] == ("best", "A", True, "B", pytest.approx(2.15))
+    assert worst[:4] == ("worst", "C", False, "B")
+    # Differences of 0.5 and 0.1: t = 0.3 / 0.2 with one degree of freedom.
+    assert worst.p_value == pytest.approx(1 - 2 / np.pi * np.arctan(1.5))
+    best, worst = ranked("auc", numbers).extremes("ABC")
+    assert (best.method, best.as_in_paper, best.other) == ("C", False, "B")
+    assert (worst.method, worst.as_in_paper, worst.other) == ("A", True, "B")
+    level = ranked("auc", numbers | {"A": numbers["B"]}).extremes("ABC")
+    assert all(each.p_value is None or each.p_value == each.p_value for each in level)
 
 
 def test_of_two_methods_or_some_of_the_papers_nothing_is_said():
     numbers = {"A": ([1.0, 1.2], 1.0), "B": ([2.0, 2.3], 3.0), "C": ([2.5, 2.4], 2.0)}
-    assert ranked("auc", {name: numbers[name] for name in "AB"}).order("AB") == ""
-    assert ranked("auc", numbers).order("ABCD") == ""
-    assert ranked("auc", numbers | {"C": ([], 2.0)}).order("ABC") == ""
-    assert PanelResult(Panel(SMALL.data, (SMALL,), "auc"), (), []).order("ABC") == ""
+    assert ranked("auc", {name: numbers[name] for name in "AB"}).extremes("AB") == []
+    assert ranked("auc", numbers).extremes("ABCD") == []
+    assert ranked("auc", numbers | {"C": ([], 2.0)}).extremes("ABC") == []
+    assert PanelResult(Panel(SMALL.data, (SMALL,), "auc"), (), []).extremes("ABC") == []
 
 
 def test_the_order_stands_below_the_numbers_and_not_where_they_are_of_different_things():
