@@ -14,7 +14,7 @@ from fewratio_bench.figures import FIGURES
 from fewratio_bench.records import RecordFile, record_files
 from fewratio_bench.rendering import FORMATS, table_text
 from fewratio_bench.report import write_report
-from fewratio_bench.run import run
+from fewratio_bench.run import run_experiment
 from fewratio_bench.tables import table_of
 
 
@@ -29,9 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     try:
         args.action(args)
-    except FewRatioError as error:
+    except (FewRatioError, OSError) as error:
         sys.stderr.write(f"fewratio-bench: {error}\n")
         return 2 if isinstance(error, ParameterError) else 1
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f"fewratio-bench: this needs {error.name}. Install it: pip install 'fewratio[bench]'.\n")
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("fewratio-bench: interrupted; what was measured is kept, run again to go on\n")
         return 1
@@ -91,7 +94,7 @@ def _positive(text: str) -> int:
 
 
 def _run(args: argparse.Namespace) -> None:
-    files = run(
+    files = run_experiment(
         args.experiment,
         _folder(args),
         n_splits=args.splits,

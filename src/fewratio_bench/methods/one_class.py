@@ -99,15 +99,9 @@ class OneClass:
         plan = TrainingPlan(
             self.max_steps, validate_every=self.validate_every, patience=self.patience, show_progress=bench.progress
         )
-        trained = train_on_sources(
-            self.network,
-            latent_dim,
-            [trial.split.source for trial in splits.values()],
-            [trial.split.validation for trial in splits.values()],
-            [self._seed(trial, latent_dim) for trial in splits.values()],
-            plan,
-            bench.device,
-        )
+        seeds = [self._seed(trial, latent_dim) for trial in splits.values()]
+        parts = [trial.split for trial in splits.values()]
+        trained = train_on_sources(self.network, latent_dim, parts, seeds, plan, bench.device)
         models = {number: model for number, (model, _) in zip(splits, trained, strict=True)}
         return models, trained[0][1].seconds / len(trials)
 
