@@ -40,9 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     try:
         args.action(args)
-    except FewRatioError as error:
+    except (FewRatioError, OSError) as error:
         sys.stderr.write(f"fewratio-bench: {error}\n")
         return 2 if isinstance(error, ParameterError) else 1
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f"fewratio-bench: this needs {error.name}. Install it: pip install 'fewratio[bench]'.\n")
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("fewratio-bench: interrupted; what was measured is kept, run again to go on\n")
         return 1
@@ -102,9 +105,9 @@ def _positive(text: str) -> int:
 
 
 def _run(args: argparse.Namespace) -> None:
-    from fewratio_bench.run import run
+    from fewratio_bench.run import run_experiment
 
-    files = run(
+    files = run_experiment(
         args.experiment,
         _folder(args),
         n_splits=args.splits,

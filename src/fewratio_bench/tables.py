@@ -20,7 +20,7 @@ from fewratio_bench.aggregation import (
 from fewratio_bench.cost import cost_table
 from fewratio_bench.experiments import Experiment
 from fewratio_bench.problems import Problem
-from fewratio_bench.rendering import Grid, Table, TableCell, render
+from fewratio_bench.rendering import Grid, Table, TableCell, render, table_text
 from fewratio_bench.run import record_file
 
 
@@ -46,6 +46,21 @@ def table_of(experiment: Experiment, folder: Path, records: Records | None = Non
     ]
     caption = _caption(experiment, results, records, ranked=any(grid.note for grid in grids))
     return Table(experiment.title, grids, caption, numbers)
+
+
+def make_table(experiment: Experiment, folder: Path, format: str = "markdown") -> str:
+    """Write the table of an experiment, made from the records of a folder.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to show.
+    folder : Path
+        Where the records are.
+    format : {"markdown", "latex", "html", "csv"}
+        How to write it.
+    """
+    return table_text(table_of(experiment, folder), format)
 
 
 def _by_size(experiment: Experiment, result: PanelResult) -> Grid:

@@ -22,6 +22,7 @@ from fewratio_bench.methods.one_class_networks import (
     train_on_sources,
 )
 from fewratio_bench.methods.parts import DescentHead, NonNegativePU, set_latent_dim
+from fewratio_bench.splits import Split
 from tests.strategies import normal
 
 # ---------------------------------------------------------------- heads and losses
@@ -95,7 +96,9 @@ def sources():
 def test_known_outliers_are_not_trained_on_and_outliers_have_larger_errors(network, sources):
     without = Collection.from_arrays([each.X[~each.is_outlier] for each in sources])
     plan = TrainingPlan(40, validate_every=20, show_progress=False)
-    trained = [train_on_sources(network, 8, [each] * 2, [each] * 2, [0, 1], plan, "cpu") for each in (sources, without)]
+    trained = [
+        train_on_sources(network, 8, [Split(each, each, each)] * 2, [0, 1], plan, "cpu") for each in (sources, without)
+    ]
     rows = torch.tensor(ring(np.random.default_rng(5), 40), dtype=torch.float32)
     with torch.no_grad():
         (mine, other), again = ([found.errors(rows) for found, _ in both] for both in trained)

@@ -93,7 +93,7 @@ def test_a_source_that_is_not_here_leaves_the_others_alone(measure, tmp_path, mo
     assert "Absent is left out: it is not here" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["gaussian-1d"]
     with pytest.raises(DataNotFoundError, match="'Absent': not here, or not all of it"):
-        run.run("synthetic", tmp_path, n_splits=1, device="cpu", progress=False, data=["Absent"])
+        run.run_experiment("synthetic", tmp_path, n_splits=1, device="cpu", progress=False, data=["Absent"])
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ from fewratio_bench import run
 from tests.bench.conftest import KERNEL, OURS, small
 methods = KERNEL, replace(OURS, training=OURS.training | {{"max_steps": {steps}, "validate_every": {steps}}})
 run.EXPERIMENTS["synthetic"] = small(*methods)
-run.run("synthetic", pathlib.Path({folder!r}), n_splits=1, device="cpu", progress=False)
+run.run_experiment("synthetic", pathlib.Path({folder!r}), n_splits=1, device="cpu", progress=False)
 """
 
 
@@ -283,7 +283,7 @@ def test_runner_needs_nothing_but_torch_numpy_scipy_and_scikit_learn(tmp_path):
         "panel = Panel('Gaussian-1d', (problem,), 'squared_error')\n"
         "run.EXPERIMENTS['synthetic'] = Experiment('synthetic', 'Small', (panel,), (ours,))\n"
         f"folder = __import__('pathlib').Path({str(tmp_path)!r})\n"
-        "run.run('synthetic', folder, n_splits=1, device='cpu', progress=True)\n"
+        "run.run_experiment('synthetic', folder, n_splits=1, device='cpu', progress=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
