@@ -160,7 +160,8 @@ def compare_all(
     collection : Collection, or what `Collection.from_arrays` takes
         Two datasets at least. Their sizes may differ.
     estimator : RatioEstimator, optional
-        Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It stays as it is.
+        Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It stays
+        as it is.
     n_permutations : int, default=0
         Permutations per pair for p-values, as in `compare_datasets`; 0 for none.
     n_rows : int or None, default=100

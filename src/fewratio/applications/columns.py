@@ -44,7 +44,7 @@ def drops_without_columns(
     for start in range(0, len(places), step):
         columns = np.arange(start, min(start + step, len(places)))
         tables = np.tile(pooled, (len(columns), 1, 1))
-        for table, column in zip(tables, columns, strict=True):
+        for table, column in zip(tables, columns.tolist(), strict=True):
             table[:, places[column]] = means[places[column]]
         numbers = np.arange(tables.shape[0] * n_rows).reshape(-1, n_rows)
         rows = tables.reshape(-1, n_features)
@@ -103,7 +103,7 @@ def _difference(column: Column, first: NDArray[np.float64], second: NDArray[np.f
     else:
         means = [float(side.mean()) for side in values]
         words = [f"mean {as_text(column, round(mean) if column.kind == DATE else mean)}" for mean in means]
-    return ColumnDifference(column.name, column.kind, *words, float(effects[largest]))
+    return ColumnDifference(column.name, column.kind, words[0], words[1], float(effects[largest]))
 
 
 def _shares_apart(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """Compare two datasets: how far apart, by chance or not, and where."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -131,8 +132,8 @@ class ComparisonResult:
         """Where the features of each column are."""
         names, encoding = self.samples.tables[0].feature_names, self.encoding
         if names is not None and encoding is not None:
-            return dict(encoding.places)
-        labels = names or range(self._pooled.shape[1])
+            return dict[str | int, slice](encoding.places.items())
+        labels: Sequence[str | int] = names or range(self._pooled.shape[1])
         return {label: slice(place, place + 1) for place, label in enumerate(labels)}
 
     def to_dict(self) -> dict[str, Any]:
@@ -291,8 +292,8 @@ def _two_samples(A: Any, B: Any, by: str | None) -> tuple[list[str], dict[str, A
         features, parts, _ = cut(as_raw(A, "A"), Roles(by))
         if len(parts) != 2:
             raise InputError(
-                f"column {by!r} of A has {counted(len(parts), 'value')}: {listed(part.name for part in parts)}; two are "
-                "needed. Use compare_all(Collection.from_frame(A, by)) for all pairs of several."
+                f"column {by!r} of A has {counted(len(parts), 'value')}: {listed(part.name for part in parts)}; two "
+                "are needed. Use compare_all(Collection.from_frame(A, by)) for all pairs of several."
             )
         return [part.name for part in parts], {f"{by} {part.name}": features.take(part.rows) for part in parts}
     names, tables = [], {}

@@ -156,7 +156,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Give the ratio of the normals' density to the batch's at each row of the batch X; higher is more normal."""
-        normals, rows = self._read(X)
+        normals, rows = self._read_batch(X)
         return fitted_copy(self.estimator_, normals, rows).ratio_de_
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -200,7 +200,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         a score no higher than the row's. The rule of Benjamini and Hochberg then holds the false discovery rate
         (Marandon et al. 2024, AdaDetect), if the batch's normal rows are drawn as the known ones were.
         """
-        return conformal_p_values(*self._split_scores(*self._read(X)))
+        return conformal_p_values(*self._split_scores(*self._read_batch(X)))
 
     def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS, leave_out: Sequence[str] = ()) -> RowExplanation:
         """Show a row beside its nearest normals.
@@ -275,7 +275,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def _judge(self, X: Any) -> tuple[NDArray[np.float64], float]:
         """Give the scores of a batch and the threshold below which a row is flagged."""
-        normals, rows = self._read(X)
+        normals, rows = self._read_batch(X)
         if self.threshold_rule_ == _DISCOVERIES:
             scores, calibration = self._split_scores(normals, rows)
             return scores, discovery_threshold(scores, calibration, self.false_discovery_rate)
@@ -315,14 +315,14 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return super()._open(X, argument)
 
     def separating(self, X: Any) -> list[Separating]:
-        """Give the columns that tell the normals from the batch X by themselves, such as its date; they are not used."""
+        """Give the columns that tell the normals from the batch X by themselves, such as a date; they are not used."""
         encoding = self.encoding_
         if encoding is None or not encoding.is_named or self.estimator_.has_sources:
             return []
         found = separating_columns(encoding, self._normals, self._open(X, "X").numbers, is_batch=True)
         return [column for column in found if column.column not in self._keep]
 
-    def _read(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _read_batch(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the normals and the rows of a batch, without columns that separate them."""
         table = self._open(X, "X")
         normals, rows = self._without(table, [column.column for column in self.separating(table)])

@@ -33,7 +33,10 @@ def compare(
         Path | None, typer.Argument(help="Table of the second sample, with the same columns, or a reference.")
     ] = None,
     by: Annotated[str | None, typer.Option(help="Column that divides one table into samples.")] = None,
-    permutations: Annotated[int, typer.Option(min=0, help="Permutations for the p-value; 0 for no test.")] = 999,
+    permutations: Annotated[
+        int | None,
+        typer.Option(min=0, help="Permutations for the p-value. [default: 999; of several groups 0, which is no test]"),
+    ] = None,
     fail_if: Annotated[
         str | None, typer.Option(help=f"Exit with {_FAILED} if this holds, such as 'p < 0.01' or 'divergence > 0.1'.")
     ] = None,
@@ -46,7 +49,8 @@ def compare(
         raise ParameterError(
             "Two tables are needed, or one and --by with the column that divides it. Give one of both."
         )
-    fails = None if fail_if is None else _condition(fail_if, permutations)
+    n_permutations = 999 if permutations is None else permutations
+    fails = None if fail_if is None else _condition(fail_if, n_permutations)
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)
     if by is not None:
@@ -58,7 +62,7 @@ def compare(
             from fewratio.data.collection import Collection
 
             collection = Collection.from_frame(tables[0], by, **options)
-            return deliver_all(request, collection, estimator, permutations)
+            return deliver_all(request, collection, estimator, permutations or 0)
         tables = [replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts]
         names = [part.name for part in parts]
     else:
@@ -71,7 +75,8 @@ def compare(
         options = {"encoding": encoding}
     if len(tables) < 2:
         raise ParameterError(f"Column {by!r} has one value, {names[0]!r}; two or more are needed. Name another column.")
-    found = compare_datasets(*tables, estimator, permutations, request.seed, **options)
+    first, second = tables
+    found = compare_datasets(first, second, estimator, n_permutations, request.seed, **options)
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)
@@ -103,9 +108,9 @@ def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[s
         yield from _differences(result)
     else:
         columns = [str(column) for column in result.columns]
-        shown, rest = ", ".join(columns[: exchange.SHOWN]) or "none", len(columns) - exchange.SHOWN
+        rest = len(columns) - exchange.SHOWN
         more = f" and {rest} more" if rest > 0 else ""
-        yield f"differ in   {shown}{more} (the strongest first)"
+        yield f"differ in   {', '.join(columns[: exchange.SHOWN]) or 'none'}{more} (the strongest first)"
     for name, rows, table in zip(result.names, (result.rows_a, result.rows_b), result.samples.tables, strict=True):
         shown = [str(row) if table.row_names is None else str(table.row_names[row]) for row in rows[: exchange.SHOWN]]
         counting = ", counting from 0" * (table.row_names is None)

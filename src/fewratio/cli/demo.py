@@ -57,8 +57,8 @@ def _show_tables(folder: Path, seed: int) -> None:
     (known, other, delivery), strangers = write_wine_tables(folder, seed)
     pictures = [folder / "compare.png", folder / "outliers.png"]
     typer.echo(
-        "Wines of two growers, 13 measurements each (data that come with scikit-learn), with a bottle number, a date and "
-        "a closure that are made up.\n"
+        "Wines of two growers, 13 measurements each (data that come with scikit-learn), with a bottle number, a date "
+        "and a closure that are made up.\n"
     )
     _echo_command("compare", known, other, "--plot", pictures[0])
     compare(known, other, plot=pictures[0], seed=seed)

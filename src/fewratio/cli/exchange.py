@@ -117,7 +117,7 @@ class Request:
         options: Any = self.options() if model is None else {"encoding": model.encoding_}
         return Collection.from_folder(folder, **options), self._estimator(model)
 
-    def options(self, *tables: "RawTable") -> dict[str, Any]:
+    def options(self, *tables: "RawTable") -> Any:
         """Return what is said about columns, as Python's functions take it."""
         known = {label for table in tables for label in table.labels}
         result: dict[str, Any] = {"id": self.id} if self.id is not None else {}

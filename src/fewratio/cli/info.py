@@ -18,7 +18,6 @@ def info(
     Example: fewratio info sites.model
     """
     from fewratio import MetaRatioEstimator
-    from fewratio.data.columns import counted
 
     estimator = MetaRatioEstimator.load(model)
     names = getattr(estimator, "feature_names_in_", None)
@@ -42,7 +41,7 @@ def info(
     lines = [
         f"model       {type(estimator).__name__}: {model}",
         f"features    {estimator.n_features_in_} ({shown})",
-        *([] if encoding is None else [f"encoded     from {counted(len(encoding.categories), 'column')}"]),
+        *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
         *(f"trained     {network.summary()}" for network in estimator.networks_),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]

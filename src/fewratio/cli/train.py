@@ -26,7 +26,7 @@ def train(
         str, typer.Option(help="Where to start: random, or universal where related datasets are few (below 20).")
     ] = "random",
     steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 5_000,
-    scale: Annotated[str, typer.Option(help="columns: centre and scale the columns; none: as they are.")] = "none",
+    scale: Annotated[str, typer.Option(help="columns: centre and scale the columns; none: as they are.")] = "columns",
     device: Annotated[str, typer.Option(help="Where to learn: cpu, cuda, or auto for CUDA where it is.")] = "auto",
     checkpoint: Annotated[
         Path | None, typer.Option(help="File that keeps the training; if it is there, the training is resumed from it.")
@@ -34,7 +34,7 @@ def train(
 ) -> None:
     """Learn a model from related datasets. Ctrl-C stops early and keeps the best model so far.
 
-    Example: fewratio train sites/ -o sites.model --scale columns
+    Example: fewratio train sites/ -o sites.model
     """
     exchange.check_target(output, "--output", sources, checkpoint)
     if checkpoint is not None:

@@ -20,11 +20,11 @@ def weights(
 
     Example: fewratio weights train.csv target.csv --output weights.csv
     """
-    tables, estimator = request.read(train, target)
+    (X_train, X_target), estimator = request.read(train, target)
     from fewratio.applications.weights import importance_weights
 
-    chosen, options = None if request.model is None else estimator, request.options(*tables)
-    result = importance_weights(*tables, chosen, clip, random_state=request.seed, **options)
+    chosen, options = None if request.model is None else estimator, request.options(X_train, X_target)
+    result = importance_weights(X_train, X_target, chosen, clip, random_state=request.seed, **options)
     table, names = result.samples.tables[0], [exchange.label(train), exchange.label(target)]
     columns = exchange.row_columns(table) | {"weight": result.weights.tolist()}
     lines = [
@@ -34,4 +34,4 @@ def weights(
         *request.first_rows(columns),
     ]
     payload = result.to_dict() | {"row_names": exchange.plain_names(table)}
-    request.deliver(exchange.Answer(lines, payload, columns, tables[:1]), result.plot)
+    request.deliver(exchange.Answer(lines, payload, columns, [X_train]), result.plot)

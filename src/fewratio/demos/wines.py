@@ -22,9 +22,9 @@ def write_wine_tables(folder: Path, seed: int = 0) -> tuple[list[Path], list[str
 
     Returns
     -------
-    (list of Path, list of int)
+    (list of Path, list of str)
         The files: wines of the first grower, of the second, and a delivery of the first grower's other wines with some
-        of the second and the third; and which rows of the delivery those are.
+        of the second and the third; and which bottles of the delivery those are.
     """
     from sklearn.datasets import load_wine
 

@@ -264,8 +264,8 @@ class MetaRatioEstimator(NetworkEstimator):
             return super()._read(tables, rules, leave_out)
         if rules not in (None, ColumnRules()):
             raise ParameterError(
-                "columns, drop, keep, id, categorical, numeric or common is given, but a model has learned what becomes "
-                "of columns. Leave it out, or give it where the source collection is made."
+                "columns, drop, keep, id, categorical, numeric or common is given, but a model has learned what "
+                "becomes of columns. Leave it out, or give it where the source collection is made."
             )
         return self.encoding_, [self._open(X, argument) for argument, X in tables.items()]
 
