@@ -4,9 +4,9 @@
 
     FewRatioError
     |-- InputError (ValueError)            a sample or table that cannot be used
-    |   `-- MissingColumnError             ... because a named column is not in it
+    |   |-- MissingColumnError             ... because a named column is not in it
+    |   `-- CollectionError                ... together with others, which have other columns, say
     |-- ParameterError (ValueError)        a parameter outside its range
-    |-- CollectionError (ValueError)       datasets that cannot be learned from together
     |-- DataFileError (ValueError)         a data file that cannot be read
     |-- DataNotFoundError (FileNotFoundError)
     |-- ModelFileError (ValueError)        not a model file, or a damaged one
@@ -43,8 +43,8 @@ class ParameterError(FewRatioError, ValueError):
     """A parameter outside its range."""
 
 
-class CollectionError(FewRatioError, ValueError):
-    """Datasets that cannot be learned from together."""
+class CollectionError(InputError):
+    """Tables or datasets that cannot be used together."""
 
 
 class DataFileError(FewRatioError, ValueError):

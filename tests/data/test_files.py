@@ -20,7 +20,7 @@ import pytest
 
 from fewratio.data.collection import Collection
 from fewratio.data.csv_files import read_csv
-from fewratio.data.files import find_file, read_arrays, read_file, read_frame
+from fewratio.data.files import find_file, read_arrays, read_frame, read_raw
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -100,7 +100,7 @@ def test_arrays_and_named_tables_may_lie_together(tmp_path):
     write(tmp_path, "b.csv", "p,q\n1,2\n")
     assert Collection.from_folder(tmp_path).feature_names == ("p", "q")
     write(tmp_path, "c.npy", np.zeros((2, 3)))
-    with pytest.raises(CollectionError, match="dataset 'c' has 3 features but dataset 'a' has 2"):
+    with pytest.raises(CollectionError, match=r"file 'c\.npy' has 3 features but file 'b\.csv' has 2"):
         Collection.from_folder(tmp_path)
 
 
@@ -114,7 +114,7 @@ def numbers_csv(n_rows):
 def test_a_file_read_in_pieces_keeps_its_rows_in_order(tmp_path, end, outlier):
     lines = [f"{line},{row % 2}" for row, line in enumerate(numbers_csv(500))]
     write(tmp_path, "a.csv", "\n".join(["p,q,flag", *lines]) + end)
-    dataset = Collection.from_folder(tmp_path, outlier=outlier)["a"]
+    dataset = Collection.from_folder(tmp_path, outlier=outlier, keep="q")["a"]
     expected = np.array([[float(field) for field in line.split(",")] for line in lines])
     np.testing.assert_array_equal(dataset.X, expected if outlier is None else expected[:, :2])
     assert dataset.X.flags.c_contiguous
@@ -127,9 +127,9 @@ def test_a_file_read_in_pieces_keeps_its_rows_in_order(tmp_path, end, outlier):
     [
         ("1,2,3", "line 1 has 2 fields but line 402 has 3"),
         ("1", "line 1 has 2 fields but line 402 has 1"),
-        ("1,x", "such as 'x' in column 'q' at row 400"),
-        ("1,inf", "the first in column 'q' at row 400"),
-        ("1,", "the first in column 'q' at row 400"),
+        ("1,x", "column 'q' of file 'a.csv' holds text, but 800 of its 801 different values are numbers"),
+        ("1,x", "the first that is none is 'x' at row 400"),
+        ("1,inf", "column 'q' of file 'a.csv' has 1 infinite value, the first at row 400"),
         (b"1,\xff", "line 402 holds the byte 0xff"),
     ],
 )
@@ -143,21 +143,21 @@ def test_what_is_wrong_in_a_late_piece_is_named(tmp_path, late, reason):
 @pytest.mark.parametrize("text", ["p,q\n1,2\n\n5,6\n\n\n", "\ufeffp,q\r\n\r\n1,2\r\n5,6\r\n", '"p",q\n1,2\n\n"5",6'])
 def test_blank_lines_are_no_rows_to_any_package(tmp_path, text):
     write(tmp_path, "a.csv", text)
-    for options in ({}, {"missing": "median"}, {"categorical": "onehot"}):
-        assert Collection.from_folder(tmp_path, **options)["a"].X.tolist() == [[1, 2], [5, 6]]
+    assert Collection.from_folder(tmp_path)["a"].X.tolist() == [[1, 2], [5, 6]]
 
 
 def test_a_blank_line_inside_quotes_is_part_of_a_value(tmp_path):
-    write(tmp_path, "a.csv", 'p\n"x\n\ny"\n\nz\n')
-    assert Collection.from_folder(tmp_path, categorical="onehot")["a"].X.tolist() == [[1, 0], [0, 1]]
+    write(tmp_path, "a.csv", 'p\n"x\n\ny"\n\nz\nz\n"x\n\ny"\n')
+    assert Collection.from_folder(tmp_path)["a"].X.tolist() == [[1, 0], [0, 1], [0, 1], [1, 0]]
 
 
 def test_every_package_knows_the_same_marks_of_missing_values(tmp_path):
     marks = ["", "NA", "#N/A", "#NA", "n/a", "NULL", "nan", "-NaN", "1.#IND", "None", "<NA>", "none"]
-    write(tmp_path, "a.csv", "p,q\n1,x\n" + "".join(f"{3 if mark != 'NA' else mark},{mark}\n" for mark in marks))
-    collection = Collection.from_folder(tmp_path, categorical="onehot", missing="median")
-    assert collection.feature_names == ("p", "q=<NA>", "q=None", "q=none", "q=x")
-    assert collection["a"].X[2].tolist() == [3, 0, 0, 0, 0]
+    rows = "".join(f"{3 if mark != 'NA' else mark},{mark}\n" for mark in marks)
+    write(tmp_path, "a.csv", "p,q\n1,x\n1,x\n" + 2 * rows)
+    collection = Collection.from_folder(tmp_path)
+    assert collection.feature_names == ("p", "p is missing", "q=<NA>", "q=None", "q=none", "q=x", "q is missing")
+    assert collection["a"].X[3].tolist() == [3, 1, 0, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("header", ["0,1,2", "1,2,3"])
@@ -241,9 +241,9 @@ def test_semicolons_and_decimal_commas_can_be_read(tmp_path):
     path = write(tmp_path, "a.csv", "p;q\n1,0;2,5\n3;4\n")
     for separator in (";", None):
         file = find_file(path, separator=separator, decimal=",")
-        assert read_file(file).table.numbers.tolist() == TABLE
+        assert read_raw(file).array.tolist() == TABLE
     path = write(tmp_path, "a.csv", "p\tq\n1\t2.5\n3\t4\n")
-    assert read_file(find_file(path, separator="\\t")).table.numbers.tolist() == TABLE
+    assert read_raw(find_file(path, separator="\\t")).array.tolist() == TABLE
 
 
 @pytest.mark.parametrize("text", ["sep=;\np;q\n1;2.5\n3;4\n", '\ufeff"sep=,"\r\np,q\r\n1,2.5\r\n3,4\r\n'])
@@ -254,8 +254,8 @@ def test_the_separator_that_a_first_line_of_excel_names_is_used(tmp_path, text):
 
 
 def test_a_stream_is_read(tmp_path):
-    program = "import sys; from pathlib import Path; from fewratio.data.files import find_file, read_file\n"
-    program += "print(read_file(find_file(Path(sys.argv[1]))).table.numbers.tolist())"
+    program = "import sys; from pathlib import Path; from fewratio.data.files import find_file, read_raw\n"
+    program += "print(read_raw(find_file(Path(sys.argv[1]))).array.tolist())"
     command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} <(printf 'p,q\\n1,2.5\\n3,4\\n')"
     assert subprocess.run(["bash", "-c", command], check=True, capture_output=True, text=True).stdout == f"{TABLE}\n"
 
@@ -379,29 +379,23 @@ def test_a_file_of_many_pieces_keeps_its_rows_in_order(tmp_path):
         assert not dataset.X.flags.writeable
     frame[55_000, 3] = np.inf
     frame.write_csv(tmp_path / "a.csv")
-    with pytest.raises(InputError, match=r"file 'a\.csv' has 1 .* 'c3' at row 55000 \(counting"):
+    with pytest.raises(InputError, match=r"column 'c3' of file 'a\.csv' has 1 .* at row 55000 \(counting"):
         Collection.from_folder(tmp_path)
-    with pytest.raises(InputError, match=r"file '.*a\.csv' has 1 .* 'c3' at row 55000 \(counting"):
+    with pytest.raises(InputError, match=r"column 'c3' of file '.*a\.csv' has 1 .* at row 55000 \(counting"):
         Collection.from_table(tmp_path / "a.csv", dataset="c0")
     frame = frame.cast({"c3": pl.String})
     frame[56_000, 3] = "seven"
     frame.write_csv(tmp_path / "a.csv")
     with pytest.raises(InputError, match=r"file 'a\.csv' has 1 column .* 'seven' in column 'c3' at row 56000 \("):
-        Collection.from_folder(tmp_path)
+        Collection.from_folder(tmp_path, categorical="error")
     with pytest.raises(InputError, match=r"column 'c3' of file 'a\.csv' .* is 'seven' at row 56000 \("):
-        Collection.from_folder(tmp_path, categorical="onehot")
+        Collection.from_folder(tmp_path)
 
 
-def test_an_unknown_category_and_a_wrong_mark_are_named_by_file_row_and_column(tmp_path):
-    write(tmp_path, "a.csv", "size,colour,odd\n1,red,0\n2,blue,0\n")
-    known = Collection.from_folder(tmp_path, "odd", categorical="onehot").encoding
+def test_a_wrong_mark_is_named_by_file_row_and_column(tmp_path):
     write(tmp_path, "a.csv", "size,colour,odd\n1,red,0\n2,green,maybe\n")
-    with pytest.raises(
-        InputError, match=r"column 'colour' of file 'a\.csv' .* the first at row 1 counting from 0 \('green'\)"
-    ):
-        Collection.from_folder(tmp_path, "odd", encoding=known)
     with pytest.raises(InputError, match=r"column 'odd' of file 'a\.csv' holds 'maybe'.*, the first at row 1 \("):
-        Collection.from_folder(tmp_path, "odd", categorical="onehot")
+        Collection.from_folder(tmp_path, "odd")
 
 
 # ---------------------------------------------------------------- what is refused
@@ -442,13 +436,11 @@ def test_a_bad_text_file_is_refused_with_its_line(tmp_path, case):
     text, reason = HOSTILE[case]
     write(tmp_path, "a.csv", text)
     assert_refused(tmp_path, "file 'a.csv'", reason)
-    # What is wrong with a file does not make it categories.
-    assert_refused(tmp_path, "file 'a.csv'", reason, categorical="onehot")
 
 
 def test_commas_in_a_file_of_tabs_are_named(tmp_path):
     write(tmp_path, "a.tsv", "p,q\n1,2\n")
-    assert_refused(tmp_path, "its columns are divided by commas and not by tabs", categorical="onehot")
+    assert_refused(tmp_path, "its columns are divided by commas and not by tabs")
 
 
 @pytest.mark.parametrize("text", ["height; in m\n1\n", '"height; in m"\n1\n', "a|b,c\n1,2\n"])
@@ -469,12 +461,12 @@ OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("a.parquet", pa.table({"p": [1], "q": [[1, 2]]}), "column 'q' (nested values)"),
-        ("a.parquet", pa.table({"p": [{"x": 1}]}), "column 'p' (nested values)"),
+        ("a.parquet", pa.table({"q": [[1, 2]]}), "to use: 'q' (nested values)"),
+        ("a.parquet", pa.table({"p": [{"x": 1}]}), "to use: 'p' (nested values)"),
         (
             "a.parquet",
             pa.table({"p": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))}),
-            "column 'p' (type map",
+            "to use: 'p' (nested values)",
         ),
         ("a.parquet", b"PAR1 and nothing else PAR1", "cannot be read"),
         ("a.parquet", b"", "it is empty"),
@@ -484,8 +476,8 @@ OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)
         ("a.npy", OBJECTS, "its array holds Python objects"),
         ("a.npy", np.zeros(3), "the shape of its array is (3,)"),
         ("a.npy", np.zeros((2, 3), dtype="V0"), "its array holds values of no bytes"),
-        ("a.npy", np.array([["x"]]), "column 0 (text)"),
-        ("a.npy", np.array([[1.0, np.nan]]), "1 NaN or infinite value, the first in column 1 at row 0"),
+        ("a.npy", np.array([["x"]]), "to use: '0' (id)"),
+        ("a.npy", np.array([[1.0, np.inf]]), "column 1 of file 'a.npy' has 1 infinite value, the first at row 0"),
         ("a.npz", b"", "it is empty"),
         ("a.npz", b"garbage", "it is no archive of arrays"),
         ("a.npz", {"X": OBJECTS}, "X holds Python objects"),
@@ -638,7 +630,7 @@ def test_names_in_a_text_file_are_text(tmp_path):
     names = ["01", "1", "001", "1.10", "1.1", "12345678901234567890123", "12345678901234567890124", "NA", "true"]
     rows = "".join(f"{name},{name},{number}\n\n" for number, name in enumerate(names))
     path = write(tmp_path, "t.csv", "site,kind,p\n" + rows)
-    collection = Collection.from_table(path, "site", group="kind")
+    collection = Collection.from_table(path, "site", group="kind", keep="p")
     assert collection.names == collection.groups == tuple(names)
     assert [dataset.X.tolist() for dataset in collection] == [[[number]] for number in range(len(names))]
 
@@ -659,7 +651,7 @@ def test_from_table_says_what_is_wrong(tmp_path, suffix):
     with pytest.raises(InputError, match=rf"column 'kind' of file '.*sites\.{suffix}' is missing at row 1"):
         Collection.from_table(path, "kind")
     with pytest.raises(InputError, match=r"column 'kind' \(text\)"):
-        Collection.from_table(path, "site")
+        Collection.from_table(path, "site", categorical="error")
     write_long(LONG_TABLE.clear(), path)
     with pytest.raises(InputError, match=r"empty \(0 rows\)"):
         Collection.from_table(path, "site")
@@ -667,8 +659,7 @@ def test_from_table_says_what_is_wrong(tmp_path, suffix):
 
 def test_a_missing_value_far_down_a_parquet_file_is_found(tmp_path, monkeypatch):
     path = write_long(pl.DataFrame({"site": ["u"] * 9, "p": [1.0] * 6 + [None] + [1.0] * 2}), tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"t\.parquet' has 1 missing .* 'p' at row 6"):
-        Collection.from_table(path, "site")
+    assert Collection.from_table(path, "site")["u"].X[:, 1].tolist() == [0] * 6 + [1] + [0] * 2
 
 
 def test_missing_flags_are_counted_over_a_whole_file(tmp_path, monkeypatch):
@@ -687,5 +678,5 @@ def test_from_table_wants_one_table_with_names(tmp_path):
         Collection.from_table(write(tmp_path, "a.npy", np.array(TABLE)), "site")
     with pytest.raises(DataFileError, match=r"a\.parquet' cannot be read"):
         Collection.from_table(write(tmp_path, "a.parquet", b"PAR1 nothing PAR1"), "site")
-    with pytest.raises(InputError, match=r"column 'q' \(nested values\)"):
+    with pytest.raises(InputError, match=r"no column is left to use: 'q' \(nested values\)"):
         Collection.from_table(write(tmp_path, "n.parquet", pa.table({"site": ["u"], "q": [[1]]})), "site")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio.core.pair import Episode, Pair
-from fewratio.nn import Space
+from fewratio.nn import Space, relational
 from fewratio.nn.relational import DistanceScale, Relations, histogram_size, histogram_within
 from tests.strategies import few, make_model, normal, pairs, quick, seeds
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewratio.data import files, folders, frames, partition
-from fewratio.data.columns import SAME_DATASETS, Layout, check_layout, counted, listed
+from fewratio.data.columns import Layout, check_layout, counted, listed
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
 from fewratio.data.raw import RawTable, as_raw
@@ -68,7 +68,7 @@ class Collection:
         first = self.datasets[0]
         for dataset in self.datasets:
             layout = Layout(f"dataset {dataset.name!r}", dataset.n_features)
-            check_layout(layout, Layout(f"dataset {first.name!r}", first.n_features), CollectionError, SAME_DATASETS)
+            check_layout(layout, Layout(f"dataset {first.name!r}", first.n_features), CollectionError)
         for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
             repeated = [name for name, count in Counter(names).items() if count > 1]
             if repeated:
@@ -130,7 +130,7 @@ class Collection:
         nothing = [None] * count
         labels = _one_each(range(count) if names is None else names, count, "names")
         group_of = _one_each(nothing if groups is None else groups, count, "groups")
-        flags_of = _one_each(nothing if outliers is None else outliers, count, "outliers")
+        flags_of: list[Any] = _one_each(nothing if outliers is None else outliers, count, "outliers")
         tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
         if len(tables) < count:
             raise CollectionError(
@@ -139,8 +139,8 @@ class Collection:
         if not tables:
             return cls(name, ())
         encoding, encoded = _encoded(tables, options)
-        members = zip(labels, group_of, encoded, flags_of, strict=True)
-        datasets = [Dataset(str(label), group, table, flags) for label, group, table, flags in members]
+        parts = zip(labels, group_of, encoded, flags_of, strict=True)
+        datasets = [Dataset(str(label), group, table.numbers, flags) for label, group, table, flags in parts]
         return cls(name, datasets, encoded[0].feature_names, encoding)
 
     @classmethod
@@ -284,7 +284,7 @@ class Collection:
         tables = {str(file): raw for file, (raw, _) in zip(found, contents, strict=True)}
         learned, encoded = _encoded(tables, options)
         members = zip(found, encoded, contents, strict=True)
-        datasets = [Dataset(file.name, file.group, table, flags) for file, table, (_, flags) in members]
+        datasets = [Dataset(file.name, file.group, table.numbers, flags) for file, table, (_, flags) in members]
         return cls(name or folder.resolve().name, datasets, encoded[0].feature_names, learned)
 
     def __len__(self) -> int:
@@ -360,12 +360,7 @@ def _encoded(
     Columns that have one value within each dataset, such as its name, are left out.
     """
     rules = ColumnRules.of(options)
-    try:
-        encoding, encoded = encode_together(tables, rules)
-    except InputError as error:
-        if "same columns" in str(error):
-            raise CollectionError(str(error)) from error
-        raise
+    encoding, encoded = encode_together(tables, rules)
     if encoding.is_named and rules.encoding is None:
         rows = [table.numbers for table in encoded] if parts is None else [encoded[0].numbers[part] for part in parts]
         constant = [name for name in constant_columns(encoding, rows) if name not in rules.keep]

@@ -27,8 +27,6 @@ _KIND_OF_TYPE: tuple[tuple[Any, str], ...] = (
 )
 _LISTED = 5
 _LONGEST_CELL = 40
-SAME_SAMPLES = "both samples must have the same columns. Pass the same feature layout for both."
-SAME_DATASETS = "all datasets of a collection must have the same columns. Select the same ones in each."
 _SAME = "both must have the same columns. Select the same ones in both."
 
 
@@ -69,7 +67,7 @@ def is_number(text: str) -> bool:
     return True
 
 
-def numbers_from_objects(values: Iterable[Any], argument: str, label: object) -> NDArray[np.float64]:
+def numbers_from_objects(values: Iterable[Any], argument: str) -> NDArray[np.float64]:
     """Return Python objects of a column of numbers as floats, NaN for what is missing.
 
     ``astype(float)`` would not do: it reads the text ``"1"`` as a number.
@@ -78,7 +76,7 @@ def numbers_from_objects(values: Iterable[Any], argument: str, label: object) ->
         return np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64)
     except (OverflowError, TypeError, ValueError) as error:
         raise InputError(
-            f"column {label!r} of {argument} holds a number that does not fit a 64-bit float ({error}); every value "
+            f"{argument} holds a number that does not fit a 64-bit float ({error}); every value "
             "must be a finite number. Rescale the column first."
         ) from error
 
@@ -133,14 +131,6 @@ def first_text(values: Any) -> tuple[int, str]:
 def quoted(text: str) -> str:
     """Return the beginning of a text as Python would write it."""
     return repr(text) if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]!r}..."
-
-
-def unusable_values(argument: str, what: str, count: int, label: object, row: int) -> InputError:
-    """Return the error for missing, NaN or infinite values: how many, and where the first one is."""
-    return InputError(
-        f"{argument} has {counted(count, f'{what} value')}, the first in column {label!r} at row {row} "
-        "(counting from 0); every value must be a finite number. Drop those rows or fill the gaps first."
-    )
 
 
 class Layout(NamedTuple):

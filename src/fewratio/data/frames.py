@@ -19,11 +19,10 @@ from fewratio.data.columns import (
     NUMBERS,
     TEXT,
     is_missing,
-    listed,
     numbers_from_objects,
     object_kind,
 )
-from fewratio.errors import InputError, MissingColumnError
+from fewratio.errors import InputError
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -110,8 +109,9 @@ def feature_names(frame: Frame) -> tuple[str, ...] | None:
 
 
 def holds_numbers(frame: Frame) -> bool:
-    """Tell whether all columns are declared to hold numbers."""
-    return all(dtype.is_numeric() for dtype in frame.schema.values())
+    """Tell whether all columns are declared to hold numbers of one precision."""
+    single = [str(dtype) == "Float32" for dtype in frame.schema.values()]
+    return all(dtype.is_numeric() for dtype in frame.schema.values()) and all(single) == any(single)
 
 
 def frame_numbers(frame: Frame, argument: str) -> NDArray[Any]:
@@ -123,7 +123,7 @@ def frame_numbers(frame: Frame, argument: str) -> NDArray[Any]:
         whole = frame.to_numpy()
         if whole.dtype.kind == "f":
             return whole
-    parts = [read_values(column, label, argument).numbers for label, column in zip(frame.columns, columns, strict=True)]
+    parts = [read_values(column, f"column {column.name!r} of {argument}").numbers for column in columns]
     dtype = np.float32 if all(part.dtype == np.float32 for part in parts) else np.float64
     result = np.empty(frame.shape, dtype=dtype)
     for j in range(len(parts)):
@@ -132,35 +132,37 @@ def frame_numbers(frame: Frame, argument: str) -> NDArray[Any]:
     return result
 
 
-def read_values(column: Series, label: object, argument: str) -> Values:
+def read_values(column: Series, argument: str) -> Values:
     """Return what a column holds."""
     import pyarrow as pa
 
     array = column.to_native()
+    if str(getattr(array, "dtype", "")).startswith("period"):
+        array = pa.chunked_array([pa.array(array.dt.to_timestamp())])
     if not isinstance(array, pa.ChunkedArray):
         try:
             array = pa.chunked_array([column.to_arrow()])
         except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
             # Python objects of several types.
-            return _mixed_values(column.to_list(), label, argument)
-    return _arrow_values(array, label, argument)
+            return _mixed_values(column.to_list(), argument)
+    return _arrow_values(array)
 
 
-def object_values(values: Sequence[Any], label: object, argument: str) -> Values:
+def object_values(values: Sequence[Any], argument: str) -> Values:
     """Return what a list of Python objects holds."""
     import pyarrow as pa
 
     try:
         array = pa.chunked_array([pa.array([None if is_missing(value) else value for value in values])])
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return _mixed_values(values, label, argument)
-    return _arrow_values(array, label, argument)
+        return _mixed_values(values, argument)
+    return _arrow_values(array)
 
 
-def _mixed_values(values: Sequence[Any], label: object, argument: str) -> Values:
+def _mixed_values(values: Sequence[Any], argument: str) -> Values:
     kind = object_kind(values)
     if kind in (NUMBERS, BOOLEANS):
-        return Values(kind, numbers_from_objects(values, argument, label))
+        return Values(kind, numbers_from_objects(values, argument))
     if kind != TEXT:
         return Values(kind)
     return text_values([None if is_missing(value) else str(value) for value in values])
@@ -173,7 +175,7 @@ def text_values(values: Sequence[str | None], kind: str = TEXT) -> Values:
     return Values(kind, codes=codes, texts=list(code))
 
 
-def _arrow_values(array: pa.ChunkedArray, label: object, argument: str) -> Values:
+def _arrow_values(array: pa.ChunkedArray) -> Values:
     import pyarrow as pa
     from pyarrow import types
 
@@ -199,12 +201,19 @@ def _arrow_values(array: pa.ChunkedArray, label: object, argument: str) -> Value
 
 
 def _coded(array: pa.ChunkedArray, kind: str) -> Values:
+    """Return texts in the order in which they first appear, without those that are declared but not there."""
+    import pyarrow as pa
+
     array = array.unify_dictionaries()
-    if not array.num_chunks:
-        return Values(kind)
-    texts = array.chunk(0).dictionary.to_pylist()
     codes = np.concatenate([_arrow_numbers(chunk.indices, -1).astype(np.intp) for chunk in array.chunks])
-    return Values(kind, codes=codes, texts=texts)
+    found, first = np.unique(codes[codes >= 0], return_index=True)
+    if not len(found):
+        return Values(MISSING, np.full(len(codes), np.nan), codes)
+    order = found[np.argsort(first)]
+    texts = array.chunk(0).dictionary.take(pa.array(order)).to_pylist()
+    place = np.full(int(order.max()) + 2, -1, dtype=np.intp)
+    place[order] = np.arange(len(order))
+    return Values(kind, codes=place[codes], texts=texts)
 
 
 def _days(array: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -220,20 +229,16 @@ def _days(array: pa.ChunkedArray) -> NDArray[np.float64]:
     return _arrow_numbers(whole) / (_UNITS_PER_DAY[unit] * _DAY_SECONDS)
 
 
-def days_of_texts(texts: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return ISO dates as days since 1970 (UTC where a text names no zone), or None if one of them is no such date."""
-    days = np.empty(len(texts))
-    origin = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    for i, text in enumerate(texts):
-        try:
-            moment = datetime.datetime.fromisoformat(text) if _ISO_DATE.fullmatch(text) else None
-        except ValueError:
-            moment = None
-        if moment is None:
-            return None
-        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
-        days[i] = (aware - origin) / datetime.timedelta(days=1)
-    return days
+def day_of_text(text: str) -> float | None:
+    """Return an ISO date as days since 1970 (UTC where it names no zone), or None if it is no such date."""
+    try:
+        moment = datetime.datetime.fromisoformat(text) if _ISO_DATE.fullmatch(text) else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        return None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
+    return (aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) / datetime.timedelta(days=1)
 
 
 def text_of_days(days: float) -> str:
@@ -258,13 +263,3 @@ def _arrow_numbers(column: Any, fill: float = np.nan) -> NDArray[Any]:
             part[present[rows] == 0] = fill
         start += len(chunk)
     return result
-
-
-def take_column(frame: Frame, column: str, argument: str) -> Series:
-    """Return one column by name, or say which columns there are."""
-    if column not in frame.columns:
-        raise MissingColumnError(
-            f"{argument} has no column {column!r}; its columns are {listed(frame.columns)}. Pass the name of one of "
-            "them."
-        )
-    return frame.get_column(column)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data.column import as_categories, as_numbers
 from fewratio.data.columns import is_number, listed
 from fewratio.data.dataset import as_flags
-from fewratio.data.encoding import as_categories, as_numbers
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.errors import InputError, ParameterError
 
 _CONDITION = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.+?)\s*")
-SIGNS = {"==": operator.eq, "=": operator.eq, "!=": operator.ne}
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": operator.eq, "=": operator.eq, "!=": operator.ne}
 SIGNS |= {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
@@ -57,7 +58,8 @@ def cut(
                 "column or leave one of them out."
             )
     raw.check_has(tuple(roles.named.values()))
-    codes, names = _numbered(labels, roles.dataset)
+    named = as_categories(labels.values(roles.dataset), raw.called(roles.dataset))
+    codes, names = named.codes, named.texts
     if (codes < 0).any():
         raise InputError(
             f"column {roles.dataset!r} of {raw.argument} is missing at row {int((codes < 0).argmax())} (counting from "
@@ -108,8 +110,8 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     is_quoted = value[:1] in "\"'" and value[-1:] == value[:1]
     text = value[1:-1] if is_quoted else value
     if not is_quoted and is_number(text) and len(values.numbers):
-        return column, SIGNS[sign](as_numbers(values, "number", f"column {column!r} of {raw.argument}"), float(text))
-    coded = as_categories(values)
+        return column, SIGNS[sign](as_numbers(values, "number", raw.called(column)), float(text))
+    coded = as_categories(values, raw.called(column))
     if sign in ("==", "=", "!=") and text not in coded.texts:
         raise InputError(
             f"column {column!r} of {raw.argument} is nowhere {text!r}; it holds {listed(sorted(coded.texts))}. Name "
@@ -132,28 +134,13 @@ def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawT
     return features.take(np.flatnonzero(holds)), features.take(np.flatnonzero(~holds))
 
 
-def _numbered(raw: RawTable, column: str) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the number of each row's value, and the values in order of first appearance."""
-    values = raw.values(column)
-    if not len(values.numbers) and not len(values.texts):
-        raise InputError(
-            f"column {column!r} of {raw.argument} holds {values.kind}; a dataset or group is named by text or a "
-            "number. Choose another column, or write the values as text."
-        )
-    coded = as_categories(values)
-    found, first = np.unique(coded.codes[coded.codes >= 0], return_index=True)
-    order = found[np.argsort(first, kind="stable")]
-    place = np.full(len(coded.texts) + 1, -1)
-    place[order] = np.arange(len(order))
-    return place[coded.codes], [coded.texts[code] for code in order]
-
-
-def _groups(raw: RawTable, roles: Roles, codes: NDArray[np.intp], names: list[str]) -> list[str | None]:
-    group_codes, labels = _numbered(raw, str(roles.group))
+def _groups(raw: RawTable, roles: Roles, codes: NDArray[np.intp], names: Sequence[str]) -> list[str | None]:
+    named = as_categories(raw.values(str(roles.group)), raw.called(str(roles.group)))
+    group_codes = named.codes
     of_dataset = np.empty(len(names), dtype=np.intp)
     of_dataset[codes] = group_codes
     changed = np.flatnonzero(of_dataset[codes] != group_codes)
-    given = [*labels, None]
+    given = [*named.texts, None]
     if len(changed):
         row = int(changed[0])
         found = given[group_codes[row]], given[of_dataset[codes[row]]]

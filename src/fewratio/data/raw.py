@@ -52,11 +52,6 @@ class RawTable:
         """The number of each column."""
         return {label: place for place, label in enumerate(self.labels)}
 
-    @property
-    def layout(self) -> Layout:
-        """The columns, for comparison with another table's."""
-        return Layout(self.argument, len(self.labels), self.labels if self.is_named else None)
-
     def values(self, label: str) -> frames.Values:
         """Return what a column holds."""
         place = self.places[label]
@@ -64,7 +59,21 @@ class RawTable:
             return frames.Values(NUMBERS, self.array[:, place])
         column = self.columns[place]
         read = frames.object_values if isinstance(column, list) else frames.read_values
-        return read(column, label, self.argument)
+        return read(column, self.called(label))
+
+    def called(self, label: str) -> str:
+        """Return what messages call a column."""
+        return f"column {repr(label) if self.is_named else self.places[label]} of {self.argument}"
+
+    def is_single(self, label: str) -> bool:
+        """Tell whether a column holds numbers of single precision."""
+        kind = self.columns[self.places[label]] if self.array is None else self.array
+        return str(getattr(kind, "dtype", "")).lower() == "float32"
+
+    def layout_of(self, labels: Collection[str]) -> Layout:
+        """Return those of some columns that there are, for comparison with another table's."""
+        kept = tuple(label for label in self.labels if label in labels)
+        return Layout(self.argument, len(kept), kept if self.is_named else None)
 
     def cells(self, label: str) -> list[Any]:
         """Return the values of a column as they were given; None for what is missing."""

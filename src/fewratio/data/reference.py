@@ -25,7 +25,7 @@ def write_reference(path: str | os.PathLike[str], raw: RawTable, encoding: Encod
     payload = io.BytesIO()
     with pa.ipc.new_file(payload, table.schema) as writer:
         writer.write_table(table)
-    write_atomically(path, payload.getvalue())
+    write_atomically(Path(path), payload.getvalue())
 
 
 def encoding_of(path: Path) -> Encoding | None:

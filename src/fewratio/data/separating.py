@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.encoding import CATEGORY, DATE, SEPARATING, Column, Encoding
+from fewratio.data.encoding import CATEGORY, DATE, Column, Encoding
 from fewratio.data.frames import text_of_days
 from fewratio.data.table import Table, frozen
 
@@ -80,7 +80,7 @@ def without_columns(encoding: Encoding, tables: list[Table], names: Sequence[str
     if not names or len(names) == len(encoding.places):
         return encoding, tables
     kept = np.concatenate([np.r_[place] for name, place in encoding.places.items() if name not in names])
-    left = encoding.without(dict.fromkeys(names, SEPARATING))
+    left = encoding.without(names)
     return left, [
         replace(table, numbers=frozen(table.numbers[:, kept]), feature_names=left.feature_names) for table in tables
     ]
@@ -124,7 +124,7 @@ def _described(column: Column, side: NDArray[np.float64]) -> str:
         return "no values"
     if column.kind == CATEGORY:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
-        held = [name for name, is_there in zip(names, side.any(0), strict=True) if is_there]
+        held = [name for place, name in enumerate(names) if side[:, place].any()]
         return ", ".join(held[:3] or ["others"]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
     low, high = (as_text(column, value) for value in (side.min(), side.max()))
     return low if low == high else f"{low} to {high}"

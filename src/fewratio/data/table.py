@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.data.columns import SAME_SAMPLES, Layout, check_layout, check_numbers, unusable_values
+from fewratio.data.columns import Layout, check_layout, check_numbers, counted
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.errors import InputError
 
@@ -98,7 +98,7 @@ def as_table(X: Any, argument: str = "X") -> Table:
         return X
     raw = as_raw(X, argument)
     numbers = raw_numbers(raw)
-    check_finite(numbers, raw)
+    check_finite(numbers, raw.argument, raw.labels if raw.is_named else range(len(raw.labels)))
     return Table(numbers, raw.labels if raw.is_named else None, raw.argument, raw.index)
 
 
@@ -111,7 +111,7 @@ def raw_numbers(raw: RawTable) -> NDArray[Any]:
     return readable(np.column_stack([column.numbers for column in values]))
 
 
-def check_finite(numbers: NDArray[Any], raw: RawTable) -> None:
+def check_finite(numbers: NDArray[Any], argument: str, labels: Sequence[object]) -> None:
     """Raise `InputError` if a value is missing or infinite, naming the first and counting all."""
     count, first = 0, None
     step = max(1, _BLOCK_VALUES // numbers.shape[1])
@@ -124,8 +124,11 @@ def check_finite(numbers: NDArray[Any], raw: RawTable) -> None:
             row, column = np.unravel_index(int(finite.argmin()), finite.shape)
             first = start + int(row), int(column)
     if first is not None:
-        label = raw.labels[first[1]] if raw.is_named else first[1]
-        raise unusable_values(raw.argument, "NaN or infinite", count, label, first[0])
+        raise InputError(
+            f"{argument} has {counted(count, 'NaN or infinite value')}, the first in column {labels[first[1]]!r} at "
+            f"row {first[0]} (counting from 0); every value must be a finite number. Drop those rows or fill the gaps "
+            "first."
+        )
 
 
 def check_same_features(table: Table, n_features: int, feature_names: Sequence[str] | None, reference: str) -> None:
@@ -146,10 +149,10 @@ def check_same_features(table: Table, n_features: int, feature_names: Sequence[s
     >>> check_same_features(as_table([[1, 2]], "X_de"), 3, None, reference="X_nu")
     Traceback (most recent call last):
     ...
-    fewratio.errors.InputError: X_de has 2 features but X_nu has 3; both samples must have the same columns. ...
+    fewratio.errors.InputError: X_de has 2 features but X_nu has 3; both must have the same columns. ...
     """
     names = None if feature_names is None else tuple(feature_names)
-    check_layout(table.layout, Layout(reference, n_features, names), InputError, SAME_SAMPLES)
+    check_layout(table.layout, Layout(reference, n_features, names), InputError)
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

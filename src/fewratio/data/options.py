@@ -1,0 +1,91 @@
+"""What a user can say about the columns of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from fewratio.data.columns import listed
+from fewratio.errors import ParameterError
+
+if TYPE_CHECKING:
+    from fewratio.data.encoding import Encoding
+
+
+class ColumnOptions(TypedDict, total=False):
+    """What can be said about columns, in the same words wherever tables are taken.
+
+    Attributes
+    ----------
+    columns : str or sequence of str
+        The only columns to use.
+    drop : str or sequence of str
+        Columns not to use.
+    keep : str or sequence of str
+        Columns to use although they look like ids or tell the samples apart by themselves.
+    id : str
+        The column that names the rows.
+    categorical : str or sequence of str
+        Columns of categories, whatever they look like; ``"error"`` refuses every column that is not numbers.
+    numeric : str or sequence of str
+        Columns of numbers, whatever they look like.
+    common : bool
+        Whether columns that not all tables have are left out, instead of refused.
+    encoding : Encoding
+        What becomes of the columns, decided before from other tables; none of the options above goes with it.
+    """
+
+    columns: str | Sequence[str]
+    drop: str | Sequence[str]
+    keep: str | Sequence[str]
+    id: str
+    categorical: str | Sequence[str]
+    numeric: str | Sequence[str]
+    common: bool
+    encoding: Encoding | None
+
+
+@dataclass(frozen=True)
+class ColumnRules:
+    """The same options, validated."""
+
+    columns: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    id: str | None = None
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    common: bool = False
+    only_numbers: bool = False
+    encoding: Encoding | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> ColumnRules:
+        """Return the rules that a user's options make."""
+        given = {name: value for name, value in options.items() if value is not None}
+        if "encoding" in given and len(given) > 1:
+            raise ParameterError(
+                f"encoding is given, and {listed(set(given) - {'encoding'})} besides; an encoding says what becomes of "
+                "all columns. Pass only one of the two."
+            )
+        if given.get("categorical") == "error":
+            del given["categorical"]
+            given["only_numbers"] = True
+        for name in given.keys() & {"columns", "drop", "keep", "categorical", "numeric"}:
+            labels = (given[name],) if isinstance(given[name], str) else tuple(given[name])
+            if not all(isinstance(label, str) for label in labels):
+                raise ParameterError(f"{name} is {given[name]!r}; needed are names of columns. Pass a list of strings.")
+            given[name] = labels
+        both = set(given.get("categorical", ())) & set(given.get("numeric", ()))
+        if both:
+            raise ParameterError(
+                f"{listed(sorted(both))} is in categorical and in numeric; a column is one or the other. Name it once."
+            )
+        return cls(**given)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """All columns that are named, each of which must exist."""
+        ids = () if self.id is None else (self.id,)
+        return (*(self.columns or ()), *self.drop, *self.keep, *ids, *self.categorical, *self.numeric)

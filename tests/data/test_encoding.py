@@ -1,0 +1,525 @@
+"""Columns of any kind as numbers: decided from all tables together, the same for every library and order."""
+
+import datetime
+import json
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewratio import MetaRatioEstimator
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.data.collection import Collection
+from fewratio.data.encoding import Column, ColumnRules, Encoding, encode_together
+from fewratio.errors import CollectionError, InputError, MissingColumnError, ParameterError
+from tests.strategies import meta_estimator, quick
+
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+SOME_DAY = datetime.date(2020, 1, 1)
+# Days since 1970.
+DAY = 18262.0
+
+
+@pytest.fixture(params=FRAMES)
+def make(request):
+    return FRAMES[request.param]
+
+
+def encode(*tables, leave_out=True, **options):
+    """Return the encoding of tables A, B, ..., and their encoded numbers."""
+    named = {"ABCDEF"[number]: table for number, table in enumerate(tables)}
+    encoding, encoded = encode_together(named, ColumnRules.of(options), leave_out)
+    for table in encoded:
+        assert np.isfinite(table.numbers).all()
+        assert table.feature_names == encoding.feature_names
+    return encoding, [table.numbers.tolist() for table in encoded]
+
+
+def numbers_of(frame, **options):
+    return encode(frame, **options)[1][0]
+
+
+def left_out(encoding):
+    return {column.name: column.left_out for column in encoding.columns if column.left_out is not None}
+
+
+# ---------------------------------------------------------------- kinds
+
+
+def test_a_table_of_all_kinds(make):
+    frame = make(
+        {
+            "size": [None, 4.0, 2.0, 3.0, 3.0],
+            "colour": ["red", "blue", None, "red", "red"],
+            "old": [True, False, True, True, True],
+            "day": [SOME_DAY, SOME_DAY, SOME_DAY + datetime.timedelta(1), SOME_DAY, SOME_DAY],
+            "name": ["ann", "bob", "cy", "dee", "eve"],
+        }
+    )
+    encoding, (numbers,) = encode(frame)
+    missing = "size is missing", "colour is missing"
+    assert encoding.feature_names == ("size", missing[0], "colour=blue", "colour=red", missing[1], "old", "day")
+    assert numbers == [
+        [3, 1, 0, 1, 0, 1, DAY],
+        [4, 0, 1, 0, 0, 0, DAY],
+        [2, 0, 0, 0, 1, 1, DAY + 1],
+        [3, 0, 0, 1, 0, 1, DAY],
+        [3, 0, 0, 1, 0, 1, DAY],
+    ]
+    kinds = "1 number, 1 category, 1 boolean, 1 date (as days)"
+    assert encoding.summary == f"5 columns: {kinds}, 1 left out (name: id)"
+    assert list(encode_together({"A": frame})[1][0].row_names) == ["ann", "bob", "cy", "dee", "eve"]
+
+
+NOON = datetime.datetime(2020, 1, 1, 12)
+DATES = {
+    "pandas": pd.DataFrame({"t": pd.to_datetime([NOON, None])}),
+    "pandas seconds": pd.DataFrame({"t": pd.to_datetime([NOON, None]).as_unit("s")}),
+    "pandas objects": pd.DataFrame({"t": pd.Series([NOON, None], dtype=object)}),
+    "pandas period": pd.DataFrame({"t": pd.PeriodIndex(["2020-01-01 12:00", None], freq="h")}),
+    "pandas zone": pd.DataFrame({"t": pd.to_datetime([NOON, None]).tz_localize("UTC").tz_convert("Asia/Tokyo")}),
+    "polars": pl.DataFrame({"t": [NOON, None]}),
+    "polars zone": pl.DataFrame({"t": pl.Series([NOON, None]).dt.replace_time_zone("UTC")}),
+    "pyarrow": pa.table({"t": pa.array([NOON, None], pa.timestamp("ms"))}),
+    "text": pl.DataFrame({"t": ["2020-01-01 12:00", None]}),
+    "text with zone": pl.DataFrame({"t": ["2020-01-01T14:00:00+02:00", None]}),
+    "list": [[NOON], [None]],
+}
+
+
+@pytest.mark.parametrize("kind", DATES)
+def test_dates_and_times_are_days(kind):
+    encoding, (numbers,) = encode(DATES[kind])
+    assert [column.kind for column in encoding.columns] == ["date"]
+    assert numbers == [[DAY + 0.5, 0], [DAY + 0.5, 1]]
+
+
+def test_times_of_the_day_and_durations_are_days(make):
+    assert numbers_of(make({"t": [datetime.time(6), datetime.time(18)]})) == [[0.25], [0.75]]
+    assert numbers_of(make({"t": [datetime.timedelta(hours=36), datetime.timedelta(2)]})) == [[1.5], [2]]
+
+
+def test_dates_of_two_kinds_and_zones_go_together(make):
+    text = make({"t": ["2020-01-01T00:00:00+02:00", "2020-01-01T00:00:00Z", "2020-01-02"]})
+    _, (first, second) = encode(text, make({"t": [SOME_DAY]}))
+    np.testing.assert_allclose(first, [[DAY - 2 / 24], [DAY], [DAY + 1]], rtol=0, atol=1e-9)
+    assert second == [[DAY]]
+
+
+def test_dates_before_1700(make):
+    battle = datetime.date(1066, 10, 14)
+    days = (battle - datetime.date(1970, 1, 1)).days
+    assert numbers_of(make({"t": [battle, SOME_DAY]})) == [[days], [DAY]]
+    assert numbers_of(make({"t": ["1066-10-14", "2020-01-01"]})) == [[days], [DAY]]
+
+
+def test_text_that_is_not_always_a_date_is_a_category(make):
+    frame = make({"t": ["2020-01-01", "2020-01-01", "soon", "soon", "2020-13-01", "2020-13-01"]})
+    assert encode(frame)[0].features == ("t=2020-01-01", "t=2020-13-01", "t=soon")
+
+
+def test_nullable_and_exact_types():
+    frame = pd.DataFrame(
+        {
+            "n": pd.array([1, None, 3], dtype="Int64"),
+            "b": pd.array([True, None, True], dtype="boolean"),
+            "s": pd.array(["x", None, "x"], dtype="string"),
+            "d": [Decimal("0.25"), None, Decimal("0.75")],
+        }
+    )
+    expected = [[1, 0, 1, 0, 1, 0, 0.25, 0], [2, 1, 1, 1, 0, 1, 0.5, 1], [3, 0, 1, 0, 1, 0, 0.75, 0]]
+    assert numbers_of(frame) == expected
+    assert numbers_of(pl.from_pandas(frame)) == expected
+    assert numbers_of(pa.Table.from_pandas(frame)) == expected
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Categorical(["lo", "hi", "lo"], categories=["lo", "mid", "hi"], ordered=True),
+        pl.Series(["lo", "hi", "lo"], dtype=pl.Enum(["lo", "mid", "hi"])),
+        pl.Series(["lo", "hi", "lo"], dtype=pl.Categorical),
+        pa.array(["lo", "hi", "lo"]).dictionary_encode(),
+    ],
+)
+def test_declared_categories_are_neither_ids_nor_pooled_with_unused_ones(column):
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[type(column).__module__.split(".")[0]]
+    encoding, (numbers,) = encode(make({"c": column}))
+    assert encoding.feature_names == ("c=hi", "c=lo")
+    assert numbers == [[0, 1], [1, 0], [0, 1]]
+
+
+def test_single_precision_is_kept():
+    half = pl.DataFrame({"p": pl.Series([1.5, None], dtype=pl.Float32), "c": ["x", "x"], "b": [True, False]})
+    whole = half.with_columns(n=pl.Series([1, 5]))
+    assert encode_together({"A": half})[1][0].dtype == np.float32
+    assert encode_together({"A": whole})[1][0].dtype == np.float64
+    assert encode_together({"A": half.with_columns(t=SOME_DAY)})[1][0].dtype == np.float64
+
+
+def test_what_cannot_be_used_is_left_out_and_said(make):
+    frame = make({"list": [[1], [2, 3]], "bytes": [b"x", b"y"], "p": [1.0, 2.0], "none": [None, None]})
+    encoding, (numbers,) = encode(frame)
+    assert left_out(encoding) == {"list": "nested values", "bytes": "type binary", "none": "no values"}
+    assert numbers == [[1], [2]]
+    with pytest.raises(InputError, match="column 'list' of A holds nested values"):
+        encode(frame, categorical="list")
+
+
+def test_arrays_are_taken_as_they_are():
+    X = np.column_stack([np.arange(20.0), np.ones(20)])
+    encoding, (numbers,) = encode(X)
+    assert (encoding.feature_names, numbers) == (None, X.tolist())
+    encoding, _ = encode(np.array([[1, np.nan], [2, 3]]), np.array([[1, 5], [2, 4]]))
+    assert encoding.feature_names == ("0", "1", "1 is missing")
+    assert encoding.encode([[np.nan, np.nan]]).numbers.tolist() == [[1.5, 4, 1]]
+
+
+# ---------------------------------------------------------------- ids
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_id"),
+    [
+        ("n", range(3, 13), True),
+        ("n", [12, 3, 5, 4, 11, 6, 10, 8, 7, 9], True),
+        ("n", [1, 2, 3, 4, 5], False),  # five different ratings are no counter
+        ("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 11], False),
+        ("n", [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5], False),
+        ("customer_id", [77, 3, 12], True),
+        ("customerId", [77, 3, 12], True),
+        ("customer_id", [77, 3, 3], False),
+        ("customer_id", [77.5, 3, 12], False),
+        ("paid", [77, 3, 12], False),
+        ("n", ["ann", "bob", "cy", "cy"], True),
+        ("n", ["ann", "bob", "bob", "ann"], False),
+    ],
+)
+def test_ids(make, name, values, is_id):
+    values = list(values)
+    frame = make({name: values, "p": [0.5] * len(values)})
+    assert left_out(encode(frame)[0]) == ({name: "id"} if is_id else {})
+    assert left_out(encode(frame, keep=name)[0]) == {}
+
+
+def test_a_counter_that_was_split_is_an_id(make):
+    p = [0.5] * 6
+    tables = make({"n": [1, 3, 6, 8, 9, 12], "p": p}), make({"n": [2, 4, 5, 7, 10, 11], "p": p})
+    assert left_out(encode(*tables)[0]) == {"n": "id"}
+    assert left_out(encode(*tables, leave_out=False)[0]) == {}
+
+
+def test_rows_are_named_by_an_id_a_date_or_the_index():
+    def names(frame, **options):
+        return encode_together({"A": frame}, ColumnRules.of(options))[1][0].row_names
+
+    frame = pd.DataFrame({"p": [1.0, 2.0], "t": [SOME_DAY, None], "k": [7, 7.5]}, index=["u", "v"])
+    assert list(names(frame, drop="t")) == ["u", "v"]
+    assert list(names(frame)) == ["2020-01-01", ""]
+    assert list(names(frame, id="k")) == ["7", "7.5"]
+    assert names(frame.reset_index(drop=True), drop="t") is None
+
+
+# ---------------------------------------------------------------- categories and gaps
+
+
+def test_rare_categories_are_pooled_and_unseen_ones_belong_to_them(make):
+    values = ["a"] * 150 + ["b"] * 47 + ["c"] + ["d"] * 2
+    assert encode(make({"c": values}))[0].feature_names == ("c=a", "c=b", "c=c", "c=d")  # one is no pool
+    encoding, (numbers,) = encode(make({"c": [*values[:-2], "d", "e"]}))
+    assert encoding.feature_names == ("c=a", "c=b", "c=other")
+    assert numbers[-1] == [0, 0, 1]
+    assert encoding.encode(make({"c": ["new", "b", None]})).numbers.tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 0]]
+
+
+def test_unseen_categories_are_zeros_where_nothing_is_pooled(make):
+    encoding, _ = encode(make({"c": ["a", "b", "a", "b"]}))
+    assert encoding.encode(make({"c": ["new", "a"]})).numbers.tolist() == [[0, 0], [1, 0]]
+
+
+def test_gaps_that_come_later_are_filled(make):
+    encoding, _ = encode(make({"p": [1.0, 3.0], "c": ["a", "a"]}))
+    assert encoding.encode(make({"p": [None, 7.0], "c": ["a", None]})).numbers.tolist() == [[2, 1], [7, 0]]
+
+
+def test_gaps_are_refused_where_no_median_is_known(make):
+    encoding, _ = encode(np.ones((3, 2)), leave_out=False)
+    for later in (np.array([[1, 1], [1, np.nan]]), pd.DataFrame([[True, 1], [True, None]])):
+        with pytest.raises(InputError, match="X has 1 NaN or infinite value, the first in column 1 at row 1"):
+            encoding.encode(later)
+
+
+def test_ten_thousand_categories(make):
+    encoding, _ = encode(make({"c": [f"c{number // 3}" for number in range(30_000)], "p": [0.5] * 30_000}))
+    assert encoding.feature_names == ("c=other", "p")
+    many = [f"c{number:02}" for number in range(80)] * 2
+    assert len(encode(make({"c": many}), keep="c")[0].feature_names) == 51
+
+
+def test_the_median_of_the_largest_numbers():
+    encoding, _ = encode(pl.DataFrame({"p": [1.5e308, 1.7e308, None]}))
+    assert encoding.columns[0].median == 1.6e308
+
+
+# ---------------------------------------------------------------- what a user can say
+
+
+def test_columns_drop_and_common(make):
+    left = make({"p": [1.0, 2.0], "q": [3.0, 4.0], "only": ["x", "x"]})
+    right = make({"more": [1, 1], "q": [7.0, 8.0], "p": [5.0, 6.0]})
+    expected = [[[1, 3], [2, 4]], [[5, 7], [6, 8]]]
+    for options in (dict(columns=["q", "p"]), dict(drop=["only", "more"]), dict(common=True)):
+        encoding, numbers = encode(left, right, **options)
+        assert (encoding.feature_names, numbers) == (("p", "q"), expected)
+        # Later tables may still have what is not used, or not.
+        assert encoding.encode(left).numbers.tolist() == expected[0]
+        assert encoding.encode(right).numbers.tolist() == expected[1]
+    assert encode(left, right, columns="p")[1] == [[[1], [2]], [[5], [6]]]
+    with pytest.raises(CollectionError, match=r"B has other column names than A .missing: 'only'; unexpected: 'more'"):
+        encode(left, right)
+    with pytest.raises(MissingColumnError, match="B has no column 'only'"):
+        encode(left, right, columns=["p", "only"])
+
+
+@pytest.mark.parametrize("option", ["columns", "drop", "keep", "id", "categorical", "numeric"])
+@pytest.mark.parametrize("common", [True, False])
+def test_a_column_that_is_named_must_exist(option, common):
+    with pytest.raises(MissingColumnError, match="A has no column 'typo'; its columns are 'p'"):
+        encode(pl.DataFrame({"p": [1.0]}), common=common, **{option: "typo"})
+
+
+def test_categorical_and_numeric(make):
+    frame = make({"code": [1.0, 2.0, 1.0, 2.0], "text": ["1", "2", " 3", "4e0"]})
+    encoding, (numbers,) = encode(frame, categorical="code", numeric=["text"])
+    assert encoding.feature_names == ("code=1", "code=2", "text")
+    assert numbers == [[1, 0, 1], [0, 1, 2], [1, 0, 3], [0, 1, 4]]
+    with pytest.raises(InputError, match=r"column 'text' of A holds 'x' at row 1 .*which is no number"):
+        encode(make({"text": ["1", "x"]}), numeric="text")
+    with pytest.raises(InputError, match="column 'text' of A has 1 infinite value, the first at row 1"):
+        encode(make({"text": ["1", "inf"]}), numeric="text")
+
+
+def test_refusal_of_all_but_numbers(make):
+    with pytest.raises(InputError, match=r"B has 1 column that cannot be used: column 'c' \(text\), such as 'x'"):
+        encode(make({"c": [1, 2]}), make({"c": ["x", "x"]}), categorical="error")
+    assert numbers_of(make({"c": [1.5, 2], "b": [True, False]}), categorical="error") == [[1.5, 1], [2, 0]]
+
+
+def test_options_that_do_not_go_together():
+    encoding, _ = encode(pl.DataFrame({"p": [1.0]}))
+    with pytest.raises(ParameterError, match="Pass only one of the two"):
+        ColumnRules.of(dict(encoding=encoding, drop="p"))
+    with pytest.raises(ParameterError, match="'p' is in categorical and in numeric"):
+        ColumnRules.of(dict(categorical="p", numeric=["p"]))
+    with pytest.raises(ParameterError, match=r"keep is .3.; needed are names"):
+        ColumnRules.of(dict(keep=[3]))
+    with pytest.raises(ParameterError, match="encoding is a str"):
+        encode(pl.DataFrame({"p": [1.0]}), encoding="onehot")
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        ColumnRules.of(dict(missing="median"))
+
+
+def test_another_collections_encoding(make):
+    columns = {"site": ["u", "v"] * 3, "p": [1.0, 2, 3, 4, 5, None], "c": ["a", "b", "b", "a", "a", "b"]}
+    first = Collection.from_frame(make(columns), "site")
+    assert first.feature_names == ("p", "p is missing", "c=a", "c=b")
+    other = make({"site": ["w"], "c": ["new"], "p": [None]})
+    second = Collection.from_frame(other, "site", encoding=first.encoding)
+    assert second["w"].X.tolist() == [[3, 1, 0, 0]]
+    assert second.encoding == first.encoding == first[:1].encoding
+
+
+def test_columns_that_name_the_dataset_are_left_out_of_a_collection(make):
+    def table(place, grade, seed):
+        p = np.random.default_rng(seed).normal(size=6)
+        return make({"place": [place] * 6, "grade": [grade] * 6, "p": p})
+
+    tables = [table("u", 1.0, 0), table("v", 2.0, 1), table("w", 1.0, 2)]
+    assert Collection.from_arrays(tables).feature_names == ("p",)
+    assert Collection.from_arrays(tables, keep="grade").feature_names == ("grade", "p")
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ({"name": ["a", "b", "c"], "user_id": [5, 1, 9]}, "no column is left to use: 'name' .id., 'user_id' .id."),
+        ({"p": [None, None], "q": [None, None]}, "no column is left to use: 'p' .no values., 'q' .no values."),
+        ({"p": [1.0, np.inf]}, r"column 'p' of A has 1 infinite value, the first at row 1 \(counting from 0\)"),
+        ({"p": [str(number) for number in range(30)] + ["oops"]}, "30 of its 31 .* is none is 'oops' at row 30"),
+        ({"p": ["1,5", "2,25", "3"]}, "looks like decimal commas"),
+    ],
+)
+def test_bad_columns_are_named(make, columns, found):
+    with pytest.raises(InputError, match=found):
+        encode(make(columns))
+
+
+def test_kinds_that_differ_between_tables(make):
+    with pytest.raises(CollectionError, match="column 'p' holds numbers in A but text in B"):
+        encode(make({"p": [1, 2]}), make({"p": ["x", "y"]}))
+    assert encode(make({"p": [1, 2]}), make({"p": [True, False]}))[1] == [[[1], [2]], [[1], [0]]]
+    empty = pa.table({"p": pa.array([None], pa.string())})
+    assert encode(make({"p": [1, 2]}), empty)[1] == [[[1, 0], [2, 0]], [[1.5, 1]]]
+
+
+def test_one_row_and_a_constant():
+    _, numbers = encode(pl.DataFrame({"p": [1.5], "c": ["x"]}), pl.DataFrame({"p": [2.5], "c": ["x"]}))
+    assert numbers == [[[1.5, 1]], [[2.5, 1]]]
+
+
+def test_other_columns_are_refused_later(make):
+    encoding, _ = encode(make({"p": [1.0, 2.0], "c": ["a", "a"]}))
+    with pytest.raises(InputError, match=r"X has other column names than what .*missing: 'c'; unexpected: 'd'"):
+        encoding.encode(make({"p": [1.0], "d": ["a"]}))
+    with pytest.raises(InputError, match="column 'p' of X holds dates or times, but numbers are needed"):
+        encoding.encode(make({"p": [SOME_DAY], "c": ["a"]}))
+    with pytest.raises(InputError, match="X has 3 features"):
+        encoding.encode([[1, 2, 3]])
+
+
+# ---------------------------------------------------------------- nothing depends on order or library
+
+cells = {
+    "p": st.none() | st.floats(-1e300, 1e300),
+    "n": st.none() | st.integers(-5, 5),
+    "c": st.none() | st.sampled_from(["a", "b", "ä", "x y", "7th"]),
+    "b": st.none() | st.booleans(),
+    "t": st.none() | st.dates(datetime.date(1500, 1, 1), datetime.date(2200, 1, 1)),
+}
+tables = st.lists(st.tuples(*cells.values()), min_size=1, max_size=9)
+
+
+def frame_of(rows, make=pl.DataFrame, order=tuple(cells)):
+    """Make a table; a column with nothing in it has no type, in no library."""
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(cells)}
+    return make({name: columns[name] for name in order})
+
+
+def by_name(*frames):
+    """Give the encoded rows of each table by the features' names."""
+    encoding, numbers = encode(*frames, keep=list(cells))
+    return [[dict(zip(encoding.features, row, strict=True)) for row in rows] for rows in numbers]
+
+
+@quick
+@given(first=tables, second=tables, data=st.data())
+def test_order_and_library_change_nothing(first, second, data):
+    if all(row == (None,) * len(cells) for row in (*first, *second)):
+        return
+    expected = by_name(frame_of(first), frame_of(second))
+    order = data.draw(st.permutations(range(len(first))))
+    columns = data.draw(st.permutations(list(cells)))
+    make = FRAMES[data.draw(st.sampled_from(list(FRAMES)))]
+    changed = frame_of([first[row] for row in order], make, columns)
+    other, mine = by_name(frame_of(second), changed)
+    assert other == expected[1]
+    assert mine == [expected[0][row] for row in order]
+
+
+@quick
+@given(rows=st.lists(st.integers(0, 12), min_size=1, max_size=14), data=st.data())
+def test_which_numbers_are_ids_depends_on_no_order(rows, data):
+    shuffled = data.draw(st.permutations(rows))
+    found = [left_out(encode(pl.DataFrame({"n": column, "p": 0.5}))[0]) for column in (rows, shuffled)]
+    assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------- in files
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=4)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+columns = st.builds(
+    Column,
+    words,
+    st.sampled_from(["number", "boolean", "category", "date"]),
+    st.none() | st.sampled_from(["id", "dropped"]),
+    st.lists(words, max_size=3, unique=True).map(tuple),
+    st.booleans(),
+    st.none() | finite,
+    st.booleans(),
+)
+
+
+@quick
+@given(
+    st.lists(columns, min_size=1, max_size=4, unique_by=lambda column: column.name), st.booleans(), st.none() | words
+)
+def test_an_encoding_survives_json(columns, is_named, row_names):
+    encoding = Encoding(tuple(columns), is_named, row_names)
+    assert Encoding.from_dict(json.loads(json.dumps(encoding.to_dict()))) == encoding
+
+
+COLUMN = Column("c", "category", None, ("a", "b"))
+FIRST_FORM = {"names": ["p", "c"], "categories": [None, ["a", "b"]], "medians": [2.0, None], "unseen": "error"}
+
+
+def test_the_first_form_is_still_read(make):
+    encoding = Encoding.from_dict(FIRST_FORM)
+    assert encoding.feature_names == ("p", "c=a", "c=b")
+    frame = make({"c": ["b", "new", None], "p": [1.0, None, 3.0]})
+    assert encoding.encode(frame).numbers.tolist() == [[1, 0, 1], [2, 0, 0], [3, 0, 0]]
+    unnamed = Encoding.from_dict({"names": None, "categories": [None, None], "medians": [1.0, 2.0]})
+    assert unnamed.feature_names is None
+    assert unnamed.encode([[np.nan, 5]]).numbers.tolist() == [[1, 5]]
+    without = Encoding.from_dict(FIRST_FORM | {"medians": None})
+    with pytest.raises(InputError, match="X has 1 NaN or infinite value, the first in column 'p' at row 1"):
+        without.encode(frame)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        FIRST_FORM | {"names": ["p"]},
+        FIRST_FORM | {"names": "pc"},
+        FIRST_FORM | {"names": ["p", 3]},
+        FIRST_FORM | {"categories": [None, ["a", "a"]]},
+        FIRST_FORM | {"categories": None},
+        FIRST_FORM | {"medians": [1.0]},
+        FIRST_FORM | {"medians": [float("nan"), None]},
+        FIRST_FORM | {"medians": [True, None]},
+        *(
+            {"columns": [Encoding((COLUMN,)).to_dict()["columns"][0] | change], "is_named": True, "row_names": None}
+            for change in (
+                *({"name": 3}, {"kind": "guess"}, {"left_out": 1}, {"pools_others": 1}, {"marks_missing": None}),
+                *(
+                    {"median": "2"},
+                    {"median": float("inf")},
+                    {"categories": "ab"},
+                    {"categories": ["a", "a"]},
+                    {"x": 1},
+                ),
+            )
+        ),
+        {"columns": Encoding((COLUMN, COLUMN)).to_dict()["columns"], "is_named": True, "row_names": None},
+        {"columns": [], "is_named": 1, "row_names": None},
+        {"columns": [], "is_named": True, "row_names": 1},
+        {},
+    ],
+)
+def test_contents_that_do_not_fit_are_refused(content):
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        Encoding.from_dict(content)
+
+
+def test_a_model_file_of_the_first_form_is_still_read(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [pl.DataFrame({"p": rng.normal(size=30), "c": rng.choice(["a", "b"], 30)}) for _ in range(6)]
+    settings = dict(n_support=3, width=4, latent_dim=2, depth=1, n_query=5, max_steps=2, random_state=0)
+    estimator = meta_estimator(**settings).pretrain(Collection.from_arrays(rows))
+    estimator.save(tmp_path / "new.fewratio")
+    arrays, header = read_tensors(tmp_path / "new.fewratio", "model")
+    median = header["encoding"]["columns"][0]["median"]
+    header["encoding"] = FIRST_FORM | {"medians": [median, None]}
+    write_tensors(tmp_path / "old.fewratio", "model", arrays, header)
+    loaded = MetaRatioEstimator.load(tmp_path / "old.fewratio")
+    np.testing.assert_array_equal(
+        loaded.fit(rows[0], rows[1]).predict(rows[2]), estimator.fit(rows[0], rows[1]).predict(rows[2])
+    )
