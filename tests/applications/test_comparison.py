@@ -23,6 +23,7 @@ from fewratio import (
     compare_datasets,
 )
 from fewratio.data.sources.gaussian import gaussian_family
+from fewratio.estimators.scaling import ColumnScaling
 from tests.strategies import meta_estimator, quick, seeds
 
 
@@ -53,7 +54,7 @@ def test_few_permutations_are_all_taken(seed, n_a, n_b, discrete):
     if discrete:
         A, B = A.round(), B.round()
     result = compare_datasets(A, B)
-    p_value, null = brute_force(RuLSIF(), A, B)
+    p_value, null = brute_force(RuLSIF(scale="columns"), A, B)
     assert result.exact
     assert len(result.null) == math.comb(n_a + n_b, n_a)
     np.testing.assert_allclose(np.sort(result.null), null, atol=1e-7)
@@ -174,7 +175,8 @@ def test_the_column_that_differs_is_found_by_name():
     # One column at a time, by hand.
     pooled = np.concatenate([A, B])
     pooled[:, 3] = pooled[:, 3].mean()
-    expected = result.statistic - statistic(RuLSIF(), pooled[:12], pooled[12:])
+    units = RuLSIF(scale=ColumnScaling.of([A, B], "columns"))
+    expected = result.statistic - statistic(units, pooled[:12], pooled[12:])
     assert result.column_scores[3] == pytest.approx(expected, abs=1e-7)
 
 
@@ -195,7 +197,7 @@ def test_tables_of_all_kinds(make):
     columns = [{"x": X[:, 0], "y": X[:, 1]} for X in (A, B)]
     result = compare_datasets(*map(make, columns))
     assert result.p_value == expected.p_value
-    assert result.feature_names == ("x", "y")
+    assert {difference.column for difference in result.differences} == {"x", "y"}
 
 
 def test_datasets_keep_their_names():
@@ -236,7 +238,7 @@ def test_the_picture_shows_rows_test_and_columns():
     ("arguments", "error", "message"),
     [
         (([[1.0]], [[1.0, 2.0]]), InputError, "B has 2 features but A has 1"),
-        (([[np.nan]], [[1.0]]), InputError, "A has 1 NaN"),
+        (([[np.inf]], [[1.0]]), InputError, "A has 1 infinite"),
         (([["x"]], [[1.0]]), InputError, "A"),
         (([[1.0]], []), InputError, "B"),
         (([[1.0]], [[1.0]], "RuLSIF"), ParameterError, "estimator is 'RuLSIF'; needed is a ratio estimator"),

@@ -289,7 +289,7 @@ def test_wrong_tables_are_named():
     with pytest.raises(NotFittedError, match=r"fit\(X_inlier\)"):
         detector.as_pyod()
     with pytest.raises(InputError, match="X_inlier"):
-        detector.fit([[np.nan]])
+        detector.fit([[np.inf]])
     with pytest.raises(InputError, match="X has 2 features but X_inlier has 1"):
         detector.fit([[0.0], [1.0]]).score_samples([[0.0, 1.0]])
 

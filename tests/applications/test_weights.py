@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from fewratio import KMM, RuLSIF, importance_weights
 from fewratio.applications import ImportanceWeights
+from fewratio.applications.inputs import Samples
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import RatioEstimator
 
@@ -61,8 +62,9 @@ def test_samples_of_one_law_have_about_equal_weights():
 
 def test_the_effective_sample_size_is_what_it_is_called():
     ratio = np.array([1.0, 1.0, 0.0, 0.0])
-    assert ImportanceWeights(ratio, ratio, 0).effective_sample_size == pytest.approx(2)
-    assert ImportanceWeights(ratio, ratio, 0).to_dict()["overlap"] == 0.5
+    weights = ImportanceWeights(ratio, ratio, 0, Samples(None, [], []))
+    assert weights.effective_sample_size == pytest.approx(2)
+    assert weights.to_dict()["overlap"] == 0.5
 
 
 def test_clipping_cuts_the_largest_and_raises_the_effective_size():
@@ -102,7 +104,7 @@ def test_one_row_a_side_and_data_frames_will_do():
     [
         (([[0.0]], [[0.0, 1.0]]), {}, InputError, "X_target has 2 features but X_train has 1"),
         (([[np.inf]], [[0.0]]), {}, InputError, "X_train"),
-        (([[0.0]], [[np.nan]]), {}, InputError, "X_target"),
+        (([[0.0]], [[-np.inf]]), {}, InputError, "X_target"),
         (([[0.0]], [[1.0]]), {"clip": 0}, ParameterError, "clip is 0"),
         (([[0.0]], [[1.0]]), {"clip": True}, ParameterError, "clip is True"),
         (([[0.0]], [[1.0]]), {"estimator": "RuLSIF"}, ParameterError, "estimator is 'RuLSIF'"),

@@ -144,7 +144,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             X_inlier, _ = divided(X_inlier, normal_if)
         encoding, (table,), _ = read_samples(estimator, {"X_inlier": X_inlier}, columns)
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
-        self._keep = ColumnRules.of(columns).keep
+        self._keep, self._reference = ColumnRules.of(columns).keep, table.argument
         self._remember(encoding, table)
         drawn = for_calibration.permutation(table.n_rows)[: table.n_rows // 2]
         self.calibration_ = np.sort(row_order(self._normals)[drawn])

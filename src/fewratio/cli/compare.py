@@ -4,8 +4,9 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from fewratio.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fewratio.applications.all_pairs import AllPairsResult
     from fewratio.applications.comparison import ComparisonResult
 
 _CONDITION = re.compile(r"\s*(p|divergence|statistic)\s*(<=|>=|<|>)\s*([-+.\deE]+)\s*")
@@ -62,7 +64,10 @@ def compare(
             from fewratio.data.collection import Collection
 
             collection = Collection.from_frame(tables[0], by, **options)
-            return deliver_all(request, collection, estimator, permutations or 0)
+            # Many pairs take their time, so they are tested if somebody asks for it.
+            n_permutations = (permutations or 0) if fails is None else n_permutations
+            pairs = deliver_all(request, collection, estimator, n_permutations)
+            return _exit(fails is not None and any(map(fails, _pairs(pairs))))
         tables = [replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts]
         names = [part.name for part in parts]
     else:
@@ -71,8 +76,13 @@ def compare(
     from fewratio.applications.comparison import compare_datasets
     from fewratio.data.reference import encoding_of
 
-    if b is not None and (encoding := encoding_of(b)) is not None:
-        options = {"encoding": encoding}
+    if b is not None and request.model is None and (encoding := encoding_of(b)) is not None:
+        if unused := sorted(set(options) - {"keep"}):
+            raise ParameterError(
+                f"--{unused[0]} is given, but {exchange.label(b)} is a reference, which says what becomes of the "
+                "columns. Leave it out, or give it to `fewratio reference`."
+            )
+        options["encoding"] = encoding
     if len(tables) < 2:
         raise ParameterError(f"Column {by!r} has one value, {names[0]!r}; two or more are needed. Name another column.")
     first, second = tables
@@ -80,11 +90,24 @@ def compare(
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)
-    if fails is not None and fails(result):
+    _exit(fails is not None and fails(result))
+
+
+def _exit(failed: bool) -> None:
+    if failed:
         raise typer.Exit(_FAILED)
 
 
-def _condition(text: str, permutations: int) -> "Callable[[ComparisonResult], bool]":
+def _pairs(result: "AllPairsResult") -> "Iterator[SimpleNamespace]":
+    """Return what a condition is about for each pair of several samples; p-values are adjusted for their number."""
+    adjusted, divergences = result.adjusted_p_values, result.divergences
+    for i, j in combinations(range(len(result.names)), 2):
+        both = float(divergences[i, j]), float(divergences[j, i])
+        p_value = None if adjusted is None else float(adjusted[i, j])
+        yield SimpleNamespace(p_value=p_value, divergence=max(both), statistic=sum(both) / 2)
+
+
+def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
     found = _CONDITION.fullmatch(text)
     if found is None or (found[1] == "p" and not permutations):
         raise ParameterError(

@@ -34,14 +34,15 @@ def compare_all(
 
 def deliver_all(
     request: exchange.Request, collection: "Collection", estimator: "RatioEstimator", permutations: int, jobs: int = 1
-) -> None:
-    """Compare all datasets of a collection, and give the answer."""
+) -> "AllPairsResult":
+    """Compare all datasets of a collection, give the answer, and return it."""
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets
 
     result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=request.seed)
     lines = [f"columns  {collection.encoding.summary}"] if collection.encoding is not None else []
     lines += _lines(result, request)
     request.deliver(exchange.Answer(lines, result.to_dict(), _columns(result)), result.plot)
+    return result
 
 
 def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str]":

@@ -37,7 +37,6 @@ _WRONG_INPUT = (ValueError, FileNotFoundError)
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _RESULTS = (".json", *_SEPARATORS)
 _PICTURES = (".png", ".svg", ".pdf")
-_RESULT_NAMES = {"sample", "row", "name", "ratio", "score", "margin", "outlier", "weight", "change"}
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
 
@@ -115,7 +114,8 @@ class Request:
 
         model = self._load_model(folder)
         options: Any = self.options() if model is None else {"encoding": model.encoding_}
-        return Collection.from_folder(folder, **options), self._estimator(model)
+        collection = Collection.from_folder(folder, separator=self.separator, decimal=self.decimal, **options)
+        return collection, self._estimator(model)
 
     def options(self, *tables: "RawTable") -> Any:
         """Return what is said about columns, as Python's functions take it."""
@@ -135,7 +135,7 @@ class Request:
         files = {}
         if self.output is not None:
             separator = _SEPARATORS.get(self.output.suffix.lower())
-            table = {} if separator is None else _echoed(answer.tables) | dict(answer.columns)
+            table = {} if separator is None else _echoed(answer) | dict(answer.columns)
             files[self.output] = (f"{text}\n" if separator is None else _as_table(table, separator)).encode()
         if self.plot is not None and draw is not None:
             files[self.plot] = as_picture(draw(), self.plot)
@@ -153,7 +153,7 @@ class Request:
     def summary(self, samples: "Samples", names: Sequence[str]) -> Iterator[str]:
         """Say what tells two tables apart, and what became of the columns."""
         for column in samples.separating:
-            is_kept = column.column in (self.keep or ())
+            is_kept = column.column in self.options().get("keep", ()) or column.column in (self.keep or ())
             what = "kept" if is_kept else f"left out; --keep {column.column} uses it"
             yield f"separating  {column.column}: {column.first} in {names[0]}, {column.second} in {names[1]} ({what})"
         if samples.encoding is not None and samples.encoding.is_named:
@@ -319,11 +319,12 @@ def _check_ending(path: Path, endings: Sequence[str], option: str) -> None:
         raise ParameterError(f"{option} is {str(path)!r}; it must end in {', '.join(endings)}. Choose one of them.")
 
 
-def _echoed(tables: "Sequence[RawTable]") -> dict[str, Sequence[Any]]:
-    """Return the input columns of tables, one below the other, under names that no result has."""
+def _echoed(answer: Answer) -> dict[str, Sequence[Any]]:
+    """Return the input columns of an answer's tables, one below the other, under names that no other column has."""
+    tables = answer.tables
     labels = [label for label in tables[0].labels if all(label in table.places for table in tables)] if tables else []
     return {
-        f"{label} (input)" if label in _RESULT_NAMES else label: [
+        f"{label} (input)" if label in answer.columns else label: [
             cell for table in tables for cell in table.cells(label)
         ]
         for label in labels

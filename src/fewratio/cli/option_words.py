@@ -17,7 +17,7 @@ _PLAIN = {
     " a float in ": " a number in ",
     " a str among ": " one of ",
 }
-_ARGUMENT = re.compile(r'\b(?P<name>\w+)="?(?P<value>\w+(\.\d+)?)"?')
+_ARGUMENT = re.compile(r'\b(?P<name>\w+)=("(?P<text>[^"]*)"|(?P<value>\w+(\.\d+)?))?')
 
 
 def in_option_words(error: FewRatioError, options: Collection[str]) -> str:
@@ -44,11 +44,18 @@ def in_option_words(error: FewRatioError, options: Collection[str]) -> str:
 
 
 def arguments_as_options(message: str, options: Collection[str]) -> str:
-    """Put ``--name value`` for ``name="value"`` where the verb has such an option."""
+    """Put ``--name value`` for ``name="value"``, ``--name`` for ``name=`` and ``name=True``, if the verb has it.
+
+    Examples
+    --------
+    >>> arguments_as_options('Pass common=True, decimal="," or name it in keep=.', ["common", "decimal", "keep"])
+    'Pass --common, --decimal , or name it in --keep.'
+    """
 
     def as_option(found: re.Match[str]) -> str:
         option = _option(found, options)
-        return found[0] if option is None else f"{option} {found['value']}"
+        value = found["text"] or found["value"]
+        return found[0] if option is None else option if value in (None, "True") else f"{option} {value}"
 
     return _ARGUMENT.sub(as_option, message)
 

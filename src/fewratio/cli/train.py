@@ -9,7 +9,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@partial(exchange.verb, without=("model", "scale", "output", "plot", "separator", "decimal"))
+@partial(exchange.verb, without=("model", "scale", "output", "plot"))
 def train(
     request: exchange.Request,
     sources: Annotated[Path, typer.Argument(help="Folder of tables, one related dataset per file.")],
@@ -42,7 +42,9 @@ def train(
     exchange.check_scale(scale)
     from fewratio.data.collection import Collection
 
-    collection = Collection.from_folder(sources, outlier, **request.options())
+    collection = Collection.from_folder(
+        sources, outlier, separator=request.separator, decimal=request.decimal, **request.options()
+    )
     from fewratio import MetaRatioEstimator
     from fewratio.errors import ParameterError
     from fewratio.estimators.settings import Architecture, Inliers, Pairs, Training

@@ -6,7 +6,7 @@ import operator
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, Unpack, overload
@@ -250,6 +250,9 @@ class Collection:
         path: str | os.PathLike[str],
         outlier: str | None = None,
         name: str | None = None,
+        *,
+        separator: str | None = None,
+        decimal: str = ".",
         **options: Unpack[ColumnOptions],
     ) -> Collection:
         r"""Make a collection of a folder of data files, one dataset per file.
@@ -267,6 +270,8 @@ class Collection:
             The column that marks known outliers (booleans, or 0 and 1).
         name : str, optional
             Name of the collection; default: the folder's.
+        separator, decimal : str, optional
+            What divides the columns of text files, found by default, and the mark within their numbers.
         **options
             As in `from_frame`.
 
@@ -279,7 +284,7 @@ class Collection:
         Collection('week', 1 dataset of 2 rows, 2 features)
         """
         folder = Path(path)
-        found = folders.find_table_files(folder)
+        found = [replace(file, separator=separator, decimal=decimal) for file in folders.find_table_files(folder)]
         contents = [files.read_with_flags(file, outlier) for file in found]
         tables = {str(file): raw for file, (raw, _) in zip(found, contents, strict=True)}
         learned, encoded = _encoded(tables, options)

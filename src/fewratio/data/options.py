@@ -33,7 +33,7 @@ class ColumnOptions(TypedDict, total=False):
     common : bool
         Whether columns that not all tables have are left out, instead of refused.
     encoding : Encoding
-        What becomes of the columns, decided before from other tables; none of the options above goes with it.
+        What becomes of the columns, decided before from other tables; of the options above only `keep` goes with it.
     """
 
     columns: str | Sequence[str]
@@ -64,9 +64,11 @@ class ColumnRules:
     def of(cls, options: Mapping[str, Any]) -> ColumnRules:
         """Return the rules that a user's options make."""
         given = {name: value for name, value in options.items() if value is not None}
-        if "encoding" in given and len(given) > 1:
+        # An encoding does not say whether columns that separate are kept.
+        besides = sorted(set(given) - {"encoding", "keep"})
+        if "encoding" in given and besides:
             raise ParameterError(
-                f"encoding is given, and {listed(set(given) - {'encoding'})} besides; an encoding says what becomes of "
+                f"encoding is given, and {listed(besides)} besides; an encoding says what becomes of "
                 "all columns. Pass only one of the two."
             )
         if given.get("categorical") == "error":
@@ -80,7 +82,8 @@ class ColumnRules:
         both = set(given.get("categorical", ())) & set(given.get("numeric", ()))
         if both:
             raise ParameterError(
-                f"{listed(sorted(both))} is in categorical and in numeric; a column is one or the other. Name it once."
+                f"{listed(sorted(both))} is in categorical= and in numeric=; a column is one or the other. Name it "
+                "once."
             )
         return cls(**given)
 

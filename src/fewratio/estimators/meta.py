@@ -263,9 +263,10 @@ class MetaRatioEstimator(NetworkEstimator):
         if self._trained is None:
             return super()._read(tables, rules, leave_out)
         if rules not in (None, ColumnRules()):
+            given = [f"{name}=" for name, value in vars(rules).items() if value != getattr(ColumnRules, name)]
             raise ParameterError(
-                "columns, drop, keep, id, categorical, numeric or common is given, but a model has learned what "
-                "becomes of columns. Leave it out, or give it where the source collection is made."
+                f"{', '.join(given)} is given, but a model has learned what becomes of columns. Leave it out, or give "
+                "it where the source collection is made."
             )
         return self.encoding_, [self._open(X, argument) for argument, X in tables.items()]
 

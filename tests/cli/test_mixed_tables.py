@@ -1,0 +1,233 @@
+"""The verbs on tables as they come: numbers, categories, dates, gaps, an id, and a column that separates."""
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fewratio.cli import app
+from fewratio.cli.option_words import arguments_as_options
+from tests.mixed import mixed
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mixed")
+    first, second = mixed(24, 0, lot="old"), mixed(22, 1, shift=2.0, lot="new")
+    first.to_csv(folder / "a.csv", index=False)
+    second.to_csv(folder / "b.csv", index=False)
+    first.to_csv(folder / "a_semicolon.csv", index=False, sep=";", decimal=",")
+    second.assign(extra=1.5).to_csv(folder / "extra.csv", index=False)
+    first[["size", "price"]].to_csv(folder / "bare.csv", index=False, header=False)
+    second.drop(columns="lot").to_csv(folder / "rows.csv", index=False)
+    pd.concat([first, second]).to_csv(folder / "two.csv", index=False)
+    pd.concat([first, second, mixed(20, 2, lot="third")]).to_csv(folder / "three.csv", index=False)
+    series = pd.concat([mixed(20, 3), mixed(20, 4, shift=3.0)])
+    series.to_csv(folder / "series.csv", index=False)
+    judged = mixed(40, 5).assign(status=["ok"] * 30 + ["unknown"] * 10)
+    judged.loc[judged.index[-3:], "price"] = 99_000.0
+    judged.to_csv(folder / "judged.csv", index=False)
+    (folder / "sites").mkdir()
+    for number in range(3):
+        frame = mixed(20, 10 + number, shift=2.0 * (number == 2), lot=f"site {number}")
+        frame.to_csv(folder / "sites" / f"s{number}.csv", index=False, sep=";", decimal=",")
+    return folder
+
+
+def run(folder, *arguments):
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        return CliRunner().invoke(app, list(arguments))
+    finally:
+        os.chdir(before)
+
+
+def answer(folder, *arguments):
+    done = run(folder, *arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def refusal(folder, *arguments):
+    done = run(folder, *arguments)
+    assert done.exit_code == 2, done.output
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+FIRST = {
+    "compare": ("compare", "a.csv", "b.csv"),
+    "compare-all": ("compare-all", "sites", "--decimal", ","),
+    "outliers": ("outliers", "--normal", "a.csv", "--unlabelled", "b.csv"),
+    "weights": ("weights", "a.csv", "b.csv"),
+    "changes": ("changes", "series.csv", "--window", "10", "--permutations", "99"),
+    "ratio": ("ratio", "a.csv", "b.csv"),
+}
+
+
+@pytest.mark.parametrize("verb", FIRST)
+def test_the_first_command_works_and_says_what_became_of_the_columns(folder, tmp_path, verb):
+    path = tmp_path / "out.csv"
+    done = run(folder, *FIRST[verb], "-o", str(path))
+    assert done.exit_code == 0, done.output
+    assert "code: id" in done.stdout
+    assert ("lot" in done.stdout) == (verb != "changes")
+    written = list(csv.DictReader(io.StringIO(path.read_text())))
+    if verb == "compare-all":
+        assert {row["numerator"] for row in written} == {"s0", "s1", "s2"}
+        return
+    # The input stands beside the answer, as it was given.
+    given = pd.concat([pd.read_csv(folder / name) for name in FIRST[verb] if name.endswith(".csv")])
+    n_rows = {"compare": 46, "outliers": 22, "changes": 40}.get(verb, 24)
+    assert len(written) == n_rows
+    shown = given[-n_rows:] if verb == "outliers" else given[:n_rows]
+    for name in ("code", "colour", "day"):
+        assert [row[name] for row in written] == shown[name].fillna("").tolist()
+    prices = [float(row["price"]) for row in written]
+    np.testing.assert_allclose(prices, shown["price"])
+
+
+def test_a_model_is_trained_on_such_tables_and_used(folder, tmp_path):
+    model = str(tmp_path / "sites.model")
+    train = ("train", "sites", "--decimal", ",", "-o", model, "--steps", "2", "--scale", "columns", "--device", "cpu")
+    done = run(folder, *train)
+    assert done.exit_code == 0, done.output
+    assert "2 left out (code: id, lot: separating)" in done.stdout
+    assert len(answer(folder, "ratio", "a.csv", "b.csv", "rows.csv", "-m", model)["ratio"]) == 22
+    assert "--drop is given, but a model has learned" in refusal(
+        folder, "compare", "a.csv", "b.csv", "-m", model, "--drop", "size"
+    )
+
+
+def test_a_reference_stands_for_its_table(folder, tmp_path):
+    kept = str(tmp_path / "a.fewratio")
+    done = run(folder, "reference", "a.csv", "-o", kept)
+    assert done.exit_code == 0, done.output
+    found, expected = (answer(folder, "compare", "b.csv", name, "--permutations", "99") for name in (kept, "a.csv"))
+    assert found["p_value"] == expected["p_value"] == 0.01
+    assert [column["column"] for column in found["separating"]] == ["lot"]
+    assert "lot" in {
+        score["column"] for score in answer(folder, "compare", "b.csv", kept, "--keep", "lot")["column_scores"]
+    }
+    line = refusal(folder, "compare", "b.csv", kept, "--drop", "size")
+    assert "--drop is given, but a.fewratio is a reference" in line
+
+
+def test_columns_can_be_chosen(folder):
+    def used(*options, a="a.csv", b="b.csv"):
+        found = answer(folder, "compare", a, b, "--permutations", "0", *options)
+        return {score["column"] for score in found["column_scores"]}
+
+    assert used() == {"size", "price", "colour", "day"}
+    assert used("--columns", "size,colour") == {"size", "colour"}
+    assert used("--columns", "size", "--columns", "day") == {"size", "day"}
+    assert used("--drop", "day,size") == {"price", "colour"}
+    assert used("--keep", "lot,code") == {"size", "price", "colour", "day", "lot", "code"}
+    assert used("--common", b="extra.csv") == {"size", "price", "colour", "day"}
+    assert used("--separator", ";", "--decimal", ",", a="a_semicolon.csv", b="a_semicolon.csv") >= {"size", "price"}
+
+
+def test_the_kind_of_a_column_can_be_said(folder):
+    def kinds(*options):
+        found = answer(folder, "compare", "a.csv", "b.csv", "--permutations", "0", *options)
+        return {difference["column"]: difference["kind"] for difference in found["differences"]}
+
+    assert kinds() == {"size": "number", "price": "number", "colour": "category", "day": "date"}
+    assert kinds("--categorical", "day")["day"] == "category"
+    line = refusal(folder, "compare", "a.csv", "b.csv", "--numeric", "colour")
+    assert "column 'colour' of file 'a.csv' holds" in line
+    assert "which is no number" in line
+    assert "column 'code'" in refusal(folder, "compare", "a.csv", "b.csv", "--categorical", "error")
+
+
+def test_rows_have_the_names_of_the_id(folder):
+    assert answer(folder, "weights", "a.csv", "b.csv")["row_names"][:2] == ["r0-0", "r0-1"]
+    found = answer(folder, "weights", "a.csv", "b.csv", "--id", "day")["row_names"]
+    assert found == pd.read_csv(folder / "a.csv")["day"].tolist()
+
+
+def test_one_table_is_divided_by_a_column(folder):
+    pair = answer(folder, "compare", "two.csv", "--by", "lot", "--permutations", "99")
+    assert pair["names"] == ["old", "new"]
+    assert pair["p_value"] == 0.01
+    assert pair["separating"] == []
+    two_files = answer(folder, "compare", "a.csv", "b.csv", "--permutations", "99")
+    assert pair["divergence"] == pytest.approx(two_files["divergence"])
+    three = answer(folder, "compare", "three.csv", "--by", "lot", "--permutations", "99")
+    assert three["names"] == ["old", "new", "third"]
+    assert np.shape(three["adjusted_p_values"]) == (3, 3)
+    assert "'lots'" in refusal(folder, "compare", "two.csv", "--by", "lots")
+    assert "--by" in refusal(folder, "compare", "two.csv")
+
+
+def test_the_normal_rows_are_those_where_a_condition_holds(folder):
+    done = run(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "status == ok", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert len(found["score"]) == 10
+    assert set(found["order"][:3]) == {7, 8, 9}
+    assert found["row_names"][found["order"][0]].startswith("r5-3")
+    line = refusal(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "status == good")
+    assert "nowhere 'good'; it holds 'ok', 'unknown'" in line
+    assert "'state'" in refusal(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "state == ok")
+
+
+@pytest.mark.parametrize(
+    ("table", "condition", "code"),
+    [
+        (("a.csv", "b.csv"), "p < 0.05", 3),
+        (("a.csv", "b.csv"), "divergence > 5", 0),
+        (("three.csv", "--by", "lot"), "p <= 0.05", 3),
+        (("three.csv", "--by", "lot"), "statistic > 5", 0),
+        (("a.csv", "b.csv"), "p is small", 2),
+    ],
+    ids=str,
+)
+def test_a_condition_decides_the_exit_code(folder, table, condition, code):
+    done = run(folder, "compare", *table, "--permutations", "99", "--fail-if", condition)
+    assert done.exit_code == code, done.output
+    assert (done.stdout == "") == (code == 2)
+
+
+def test_a_table_without_names_is_taken_by_position(folder):
+    found = answer(folder, "compare", "bare.csv", "bare.csv", "--permutations", "9")
+    assert found["n_rows"] == [24, 24]
+    assert found["p_value"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("compare", "a.csv", "extra.csv"), ("'extra.csv'", "unexpected: 'extra'", "Pass --common")),
+        (("compare", "a.csv", "b.csv", "--drop", "sise"), ("'a.csv' has no column 'sise'", "'size'")),
+        (
+            ("compare", "a.csv", "b.csv", "--columns", "code"),
+            ("no column is left", "--keep, --categorical or --numeric"),
+        ),
+        (
+            ("compare", "a.csv", "b.csv", "--categorical", "day", "--numeric", "day"),
+            ("'day' is in --categorical and in --numeric",),
+        ),
+        (("compare", "a_semicolon.csv", "b.csv"), ("'a_semicolon.csv'", "--separator ';'", "--decimal ,")),
+    ],
+    ids=str,
+)
+def test_a_refusal_names_the_file_the_column_and_the_option(folder, arguments, said):
+    line = refusal(folder, *arguments)
+    for words in said:
+        assert words in line
+    assert "=True" not in line
+
+
+def test_arguments_become_options_only_if_the_verb_has_them():
+    message = 'Pass common=True, decimal="," or scale="columns", or name it in keep=.'
+    assert arguments_as_options(message, ["common", "keep", "decimal"]) == (
+        'Pass --common, --decimal , or scale="columns", or name it in --keep.'
+    )
