@@ -26,7 +26,7 @@ install: $(STAMP)  ## make .venv and install the package with its development to
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/uv || $(MAKE) --no-print-directory venv
 	$(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
-	    --editable '.[dev]'
+	    --compile-bytecode --editable '.[dev]'
 	@touch $@
 
 # A name on the path may be a launcher with no interpreter behind it, so each candidate is run.

@@ -1,10 +1,10 @@
-"""Reading tables: processor time and peak memory of fewratio and of two engines alone, each in a process of its own.
+"""Reading tables: time and peak memory of pyarrow alone, of `read_frame`, and of the gate behind it, as JSON lines.
 
-What was measured to choose the engine (pyarrow), and what shows that the one gate costs little beside it. Ways of
-reading: ours (an array in row order of which every value was seen to be finite), pyarrow and polars alone (a frame).
-`import sklearn.base` is there for comparison: start-up is to stay within 1.5 times of it.
+Each run is a process of its own, and the ways take turns. What they load first is not counted: a small file is read
+before. Memory is the peak above what the process had then and above the Arrow table itself. (The gate also holds the
+numbers that it makes, as large as the table again.)
 
-    python benchmarks/load.py --rows 1000000
+    python benchmarks/load.py --rows 5000000 >> results/benchmarks/load.jsonl
 """
 
 import argparse
@@ -20,103 +20,96 @@ from pathlib import Path
 import numpy as np
 
 WAYS = {
-    "nothing": "",
-    "import sklearn.base": "import sklearn.base",
-    "import pyarrow": "import pyarrow.csv, pyarrow.parquet",
-    "import polars": "import polars",
-    "fewratio csv": (
-        "from pathlib import Path; from fewratio.data.files import *; read_file(find_file(Path('{folder}/{size}.csv')))"
+    "pyarrow": {
+        "csv": "from pyarrow.csv import read_csv as read",
+        "parquet": "from pyarrow.parquet import read_table as read",
+    },
+    "read_frame": (
+        "from pathlib import Path; from fewratio.data.files import find_file, read_frame\n"
+        "def read(path): return read_frame(find_file(Path(path))).to_native()"
     ),
-    "pyarrow csv": (
-        "from pyarrow.csv import *\nfor _ in open_csv('{folder}/{size}.csv', ReadOptions(use_threads=False)): pass"
+    "read_frame and as_table": (
+        "from pathlib import Path; from fewratio.data.files import find_file, read_frame\n"
+        "from fewratio.data.table import as_table\n"
+        "def read(path):\n"
+        "    global numbers\n"
+        "    frame = read_frame(find_file(Path(path)))\n"
+        "    numbers = as_table(frame)\n"
+        "    return frame.to_native()"
     ),
-    "pyarrow csv at once": "from pyarrow.csv import *; read_csv('{folder}/{size}.csv')",
-    "polars csv": "import polars; polars.read_csv('{folder}/{size}.csv')",
-    "polars csv, types of all rows": "import polars; polars.read_csv('{folder}/{size}.csv', infer_schema_length=None)",
-    "fewratio parquet": (
-        "from pathlib import Path; from fewratio.data.files import *; "
-        "read_file(find_file(Path('{folder}/{size}.parquet')))"
-    ),
-    "pyarrow parquet": "import pyarrow.parquet as p; p.read_table('{folder}/{size}.parquet')",
-    "polars parquet": "import polars; polars.read_parquet('{folder}/{size}.parquet')",
-}
-# What an engine makes of text that is wrong; ours refuses all of it, and names the line.
-WRONG = {
-    "unclosed quote": b'p,q\n1,"a\n2,b\n3,c\n',
-    "not UTF-8": b"p,q\n1,\xff\n",
-    "repeated name": b"p,p\n1,2\n",
-    "short line": b"p,q\n1,2\n3\n",
-    "long line": b"p,q\n1,2\n3,4,5\n",
-}
-READERS = {
-    "pyarrow": "from pyarrow.csv import *; read_csv('{path}')",
-    "polars": "import polars; polars.read_csv('{path}', infer_schema_length=None)",
-    "fewratio": "from pathlib import Path; from fewratio.data.files import *; list(pieces(find_file(Path('{path}'))))",
 }
 MEASURE = """
 import json, re, time
+def peak():
+    # Not getrusage: there the peak of the process that started this one counts, too.
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) / 1024
 exec({program!r})
-# Not getrusage: there the peak of the process that started this one counts, too.
-peak = re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())
-print(json.dumps([time.process_time(), int(peak[1]) / 1024]))
+read({small!r})
+before, clock, wall = peak(), time.process_time(), time.perf_counter()
+table = read({large!r})
+seconds = time.process_time() - clock, time.perf_counter() - wall
+megabytes = table.nbytes / 2**20
+print(json.dumps([*seconds, megabytes, peak() - before - megabytes]))
 """
 
 
-def measure(program: str) -> tuple[float, float]:
-    """Return processor seconds and peak memory in MB of a program, on Linux."""
-    command = [sys.executable, "-c", MEASURE.format(program=program)]
-    seconds, megabytes = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return seconds, megabytes
-
-
-def refuses(program: str) -> bool:
-    return subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode != 0
-
-
-def write_tables(folder: Path, size: str, n_rows: int, n_columns: int) -> None:
-    import polars as pl
+def write_tables(folder: Path, n_rows: int, n_columns: int) -> None:
+    """Write floats and, in every fourth column, integers."""
+    import pyarrow
+    import pyarrow.csv
+    import pyarrow.parquet
 
     rng = np.random.default_rng(0)
-    frame = pl.DataFrame({f"c{j}": rng.normal(size=n_rows) for j in range(n_columns)})
-    frame.write_csv(folder / f"{size}.csv")
-    frame.write_parquet(folder / f"{size}.parquet")
+    columns = {
+        f"c{j}": rng.integers(1000, size=n_rows) if j % 4 == 3 else rng.normal(size=n_rows) for j in range(n_columns)
+    }
+    large = pyarrow.table(columns)
+    for name, table in (("large", large), ("small", large[:30])):
+        pyarrow.csv.write_csv(table, folder / f"{name}.csv")
+        pyarrow.parquet.write_table(table, folder / f"{name}.parquet")
+
+
+def measure(way: str, kind: str, folder: Path) -> list[float]:
+    """Return processor and wall seconds, and megabytes of the table and above it, on Linux."""
+    program = WAYS[way]
+    names = {name: str(folder / f"{name}.{kind}") for name in ("small", "large")}
+    code = MEASURE.format(program=program if isinstance(program, str) else program[kind], **names)
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    found: list[float] = json.loads(run.stdout)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of the large table")
+    parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sizes = {"small": 30, "large": args.rows}
-        for size, n_rows in sizes.items():
-            write_tables(folder, size, n_rows, args.columns)
-        runs = {
-            way if "{size}" not in program else f"{way}, {n_rows} rows": program.format(folder=folder, size=size)
-            for way, program in WAYS.items()
-            for size, n_rows in sizes.items()
-        }
-        found: dict[str, list[tuple[float, float]]] = {run: [] for run in runs}
-        for _ in range(args.rounds):
-            for run, program in runs.items():
-                found[run].append(measure(program))
-        wrong = {}
-        for what, content in WRONG.items():
-            (folder / "wrong.csv").write_bytes(content)
-            refused = [by for by, program in READERS.items() if refuses(program.format(path=folder / "wrong.csv"))]
-            wrong[what] = refused
-    record = {
-        "processor_seconds": {run: round(statistics.median(s for s, _ in each), 2) for run, each in found.items()},
-        "peak_mb": {run: round(max(mb for _, mb in each)) for run, each in found.items()},
-        "table_mb": round(args.rows * args.columns * 8 / 2**20),
-        "refused_by": wrong,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        **{package: version(package) for package in ("pyarrow", "polars", "narwhals", "numpy")},
-    }
-    sys.stdout.write(json.dumps(record) + "\n")
+        write_tables(Path(name), args.rows, args.columns)
+        for kind in ("csv", "parquet"):
+            rounds = [{way: measure(way, kind, Path(name)) for way in WAYS} for _ in range(args.rounds)]
+            for way in WAYS:
+                runs = [found[way] for found in rounds]
+                seconds, wall, table, above = map(statistics.median, zip(*runs, strict=True))
+                times = [found[way][0] / found["pyarrow"][0] for found in rounds]
+                record = {
+                    "way": way,
+                    "file": kind,
+                    "rows": args.rows,
+                    "columns": args.columns,
+                    "rounds": args.rounds,
+                    "processor_seconds": round(seconds, 2),
+                    "times_pyarrow": round(statistics.median(times), 2),
+                    "wall_seconds": round(wall, 2),
+                    "table_mb": round(table),
+                    "peak_mb_above_table": round(above),
+                    "python": platform.python_version(),
+                    "machine": platform.machine(),
+                    **{package: version(package) for package in ("pyarrow", "narwhals", "numpy")},
+                }
+                sys.stdout.write(json.dumps(record) + "\n")
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":

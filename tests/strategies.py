@@ -26,7 +26,9 @@ from fewratio.nn import (
 from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
 from fewratio.training.pools import RowTable, pair_pools
 
-quick = settings(max_examples=30, deadline=None)  # no deadline: a busy machine is no failure
+# No deadline: a busy machine is no failure.
+quick = settings(max_examples=30, deadline=None)
+few = settings(max_examples=10, deadline=None)  # where a test is run for several models
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(1, 7)
@@ -129,13 +131,13 @@ def _with_mlp(n_features, seed, pooling=None, head=None, **options):
     return RatioModel(encoder, features, head or RidgeHead(), **options)
 
 
-def _relational(n_features, seed, n_learned=0, n_context=4, absolute=False, **options):
+def _relational(n_features, seed, n_learned=0, absolute=False, **options):
     generator = torch.Generator().manual_seed(seed)
     space = Space(n_features, True, n_learned, WIDTH, generator) if n_learned else None
     blocks = space.blocks if space else None
     encoder = RelationalEncoder(blocks, LATENT, WIDTH, absolute, generator)
     n_told = LATENT + bool(options.get("tell_alpha"))
-    features = RelationalFeatures(blocks, n_told, WIDTH, N_OUTPUTS, n_context, generator)
+    features = RelationalFeatures(blocks, n_told, WIDTH, N_OUTPUTS, 4, generator)
     head = RidgeHead(reg=0.1, n_latent=n_told)
     with torch.no_grad():
         # As if trained: at the start lambda is the same for all.
@@ -152,7 +154,7 @@ MODELS = {
     "shared head": lambda d, seed: _with_mlp(d, seed, "mean", SharedHead(N_OUTPUTS)),
     "gaussian": lambda d, seed: RatioModel(NoEncoder(), GaussianFeatures(), RidgeHead(0.5, reg=0.1)),
     "relational": lambda d, seed: _relational(d, seed),
-    "histograms": lambda d, seed: _relational(d, seed, n_context=0, clip="range", alpha=0.5),
+    "range": lambda d, seed: _relational(d, seed, clip="range", alpha=0.5),
     # With a seed at which none of these tiny networks is dead from the start.
     "both spaces": lambda d, seed: _relational(d, seed + 50, n_learned=3, absolute=True),
     "told alpha": lambda d, seed: _relational(d, seed, clip="range", alpha=0.3, tell_alpha=True),

@@ -1,5 +1,6 @@
 """What runs where torch is not installed, and what is said by all else."""
 
+import json
 import subprocess
 import sys
 
@@ -27,21 +28,24 @@ def run(program, *arguments):
     return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
 
 
-def test_kernels_and_applications_need_no_torch():
+def test_kernels_and_applications_need_no_torch_and_the_automatic_choice_says_what_it_takes():
     uses = """
 fewratio.compare_datasets(A, B, n_permutations=19, random_state=0)
 fewratio.compare_all([A, B, A + 1], n_permutations=9, random_state=0)
 fewratio.importance_weights(A, B)
 fewratio.InlierOutlierDetector(random_state=0).fit(A, B)
-fewratio.detect_changes(np.concatenate([A, B + 3]), window=8, random_state=0)
+fewratio.detect_changes(np.concatenate([A, B + 3]), window=8, n_permutations=99, random_state=0)
 fewratio.mmd2(A, B)
 fewratio.RuLSIF(sigma="cv", reg="cv", random_state=0).fit(A, B)
 fewratio.KLIEP(sigma="cv", random_state=0).fit(A, B)
 fewratio.estimators.Telescoping(random_state=0).fit(A, B)
 fewratio.gaussian_relative_ratio(A, 0, 1, 1, 1)
+print(fewratio.AutoRatioEstimator().fit(A, B).estimator_)
 """
     done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\n{uses}")
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("RuLSIF(")
+    assert "pip install 'fewratio[networks]'" in done.stderr
 
 
 def test_settings_need_no_torch():
@@ -53,12 +57,6 @@ for settings in (Architecture("both"), Inliers(), Pairs(n_support=(1, 5)), Train
 """
     done = run(f"{BLOCK}{uses}")
     assert done.stdout.splitlines()[-1] == "Training(max_steps=3)", done.stderr
-
-
-def test_the_automatic_choice_says_what_it_takes_instead():
-    done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\nprint(fewratio.AutoRatioEstimator().fit(A, B).estimator_)")
-    assert done.stdout.startswith("RuLSIF(")
-    assert "pip install 'fewratio[networks]'" in done.stderr
 
 
 def test_networks_say_how_to_install_torch():
@@ -95,10 +93,31 @@ def tables(tmp_path):
     return list(map(str, paths))
 
 
-def test_the_command_compares_without_torch(tables):
-    done = run(f"{BLOCK}\nfrom fewratio.cli import main\nmain()", "compare", *tables, "--permutations", "19")
+def test_commands_work_without_torch_or_say_what_they_need_it_for(tables, tmp_path):
+    program = f"""{BLOCK}
+import contextlib, io, json, os
+from fewratio.cli import main
+os.chdir({str(tmp_path)!r})
+for verb in map(str.split, sys.argv[1:]):
+    sys.argv, said = ["fewratio", *verb], [io.StringIO(), io.StringIO()]
+    with contextlib.redirect_stdout(said[0]), contextlib.redirect_stderr(said[1]):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    print(json.dumps([code, *(text.getvalue() for text in said)]))
+"""
+    verbs = "compare a.csv b.csv --permutations 19", "train . -o ../new.model", "compare a.csv b.csv --model m"
+    done = run(program, *verbs)
     assert done.returncode == 0, done.stderr
-    assert "p-value" in done.stdout
+    (code, printed, complaint), *refused = map(json.loads, done.stdout.splitlines())
+    assert code == 0, complaint
+    assert "p-value" in printed
+    assert len(refused) == 2
+    for code, _, complaint in refused:
+        assert code == 1
+        assert "pip install 'fewratio[networks]'" in complaint
+        assert "Traceback" not in complaint
 
 
 def test_the_command_compares_without_loading_torch(tables):
@@ -112,16 +131,17 @@ print("torch" in sys.modules)
     assert done.stdout.splitlines()[-1] == "False", done.stderr
 
 
-@pytest.mark.parametrize("verb", [["train", ".", "-o", "../new.model"], ["compare", "a.csv", "b.csv", "--model", "m"]])
-def test_commands_that_need_torch_say_so_in_a_line(tables, tmp_path, verb):
-    program = f"{BLOCK}\nimport os; os.chdir({str(tmp_path)!r})\nfrom fewratio.cli import main\nmain()"
-    done = run(program, *verb)
-    assert done.returncode == 1
-    assert "pip install 'fewratio[networks]'" in done.stderr
-    assert "Traceback" not in done.stderr
+BENCHMARK = f"{BLOCK}\nfrom fewratio_bench.__main__ import main\nsys.exit(main())"
 
 
 def test_the_benchmark_says_how_to_install_what_it_needs():
-    done = run(f"{BLOCK}\nfrom fewratio_bench.__main__ import main\nsys.exit(main())", "data", "list")
+    done = run(BENCHMARK, "run", "relative-dre")
     assert done.returncode == 1
     assert done.stderr == "fewratio-bench needs torch. Install it: pip install 'fewratio[bench]'.\n"
+
+
+def test_help_and_the_list_of_data_need_no_torch():
+    for arguments, word in ((["--help"], "VERB"), (["data", "list"], "isolet")):
+        done = run(BENCHMARK, *arguments)
+        assert done.returncode == 0, done.stderr
+        assert word in done.stdout

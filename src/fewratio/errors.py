@@ -24,15 +24,7 @@ class FewRatioError(Exception):
 
 
 class InputError(FewRatioError, ValueError):
-    """A sample or table that cannot be used.
-
-    Attributes
-    ----------
-    remedy : {"categorical", "missing"} or None
-        The option of `Collection.from_frame` and its like that would make it usable.
-    """
-
-    remedy: str | None = None
+    """A sample or table that cannot be used."""
 
 
 class MissingColumnError(InputError):

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 Report = Callable[[int, float | None], None]
 """Told the step, and the best validation loss where there is one."""
@@ -32,37 +31,26 @@ def progress_bar(total: int, description: str, show: bool | None = None) -> Iter
         return
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import MofNCompleteColumn, Progress, TextColumn
     except ImportError:
-        yield _plain_report(total, description)
+
+        def plain_report(step: int, loss: float | None) -> None:
+            if loss is not None:
+                sys.stderr.write(f"{description}: step {step} of {total}, validation {loss:.4f}\n")
+
+        yield plain_report
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TextColumn("{task.fields[loss]}"),
-        TimeRemainingColumn(),
-    )
+    note = TextColumn("{task.fields[rate]} {task.fields[loss]}")
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), note)
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(description, total=total, rate="", loss="")
 
         def report(step: int, loss: float | None) -> None:
-            speed = progress.tasks[0].speed
-            fields: dict[str, Any] = {"rate": f"{speed:.0f} steps/s"} if speed else {}
+            progress.update(task, completed=step, rate=f"{progress.tasks[0].speed or 0:.0f} steps/s")
             if loss is not None:
-                fields["loss"] = f"validation {loss:.4f}"
-            progress.update(task, completed=step, **fields)
+                progress.update(task, loss=f"validation {loss:.4f}")
 
         yield report
-
-
-def _plain_report(total: int, description: str) -> Report:
-    def report(step: int, loss: float | None) -> None:
-        if loss is not None:
-            sys.stderr.write(f"{description}: step {step} of {total}, validation {loss:.4f}\n")
-
-    return report
 
 
 @contextmanager

@@ -4,14 +4,10 @@ Importing it makes the paper's data known to `fewratio.load_collection`. What is
 experiment of one's own is here (see ``examples/``); it is imported when first used.
 """
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fewratio.lazy import import_name
 from fewratio_bench import sources as sources
-
-if TYPE_CHECKING:
-    from fewratio_bench.experiments import Experiment
 
 _HOME = {
     **dict.fromkeys(("EXPERIMENTS", "Experiment", "Panel"), "fewratio_bench.experiments"),
@@ -19,34 +15,11 @@ _HOME = {
     **dict.fromkeys(("OutlierProblem", "PairProblem", "Problem", "Trial"), "fewratio_bench.problems"),
     **dict.fromkeys(("Evaluation", "Judgement", "judged_values"), "fewratio_bench.evaluate"),
     **dict.fromkeys(("Protocol", "Split"), "fewratio_bench.splits"),
+    "make_table": "fewratio_bench.tables",
+    "run_experiment": "fewratio_bench.run",
 }
 
-__all__ = [*_HOME, "make_table", "run_experiment"]
-
-
-def run_experiment(experiment: "str | Experiment", folder: Path, **options: Any) -> None:
-    """Measure what is not in the records of a folder yet; options are those of `fewratio_bench.run.run`."""
-    from fewratio_bench.run import run
-
-    run(experiment, folder, **options)
-
-
-def make_table(experiment: "Experiment", folder: Path, format: str = "markdown") -> str:
-    """Write the table of an experiment, made from the records of a folder.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        What to show.
-    folder : Path
-        Where the records are.
-    format : {"markdown", "latex", "html", "csv"}
-        How to write it.
-    """
-    from fewratio_bench.rendering import table_text
-    from fewratio_bench.tables import table_of
-
-    return table_text(table_of(experiment, folder), format)
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -62,6 +62,33 @@ class Row:
     published: dict[str, float]
 
 
+class Extreme(NamedTuple):
+    """The best or the worst of the published methods.
+
+    Attributes
+    ----------
+    end : {"best", "worst"}
+        Which.
+    method : str
+        The method that is at this end here.
+    as_in_paper : bool
+        Whether it is at this end of the paper's numbers too.
+    other : str
+        The next method here, or, where the paper has another at this end, that one.
+    other_mean : float
+        Its mean here.
+    p_value : float or None
+        Of the paired t-test between the two; None where it cannot be made.
+    """
+
+    end: str
+    method: str
+    as_in_paper: bool
+    other: str
+    other_mean: float
+    p_value: float | None
+
+
 @dataclass(frozen=True)
 class PanelResult:
     """The rows of one panel of a table, and which of them are best in each column."""
@@ -91,41 +118,34 @@ class PanelResult:
         worse = [sign * a > sign * b for a, b in zip(mine, theirs, strict=True) if a != b]
         return not worse or binomtest(sum(worse), len(worse), alternative="greater").pvalue > 0.05
 
-    def order(self, papers: Collection[str]) -> str:
-        """Say whether the best and the worst of the paper's methods are the paper's, by the last column.
+    def extremes(self, papers: Collection[str]) -> list[Extreme]:
+        """Compare the best and the worst of the paper's methods with the paper's, by the last column.
 
         Parameters
         ----------
         papers : collection of str
-            The rows that are the paper's. If one has no number, here or there, nothing can be said.
+            The rows that are the paper's. If one has no number, here or there, nothing can be said: no extremes.
         """
         column = self.columns[-1] if self.columns else ""
         rows = [row for row in self.rows if column in row.published and row.values.get(column)]
         # Of two methods, their numbers say which is better.
         if len(rows) < 3 or {row.method for row in rows} != set(papers):
-            return ""
+            return []
         here = self._ranked(rows, column)
         there = sorted(rows, key=lambda row: self.metric.sign * row.published[column])
-        said = []
-        for word, ranked, theirs in (("Best", here, there), ("Worst", here[::-1], there[::-1])):
-            first, same = ranked[0], ranked[0] is theirs[0]
-            beside = self._beside(first, ranked[1] if same else theirs[0], column)
-            end = f", as in the paper (next: {beside})" if same else f"; in the paper: {beside}"
-            said.append(f"{word} of the published methods: {first.method}{end}.")
-        return " ".join(said)
+        found = []
+        for end, ranked, theirs in (("best", here, there), ("worst", here[::-1], there[::-1])):
+            as_in_paper = ranked[0] is theirs[0]
+            other = ranked[1] if as_in_paper else theirs[0]
+            mine, others = ranked[0].values[column], other.values[column]
+            paired = len(mine) == len(others) > 1 and mine != others
+            p_value = float(ttest_rel(mine, others).pvalue) if paired else None
+            found.append(Extreme(end, ranked[0].method, as_in_paper, other.method, statistics.mean(others), p_value))
+        return found
 
     def _ranked(self, rows: Iterable[Row], column: str) -> list[Row]:
         """Sort rows, the best first."""
         return sorted(rows, key=lambda row: self.metric.sign * statistics.mean(row.values[column]))
-
-    def _beside(self, row: Row, other: Row, column: str) -> str:
-        """Name another row with its number, and say how surely it is another."""
-        mine, theirs = row.values[column], other.values[column]
-        number = f"{other.method}, here {statistics.mean(theirs):.{self.metric.digits}f}"
-        if len(mine) != len(theirs) or len(mine) < 2 or mine == theirs:
-            return number
-        p = ttest_rel(mine, theirs).pvalue
-        return f"{number}, paired t-test p {'< 0.001' if p < 0.001 else f'= {p:.2g}'}"
 
 
 def aggregate(experiment: Experiment, records: Records) -> list[PanelResult]:

@@ -1,21 +1,32 @@
 """Command line of the reproduction: ``fewratio-bench run EXPERIMENT``, ``fewratio-bench table EXPERIMENT``.
 
-argparse, not typer: the runner must work where only torch, numpy, scipy and scikit-learn are installed.
+argparse, not typer: the runner must work where only torch, numpy, scipy and scikit-learn are installed. A verb imports
+what it needs, so that help comes at once.
 """
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
-from fewratio_bench.experiments import EXPERIMENTS
-from fewratio_bench.figures import FIGURES
-from fewratio_bench.records import RecordFile, record_files
 from fewratio_bench.rendering import FORMATS, table_text
-from fewratio_bench.report import write_report
-from fewratio_bench.run import run
-from fewratio_bench.tables import table_of
+
+
+class _Names:
+    """The names in a dict of a module, which is imported when they are asked for."""
+
+    def __init__(self, module: str, attribute: str) -> None:
+        self.module, self.attribute = module, attribute
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(getattr(import_module(self.module), self.attribute))
+
+
+EXPERIMENT_NAMES: Any = _Names("fewratio_bench.experiments", "EXPERIMENTS")
+FIGURE_NAMES: Any = _Names("fewratio_bench.figures", "FIGURES")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,9 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     try:
         args.action(args)
-    except FewRatioError as error:
+    except (FewRatioError, OSError) as error:
         sys.stderr.write(f"fewratio-bench: {error}\n")
         return 2 if isinstance(error, ParameterError) else 1
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f"fewratio-bench: this needs {error.name}. Install it: pip install 'fewratio[bench]'.\n")
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("fewratio-bench: interrupted; what was measured is kept, run again to go on\n")
         return 1
@@ -66,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     table.set_defaults(action=_table)
 
     figure = verbs.add_parser("figure", help="draw a figure from the records")
-    figure.add_argument("figure", choices=list(FIGURES))
+    figure.add_argument("figure", choices=FIGURE_NAMES, metavar="FIGURE", help="one of %(choices)s")
     figure.add_argument("--output", type=Path, help="file to write: .svg, .png or .pdf (default: FIGURE.png)")
     figure.set_defaults(action=_figure)
 
@@ -79,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     for verb in (pack, figure, report):
         verb.add_argument("--results", type=Path, default=Path("results"), help="folder of records (default: results)")
     for verb in (run, table):
-        verb.add_argument("experiment", choices=list(EXPERIMENTS))
+        verb.add_argument("experiment", choices=EXPERIMENT_NAMES, metavar="EXPERIMENT", help="one of %(choices)s")
         verb.add_argument("--results", type=Path, help="folder of records (default: results, or results/quick)")
     return parser
 
@@ -91,7 +105,9 @@ def _positive(text: str) -> int:
 
 
 def _run(args: argparse.Namespace) -> None:
-    files = run(
+    from fewratio_bench.run import run_experiment
+
+    files = run_experiment(
         args.experiment,
         _folder(args),
         n_splits=args.splits,
@@ -107,6 +123,8 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _pack(args: argparse.Namespace) -> None:
+    from fewratio_bench.records import RecordFile, record_files
+
     for other in args.join or [args.results]:
         _check_records(other)
     for other in args.join:
@@ -118,6 +136,9 @@ def _pack(args: argparse.Namespace) -> None:
 
 
 def _table(args: argparse.Namespace) -> None:
+    from fewratio_bench.experiments import EXPERIMENTS
+    from fewratio_bench.tables import table_of
+
     full, folder = EXPERIMENTS[args.experiment], _folder(args)
     table = table_of(full.quick() if args.quick else full, folder)
     if not table.numbers:
@@ -131,6 +152,8 @@ def _table(args: argparse.Namespace) -> None:
 
 
 def _figure(args: argparse.Namespace) -> None:
+    from fewratio_bench.figures import FIGURES
+
     output = args.output or Path(f"{args.figure}.png")
     _check_output(output, (".svg", ".png", ".pdf"))
     _check_records(args.results)
@@ -139,6 +162,8 @@ def _figure(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace) -> None:
+    from fewratio_bench.report import write_report
+
     _check_output(args.output, (".html",))
     _check_records(args.results)
     write_report(args.results, args.output)
@@ -153,6 +178,8 @@ def _check_output(path: Path, suffixes: Sequence[str]) -> None:
 
 
 def _check_records(folder: Path) -> None:
+    from fewratio_bench.records import record_files
+
     if not record_files(folder):
         raise DataNotFoundError(
             f"There are no records in {folder}. Run 'fewratio-bench run EXPERIMENT' first, or name another folder "

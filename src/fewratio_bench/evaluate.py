@@ -73,12 +73,9 @@ class TrueRatios:
     def __call__(self, tasks: np.ndarray, episode: Episode, alpha: float) -> Tensor:
         """Give the true relative ratio at the query rows."""
         rows = episode.query.rows.double()
-
-        def moment(values: np.ndarray, side: int) -> Tensor:
-            return torch.from_numpy(values[tasks[:, side]]).to(rows.device)[:, None, None]
-
-        nu, de = ((moment(self.family.means, side), moment(self.family.stds, side)) for side in (0, 1))
-        return gaussian_relative_ratio(rows, *nu, *de, alpha)
+        moments = np.stack([self.family.means, self.family.stds], axis=-1)[tasks].reshape(-1, 4, 1, 1)
+        nu_mean, nu_std, de_mean, de_std = torch.from_numpy(moments).to(rows.device).unbind(1)
+        return gaussian_relative_ratio(rows, nu_mean, nu_std, de_mean, de_std, alpha)
 
 
 class PairEvaluation:
@@ -124,19 +121,16 @@ class PairEvaluation:
         """Give the numbers that this judgement allows."""
         numbers = {}
         if judgement.alpha is not None and judgement.query is not None:
-            numbers["squared_error"] = self._squared_error(judgement.query, judgement.alpha)
+            numbers["squared_error"] = _mean_squared_error(judgement.query, self.episode, judgement.alpha)
             if self._truth is not None:
                 truth = self._truth(self.tasks, self.episode, judgement.alpha)
-                numbers["regret"] = numbers["squared_error"] - self._squared_error(truth, judgement.alpha)
+                numbers["regret"] = numbers["squared_error"] - _mean_squared_error(truth, self.episode, judgement.alpha)
         if judgement.divergence is not None:
             different = self.tasks[:, 0] != self.tasks[:, 1]
             # With one instance per sample the median width makes all pairs alike to a kernel; that is no ranking.
             divergence = judgement.divergence.double().cpu().numpy().round(_DIGITS)
             numbers["auc"] = 100 * roc_auc_score(different, divergence)
         return numbers
-
-    def _squared_error(self, ratio: Tensor, alpha: float) -> float:
-        return _mean_squared_error(ratio, self.episode, alpha)
 
 
 class OutlierEvaluation:
@@ -203,8 +197,7 @@ class OutlierEvaluation:
 
 
 def _mean_squared_error(ratio: Tensor, episode: Episode, alpha: float) -> float:
-    losses = RelativeSquaredError(alpha)(ratio.double(), episode.query.shares.double())
-    return losses.mean().item()
+    return RelativeSquaredError(alpha)(ratio.double(), episode.query.shares.double()).mean().item()
 
 
 def _padded(samples: list[Tensor], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -145,5 +145,4 @@ def _chosen_pairs(
 
 
 def _rounded(values: torch.Tensor) -> list[float]:
-    rounded: list[float] = values.double().numpy().round(_DIGITS).tolist()
-    return rounded
+    return [round(value, _DIGITS) for value in values.double().tolist()]

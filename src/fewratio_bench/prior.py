@@ -128,44 +128,35 @@ def draw_pairs(
             raise ParameterError(f"{argument} is {tuple(given)}; some of {tuple(known)} are needed. Choose from these.")
     generator = torch.Generator(device).manual_seed(seed)
     rng = np.random.default_rng(seed)
-    kinds = [
-        rng.choice(given, n_pairs, p=np.array([known[name] for name in given]) / sum(known[name] for name in given))
-        for given, known in ((list(relations), RELATIONS), (list(shapes), SHAPES))
-    ]
+    kinds = []
+    for given, known in ((relations, RELATIONS), (shapes, SHAPES)):
+        frequency = np.array([known[name] for name in given])
+        kinds.append(rng.choice(list(given), n_pairs, p=frequency / sum(frequency.tolist())))
     n_columns = np.exp(rng.uniform(0, np.log(max_columns + 1), n_pairs)).astype(int)
     few = rng.integers(1, _FEW_COLUMNS + 1, n_pairs)
     n_columns = np.where(rng.random(n_pairs) < _SHARE_OF_FEW, few, n_columns).clip(1, max_columns)
     block = max(1, _BLOCK_VALUES // (2 * n_instances * max_columns * 4))
-    parts = [
-        _Draw(
-            kinds[0][first : first + block],
-            kinds[1][first : first + block],
-            torch.from_numpy(n_columns[first : first + block]).to(device),
-            n_instances,
-            max_columns,
-            generator,
-        ).pairs()
-        for first in range(0, n_pairs, block)
-    ]
-    rows, truth = (torch.cat([part[i] for part in parts]) for i in (0, 1))
-    names = [[str(name) for name in kind] for kind in kinds]
-    return PriorPairs(rows, truth, torch.from_numpy(n_columns).to(device), names[0], names[1])
+    columns = torch.from_numpy(n_columns).to(device)
+    blocks = [slice(first, first + block) for first in range(0, n_pairs, block)]
+    draws = [_Draw(kinds[0][b], kinds[1][b], columns[b], n_instances, max_columns, generator) for b in blocks]
+    rows, truth = map(torch.cat, zip(*(draw.pairs() for draw in draws), strict=True))
+    return PriorPairs(rows, truth, columns, kinds[0].tolist(), kinds[1].tolist())
 
 
+@dataclass
 class _Draw:
     """One block of pairs; leading axis (pair,)."""
 
-    def __init__(
-        self,
-        relations: np.ndarray,
-        shapes: np.ndarray,
-        n_columns: Tensor,
-        n_instances: int,
-        max_columns: int,
-        generator: torch.Generator,
-    ) -> None:
-        self.relations, self.shapes, self.n, self.d = relations, shapes, n_instances, max_columns
-        self.n_columns, self.generator, self.device = n_columns, generator, generator.device
+    relations: np.ndarray
+    shapes: np.ndarray
+    n_columns: Tensor
+    n: int
+    d: int
+    generator: torch.Generator
+
+    @property
+    def device(self) -> torch.device:
+        return self.generator.device
 
     def pairs(self) -> tuple[Tensor, Tensor]:
         """Give rows and true log-ratios."""
@@ -181,9 +172,9 @@ class _Draw:
         log_p = self._log_density(x, centres, scales, freedom.squeeze(-1))  # (pair, 2n, component)
         log_w = weights.clamp_min(1e-30).log()
         nu, de = (torch.logsumexp(log_p + log_w[:, side].unsqueeze(1), -1) for side in (0, 1))
-        rows, undone = self._shaped(x)
-        truth = torch.where(undone[:, None], nu - de, torch.nan)
-        return rows.unflatten(1, (2, self.n)), truth.unflatten(1, (2, self.n))
+        # All shapes can be undone but this one.
+        truth = torch.where(self._is(self.shapes, "discrete")[:, None], torch.nan, nu - de)
+        return self._shaped(x).unflatten(1, (2, self.n)), truth.unflatten(1, (2, self.n))
 
     # ------------------------------------------------------------ random numbers
 
@@ -291,10 +282,9 @@ class _Draw:
 
     # ------------------------------------------------------------ shape
 
-    def _shaped(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Turn coordinates into columns, and say whether that can be undone."""
+    def _shaped(self, x: Tensor) -> Tensor:
+        """Turn coordinates into columns."""
         real = (torch.arange(self.d, device=self.device) < self.n_columns.unsqueeze(-1)).unsqueeze(1)
-        undone = torch.ones(len(self.relations), dtype=torch.bool, device=self.device)
         for name, change in (
             ("correlated", self._mixed),
             ("warped", self._warped),
@@ -304,11 +294,9 @@ class _Draw:
             chosen = self._is(self.shapes, name)
             if chosen.any():
                 x = torch.where(chosen[:, None, None], change(x, real), x)
-                if name == "discrete":
-                    undone = undone & ~chosen
         # Columns have units of their own, more or less.
         units = torch.exp(self._uniform(1, 1) * self._normal(1, self.d) * 0.7)
-        return (x * units * real).clamp(-_LARGEST, _LARGEST), undone
+        return (x * units * real).clamp(-_LARGEST, _LARGEST)
 
     def _mixed(self, x: Tensor, real: Tensor) -> Tensor:
         """Make columns correlated: reflections with scalings between them."""

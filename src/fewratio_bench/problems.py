@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import torch
 
@@ -153,7 +153,7 @@ class Trial:
 
     @property
     def evaluations(self) -> Mapping[str, Evaluation]:
-        """What a method is judged on, by role; made when asked for, and kept only while there is room."""
+        """What a method is judged on, by role; made when asked for; those of the last trial are kept."""
         return _Evaluations(self)
 
     def seed(self, *role: str | int) -> int:
@@ -175,25 +175,10 @@ class _Evaluations(Mapping[str, Evaluation]):
         return len(ROLES)
 
 
-# Those of pairs have tens of megabytes each: all of a run together would take gigabytes, and making one takes 50 ms.
-_MOST_BYTES = 2**27
-_kept: dict[tuple[Trial, str], Evaluation] = {}
-
-
+# Both roles of one trial. Those of pairs have tens of megabytes each, and making one takes tens of milliseconds.
+@lru_cache(maxsize=2)
 def _evaluation(trial: Trial, role: str) -> Evaluation:
-    """Give what was asked for lately, or make it; what was not asked for the longest goes first."""
-    found = _kept.pop((trial, role), None)
-    if found is None:
-        found = trial.problem.evaluation(trial.split, role, trial.n_support, trial.device)
-    _kept[trial, role] = found
-    while len(_kept) > 1 and sum(_n_bytes(each) for each in _kept.values()) > _MOST_BYTES:
-        del _kept[next(iter(_kept))]
-    return found
-
-
-def _n_bytes(evaluation: Evaluation) -> int:
-    episode = evaluation.episode
-    return sum(rows.nbytes for rows in (episode.rows, episode.support.rows, episode.query.rows))
+    return trial.problem.evaluation(trial.split, role, trial.n_support, trial.device)
 
 
 SYNTHETIC = SyntheticProblem()

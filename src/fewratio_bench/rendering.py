@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fewratio.errors import MissingPackageError
-
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -105,12 +103,8 @@ def display_name(text: str) -> str:
 
 @cache
 def _environment() -> "Environment":
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-    except ModuleNotFoundError as error:
-        raise MissingPackageError(
-            "Tables and the report need jinja2, which is not installed. Install it: pip install 'fewratio[bench]'."
-        ) from error
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
     environment = Environment(
         loader=PackageLoader("fewratio_bench"),
         autoescape=select_autoescape(["html"]),

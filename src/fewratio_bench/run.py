@@ -31,7 +31,7 @@ def record_file(folder: Path, problem: Problem) -> RecordFile:
     return RecordFile(folder / problem.data.lower() / "records.jsonl")
 
 
-def run(
+def run_experiment(
     experiment: str | Experiment,
     folder: Path,
     *,
@@ -81,7 +81,7 @@ def run(
             sys.stderr.write(f"fewratio-bench: {problem.data} is left out: {error}\n")
             continue
         file = record_file(folder, problem)
-        _make_folder(file.path.parent)
+        file.path.parent.mkdir(parents=True, exist_ok=True)
         bench = Bench(str(place), file.path.parent, progress, n_jobs)
         sizes = sorted({min(problem.sizes), max(problem.sizes)}) if quick else problem.sizes
         trials = [Trial(problem, split, size, place) for split in splits for size in sizes]
@@ -123,15 +123,6 @@ def _measure_into(file: RecordFile, method: Method, trials: Sequence[Trial], ben
     finally:
         if complete:
             file.append(complete)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataNotFoundError(
-            f"The folder {folder} cannot be made ({error.strerror}). Give another one with --results."
-        ) from error
 
 
 def _named(things: Sequence[Named], attribute: str, names: Sequence[str]) -> list[Named]:

@@ -46,8 +46,6 @@ class Protocol:
         Whether all targets come from one group, drawn first.
     n_normals : int or None
         See `Split`.
-    n_splits : int
-        How many splits the paper makes.
 
     Examples
     --------
@@ -63,7 +61,6 @@ class Protocol:
     n_source: int
     one_group: bool = False
     n_normals: int | None = None
-    n_splits: int = 10
 
     def split(self, collection: Collection, number: int) -> Split:
         """Deal out the datasets; a pure function of the collection and the number.
@@ -73,7 +70,7 @@ class Protocol:
         collection : Collection
             All datasets of the source.
         number : int
-            Which split; the paper's count is `n_splits`, but any number from 0 will do.
+            Which split; the paper makes ten, but any number from 0 will do.
         """
         self._check(collection)
         # A seed for each role: another way of choosing validation datasets would leave the targets as they are.

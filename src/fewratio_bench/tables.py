@@ -8,6 +8,8 @@ from typing import Any
 
 from fewratio_bench.aggregation import (
     AVERAGE,
+    Extreme,
+    Metric,
     PanelResult,
     Records,
     Row,
@@ -18,7 +20,7 @@ from fewratio_bench.aggregation import (
 from fewratio_bench.cost import cost_table
 from fewratio_bench.experiments import Experiment
 from fewratio_bench.problems import Problem
-from fewratio_bench.rendering import Grid, Table, TableCell, render
+from fewratio_bench.rendering import Grid, Table, TableCell, render, table_text
 from fewratio_bench.run import record_file
 
 
@@ -46,6 +48,21 @@ def table_of(experiment: Experiment, folder: Path, records: Records | None = Non
     return Table(experiment.title, grids, caption, numbers)
 
 
+def make_table(experiment: Experiment, folder: Path, format: str = "markdown") -> str:
+    """Write the table of an experiment, made from the records of a folder.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to show.
+    folder : Path
+        Where the records are.
+    format : {"markdown", "latex", "html", "csv"}
+        How to write it.
+    """
+    return table_text(table_of(experiment, folder), format)
+
+
 def _by_size(experiment: Experiment, result: PanelResult) -> Grid:
     """Lay out a panel: methods by numbers of support instances, with the paper's numbers."""
     panel = result.panel
@@ -62,8 +79,16 @@ def _by_size(experiment: Experiment, result: PanelResult) -> Grid:
         for row in result.rows
     ]
     papers = [name for name, method in experiment.rows if method.published]
-    note = result.order(papers) if experiment.is_ranked else ""
+    note = " ".join(_said(each, result.metric) for each in result.extremes(papers)) if experiment.is_ranked else ""
     return Grid(_heading(result), ["method", "selected by", *sizes, *extra], rows, absent, note=note)
+
+
+def _said(extreme: Extreme, metric: Metric) -> str:
+    beside = f"{extreme.other}, here {extreme.other_mean:.{metric.digits}f}"
+    if extreme.p_value is not None:
+        beside += f", paired t-test p {'< 0.001' if extreme.p_value < 0.001 else f'= {extreme.p_value:.2g}'}"
+    end = f", as in the paper (next: {beside})" if extreme.as_in_paper else f"; in the paper: {beside}"
+    return f"{extreme.end.capitalize()} of the published methods: {extreme.method}{end}."
 
 
 def _by_panel(experiment: Experiment, results: Sequence[PanelResult]) -> Grid:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.exact import true_ratio
-from fewratio.core.objectives import RelativeSquaredError, shares_of_expectations, weighted_squared_error
+from fewratio.core.objectives import Objective, RelativeSquaredError, shares_of_expectations, weighted_squared_error
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.seeds import seed_for
 from fewratio.estimators.universal import ALPHAS, universal_model, untrained_intervals
@@ -115,32 +115,27 @@ def train_universal(
     model.scaler = _WithoutTruth()
     histories = []
     for number, stage in enumerate(stages):
-        plan = TrainingPlan(
-            stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress
-        )
         draw = _sampler(pairs, stage, seed_for("universal", number, seed))
-        validation = _Fixed(_sampler(others, stage, seed, alphas=(0.5, 0.5)))
-        histories += train(Ensemble([model], device, _AVERAGING), draw, validation, InformedSquaredError(), plan)
+        validation = _sampler(others, stage, seed, alphas=(0.5, 0.5))
+        histories += _train(model, draw, validation, InformedSquaredError(), stage, device, progress)
     model.scaler = nn.Identity()
     bounds = untrained_intervals(torch.Generator().manual_seed(seed))
-    histories += _train_intervals(model, bounds, pairs, others, intervals, seed, device, progress)
+    draw, validation = (_sampler(part, intervals, seed, known=True) for part in (pairs, others))
+    histories += _train(IntervalLoss(model, bounds), draw, validation, QueryMean(), intervals, device, progress)
     return model, bounds, histories
 
 
-def _train_intervals(
-    model: RatioModel,
-    bounds: Intervals,
-    pairs: PriorPairs,
-    others: PriorPairs,
+def _train(
+    model: nn.Module,
+    draw: EpisodeSampler,
+    validation: EpisodeSampler,
+    objective: Objective,
     stage: Stage,
-    seed: int,
     device: str,
     progress: bool | None,
 ) -> list[History]:
     plan = TrainingPlan(stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress)
-    draw, validation = (_sampler(part, stage, seed, known=True) for part in (pairs, others))
-    loss = IntervalLoss(model, bounds)
-    return train(Ensemble([loss], device, _AVERAGING), draw, _Fixed(validation), QueryMean(), plan)
+    return train(Ensemble([model], device, _AVERAGING), draw, _Fixed(validation), objective, plan)
 
 
 def _sampler(

@@ -63,7 +63,7 @@ def experiment(monkeypatch):
 @pytest.fixture
 def measure(experiment):
     def measure(folder, n_splits, **options):
-        (file,) = run.run("synthetic", folder, n_splits=n_splits, device="cpu", progress=False, **options)
+        (file,) = run.run_experiment("synthetic", folder, n_splits=n_splits, device="cpu", progress=False, **options)
         return file
 
     return measure

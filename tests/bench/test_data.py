@@ -12,17 +12,27 @@ from fewratio_bench.sources.storage import locate
 
 
 @pytest.fixture
-def data(tmp_path):
-    """Run the command in an empty folder, without data and with a cache of its own."""
+def data(tmp_path, monkeypatch, capsys):
+    """Call the command in an empty folder, without data and with a cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    own = {"FEWRATIO_DATA": "", "FEWRATIO_CACHE": str(tmp_path / "cache"), "COLUMNS": "200"}
 
     def run(*arguments, **environment):
-        command = [sys.executable, "-m", "fewratio_bench", "data", *arguments]
-        own = {"FEWRATIO_DATA": "", "FEWRATIO_CACHE": str(tmp_path / "cache"), "COLUMNS": "200", **environment}
-        return subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, **own}
-        )
+        for name, value in (own | environment).items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit) as done:
+            cli.main(["data", *arguments])
+        return subprocess.CompletedProcess(arguments, done.value.code, *capsys.readouterr())
 
     return run
+
+
+def test_it_is_a_command(tmp_path):
+    command = [sys.executable, "-m", "fewratio_bench", "data", "list", "--json"]
+    own = os.environ | {"FEWRATIO_DATA": "", "FEWRATIO_CACHE": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=own)
+    assert done.returncode == 0, done.stderr
+    assert "mnist_r" in {info["name"] for info in json.loads(done.stdout)}
 
 
 def test_list_names_every_source_and_what_is_here(data):
@@ -78,13 +88,13 @@ def test_a_download_without_a_network_says_what_to_put_where(data, tmp_path):
 
 
 def test_fetch_of_what_is_here_gives_the_place_of_a_good_file(data, tmp_path):
+    published = locate("landmine/LandmineData.mat")
     path = tmp_path / "cache" / "landmine" / "LandmineData.mat"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"")
     done = data("fetch", "landmine")
     assert done.returncode == 2
     assert f"{path} has sha256" in done.stderr
-    published = locate("landmine/LandmineData.mat")
     if published is not None:
         assert data("fetch", "landmine", FEWRATIO_DATA=str(published.parents[1])).stdout.strip() == str(published)
 

@@ -15,7 +15,7 @@ from fewratio.data.collection import Collection
 from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
-from fewratio_bench.methods import Bench, Kernel, Learned, MeanDiscrepancy, OneClass, Pretrained, TargetTrained
+from fewratio_bench.methods import Bench, Kernel, MeanDiscrepancy, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.detectors import Detector, lof_scores
 from fewratio_bench.methods.processes import dealt_out, put_together
 from fewratio_bench.problems import LANDMINE, Trial
@@ -216,16 +216,17 @@ def test_what_is_dealt_out_to_processes_comes_back_in_its_order(n_things, n_jobs
     assert dealt_out(range(n_things), Bench("cuda", n_jobs=n_jobs)) == [range(n_things)]
 
 
-def test_methods_of_one_training_share_it(monkeypatch):
-    trained = []
-    train = Learned._train
-    monkeypatch.setattr(Learned, "_train", lambda self, *a: trained.append(self.name) or train(self, *a))
+def test_methods_of_one_training_share_it():
     shared = replace(OURS, name="NoSadapt", head="shared")
     tuned = replace(shared, name="NoSadapt-FT", target_head="ridge", trained_as="NoSadapt")
     bench, cells = Bench("cpu", progress=False), small_cells()
-    for method in (shared, tuned):
-        list(method.judge(cells, bench))
-    assert trained == ["NoSadapt"]
+    list(shared.judge(cells, bench))
+    (models,) = bench.trained.values()
+    for model, *_ in models:
+        torch.nn.init.zeros_(model.features.rest[-1].weight)  # what is judged next is seen to be these
+    ratios = [verdict.judgement.query for verdict in tuned.judge(cells, bench)]
+    assert all((ratio == ratio[..., :1]).all() for ratio in ratios)
+    assert list(bench.trained.values()) == [models]
 
 
 # ---------------------------------------------------------------- trained on the target

@@ -17,7 +17,6 @@ from fewratio.training.episodes import EpisodeSampler
 from fewratio_bench import cli, run
 from fewratio_bench.aggregation import aggregate
 from fewratio_bench.experiments import Experiment, Panel
-from fewratio_bench.methods import Learned
 from fewratio_bench.records import RecordFile
 from tests.bench.conftest import KERNEL, OURS, SMALL, TRAINING
 
@@ -94,22 +93,33 @@ def test_a_source_that_is_not_here_leaves_the_others_alone(measure, tmp_path, mo
     assert "Absent is left out: it is not here" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["gaussian-1d"]
     with pytest.raises(DataNotFoundError, match="'Absent': not here, or not all of it"):
-        run.run("synthetic", tmp_path, n_splits=1, device="cpu", progress=False, data=["Absent"])
+        run.run_experiment("synthetic", tmp_path, n_splits=1, device="cpu", progress=False, data=["Absent"])
+
+
+@pytest.fixture
+def press_ctrl_c(monkeypatch):
+    """Interrupt while the episodes of a step are drawn; gives the list of steps that are drawn."""
+    draw = EpisodeSampler.__call__
+
+    def arm(when):
+        drawn = []
+
+        def draw_and_press(self, step):
+            drawn.append(int(step))
+            if len(drawn) == when:
+                os.kill(os.getpid(), signal.SIGINT)
+            return draw(self, step)
+
+        monkeypatch.setattr(EpisodeSampler, "__call__", draw_and_press)
+        return drawn
+
+    return arm
 
 
 @pytest.mark.filterwarnings("ignore:Training was interrupted")
-def test_an_interrupted_run_records_nothing_half_trained_and_goes_on(measure, tmp_path, monkeypatch, capsys):
+def test_an_interrupted_run_records_nothing_half_trained_and_goes_on(measure, tmp_path, press_ctrl_c, capsys):
     whole = measure(tmp_path / "whole", 1).read()
-    drawn = []
-    draw = EpisodeSampler.__call__
-
-    def press_ctrl_c_once(self, step):
-        drawn.append(int(step))
-        if len(drawn) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-        return draw(self, step)
-
-    monkeypatch.setattr(EpisodeSampler, "__call__", press_ctrl_c_once)
+    drawn = press_ctrl_c(2)
     arguments = ["run", "synthetic", "--results", str(tmp_path / "cut"), "--splits", "1", "--device", "cpu"]
     file = RecordFile(tmp_path / "cut" / "gaussian-1d" / "records.jsonl")
     assert cli.main([*arguments, "--no-progress"]) == 1
@@ -128,29 +138,26 @@ from fewratio_bench import run
 from tests.bench.conftest import KERNEL, OURS, small
 methods = KERNEL, replace(OURS, training=OURS.training | {{"max_steps": {steps}, "validate_every": {steps}}})
 run.EXPERIMENTS["synthetic"] = small(*methods)
-run.run("synthetic", pathlib.Path({folder!r}), n_splits=1, device="cpu", progress=False)
+run.run_experiment("synthetic", pathlib.Path({folder!r}), n_splits=1, device="cpu", progress=False)
 """
 
 
-def test_a_killed_run_goes_on_and_gets_the_same_records(tmp_path):
+def test_a_killed_run_goes_on_and_gets_the_same_records(measure, experiment, tmp_path):
     """Killed in the middle of the second method's training, without a chance to tidy up."""
-
-    def start(folder):
-        return subprocess.Popen([sys.executable, "-c", PROGRAM.format(steps=300, folder=str(folder))])
-
-    cut, whole = RecordFile(tmp_path / "cut/gaussian-1d/records.jsonl"), tmp_path / "whole/gaussian-1d/records.jsonl"
-    process = start(tmp_path / "cut")
+    steps = 300
+    longer = TRAINING | {"max_steps": steps, "validate_every": steps}
+    experiment(KERNEL, dataclasses.replace(OURS, training=longer))
+    cut = RecordFile(tmp_path / "cut/gaussian-1d/records.jsonl")
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM.format(steps=steps, folder=str(tmp_path / "cut"))])
     while not cut.path.exists() and process.poll() is None:
         time.sleep(0.01)
     process.kill()
     assert process.wait() != 0, "it was done before it could be killed"
     before = cut.read()
     assert {record.method for record in before} == {"RuLSIF"}
-    assert start(tmp_path / "cut").wait() == 0
-    assert start(tmp_path / "whole").wait() == 0
-    after = cut.read()
+    after, whole = (measure(tmp_path / name, 1).read() for name in ("cut", "whole"))
     assert after[: len(before)] == before
-    assert [record.value for record in after] == [record.value for record in RecordFile(whole).read()]
+    assert [record.value for record in after] == [record.value for record in whole]
 
 
 def test_records_of_other_settings_are_kept_apart(measure, experiment, tmp_path, capsys):
@@ -169,28 +176,18 @@ def test_records_of_other_settings_are_kept_apart(measure, experiment, tmp_path,
     assert result.rows == alone.rows
 
 
-def test_a_checkpoint_of_another_loss_is_not_taken(measure, experiment, tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore:Training was interrupted")
+def test_a_checkpoint_of_another_loss_is_not_taken(measure, experiment, tmp_path, press_ctrl_c):
     """Bounds are trained one after the other; a run cut off in the second does not go on from it in the first."""
     shared = {"encoder": "none", "head": "shared", "clip": "ratio", "bounds": (0.1, 10.0), "latent_dims": (3,)}
     method = dataclasses.replace(OURS, **shared, training=TRAINING | {"max_steps": 4})
     experiment(method)
     whole = [record.value for record in measure(tmp_path / "whole", 1).read()]
-    started = []
-    train = Learned._train
-
-    def kill_in_the_second(self, jobs, bound, *rest):
-        started.append(bound)
-        if len(started) == 2:
-            monkeypatch.setattr("fewratio_bench.methods.learned.Path.unlink", lambda *a, **k: None)
-            train(self, jobs, bound, *rest)
-            monkeypatch.undo()
-            raise KeyboardInterrupt
-        return train(self, jobs, bound, *rest)
-
-    monkeypatch.setattr(Learned, "_train", kill_in_the_second)
+    drawn = press_ctrl_c(7)
     with pytest.raises(KeyboardInterrupt):
         measure(tmp_path / "cut", 1)
-    experiment(method)
+    assert drawn == [0, 1, 2, 3, 0, 1, 2]
+    assert len(list(tmp_path.glob("cut/*/.*.checkpoint"))) == 1
     assert [record.value for record in measure(tmp_path / "cut", 1).read()] == whole
 
 
@@ -286,7 +283,7 @@ def test_runner_needs_nothing_but_torch_numpy_scipy_and_scikit_learn(tmp_path):
         "panel = Panel('Gaussian-1d', (problem,), 'squared_error')\n"
         "run.EXPERIMENTS['synthetic'] = Experiment('synthetic', 'Small', (panel,), (ours,))\n"
         f"folder = __import__('pathlib').Path({str(tmp_path)!r})\n"
-        "run.run('synthetic', folder, n_splits=1, device='cpu', progress=True)\n"
+        "run.run_experiment('synthetic', folder, n_splits=1, device='cpu', progress=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -116,9 +116,7 @@ def make_intervals(seed=0):
     return Intervals(N_OUTPUTS, LATENT + 1, 8, torch.Generator().manual_seed(seed)).double()
 
 
-def test_the_loss_is_the_mean_quantile_loss_of_ratio_and_divergence(monkeypatch):
-    # Bounds as the quantiles are, the ends of the range not rounded to.
-    monkeypatch.setattr("fewratio.nn.intervals._NEAR", 0.0)
+def test_the_loss_is_the_mean_quantile_loss_of_ratio_and_divergence():
     model, intervals = make_model("told alpha"), make_intervals()
     alpha = torch.tensor([0.3, 0.6], dtype=torch.float64)
     truth = normal(5, 2, 7)
@@ -128,8 +126,7 @@ def test_the_loss_is_the_mean_quantile_loss_of_ratio_and_divergence(monkeypatch)
     losses = IntervalLoss(model, intervals).double()(Episode(support, query, alpha))
     levels = sorted([(1 - level) / 2 for level in LEVELS] + [(1 + level) / 2 for level in LEVELS])
 
-    def pinball(bounds, value):
-        quantiles = [*bounds[:, 0].flip(0), *bounds[:, 1]]
+    def pinball(quantiles, value):
         return np.mean([max(q * (value - b), (q - 1) * (value - b)) for q, b in zip(levels, quantiles, strict=True)])
 
     for task, a in enumerate(alpha.tolist()):
@@ -140,12 +137,13 @@ def test_the_loss_is_the_mean_quantile_loss_of_ratio_and_divergence(monkeypatch)
             return (nu.mean() - a / 2 * (nu**2).mean() - (1 - a) / 2 * (de**2).mean() - 0.5).item()
 
         true = 1 / (a + (1 - a) * torch.exp(-truth[task, 4:]))
-        bounds = intervals.of_divergence(ratio, torch.tensor(divergence(own[:2], own[2:]))).detach().double()
-        of_pair = pinball(bounds, divergence(true[:2], true[2:]))
+        estimate = torch.tensor(divergence(own[:2], own[2:]), dtype=torch.float64)
+        quantiles = intervals.divergence_quantiles(ratio.z, estimate, ratio.alpha).tolist()
+        of_pair = pinball(quantiles, divergence(true[:2], true[2:]))
         for row in range(3):
-            of_row = pinball(
-                intervals.of_ratio(ratio, rows[task, 4 + row, :2].unsqueeze(0))[0].detach(), true[row].item()
-            )
+            phi = model.features(rows[task, 4 + row, :2].unsqueeze(0), ratio.support, ratio.z)
+            (quantiles,) = intervals.ratio_quantiles(phi, ratio.z, ratio.combine(phi), ratio.alpha).tolist()
+            of_row = pinball(quantiles, true[row].item())
             assert losses[task, row].item() == pytest.approx(2 * a * (of_row + of_pair), rel=1e-5)
 
 

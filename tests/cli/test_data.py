@@ -17,25 +17,28 @@ from fewratio.data.collection import Collection
 
 
 @pytest.fixture
-def fewratio(tmp_path):
-    """Run the command in an empty folder, without data and with a cache of its own."""
-
-    def run(*arguments, **environment):
-        command = [str(Path(sys.executable).with_name("fewratio")), "data", *arguments]
-        own = {"FEWRATIO_DATA": "", "FEWRATIO_CACHE": str(tmp_path / "cache"), "COLUMNS": "200", **environment}
-        return subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, **own}
-        )
-
-    return run
+def own(tmp_path, monkeypatch):
+    """Stand in an empty folder, without data and with a cache of one's own."""
+    monkeypatch.chdir(tmp_path)
+    return {"FEWRATIO_DATA": "", "FEWRATIO_CACHE": str(tmp_path / "cache"), "COLUMNS": "200"}
 
 
-def test_list_and_info_of_what_needs_no_file(fewratio):
-    done = fewratio("list")
+@pytest.fixture
+def fewratio(own):
+    return lambda *arguments: CliRunner().invoke(app, ["data", *arguments], env=own)
+
+
+def test_list_knows_what_needs_no_file(own):
+    """In a process of its own: the benchmark's data are known to this one."""
+    command = [str(Path(sys.executable).with_name("fewratio")), "data", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | own)
     assert done.returncode == 0, done.stderr
     lines = {line.split()[0]: line for line in done.stdout.splitlines()[1:]}
     assert set(lines) == {"digits_r", "gaussian"}
     assert all(line.split()[1] == "yes" for line in lines.values())
+
+
+def test_list_and_info_say_the_same(fewratio):
     infos = {info["name"]: info for info in json.loads(fewratio("list", "--json").stdout)}
     assert json.loads(fewratio("info", "digits_r", "--json").stdout) == infos["digits_r"]
     assert "60 datasets of 174 to 183 images" in fewratio("info", "digits_r").stdout
@@ -54,7 +57,7 @@ def test_list_and_info_of_what_needs_no_file(fewratio):
 )
 def test_a_mistake_ends_in_one_line(fewratio, arguments, said, tmp_path):
     done = fewratio(*arguments)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""

@@ -202,6 +202,17 @@ def test_arrow_files_and_json_lines_are_read(tmp_path, name):
     assert_refused(tmp_path, f"file '{name}' cannot be read")
 
 
+def test_nested_values_are_read_as_such(tmp_path):
+    text = '{"p": 1, "q": [1, 2], "r": {"x": 1}}\n{"p": 2, "q": [], "r": null}\n'
+    schema = read_frame(find_file(write(tmp_path, "a.jsonl", text))).schema
+    assert [str(kind).partition("(")[0] for kind in schema.values()] == ["Int64", "List", "Struct"]
+
+
+def test_a_column_of_json_lines_that_changes_its_type_is_refused(tmp_path):
+    write(tmp_path, "a.jsonl", '{"p": 1}\n{"p": "x"}\n')
+    assert_refused(tmp_path, "file 'a.jsonl' cannot be read", "/p", "number to string")
+
+
 def test_excel_files_are_read_or_say_what_to_install(tmp_path):
     if find_spec("openpyxl") is None:
         write(tmp_path, "a.xlsx", "anything")
@@ -464,6 +475,7 @@ OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)
         ("a.npy", b"p,q\n1,2\n", "magic string is not correct"),
         ("a.npy", OBJECTS, "its array holds Python objects"),
         ("a.npy", np.zeros(3), "the shape of its array is (3,)"),
+        ("a.npy", np.zeros((2, 3), dtype="V0"), "its array holds values of no bytes"),
         ("a.npy", np.array([["x"]]), "to use: '0' (id)"),
         ("a.npy", np.array([[1.0, np.inf]]), "column 1 of file 'a.npy' has 1 infinite value, the first at row 0"),
         ("a.npz", b"", "it is empty"),
@@ -501,6 +513,12 @@ def test_a_damaged_header_of_an_array_is_refused(tmp_path, shape):
     whole = (tmp_path / "a.npy").read_bytes()
     (tmp_path / "a.npy").write_bytes(whole.replace(b"(2, 16), }" + b" " * 10, shape.ljust(8) + b", }" + b" " * 9))
     assert_refused(tmp_path, "file 'a.npy' cannot be read")
+
+
+def test_a_member_of_an_archive_that_is_no_array_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", "p,q\n1,2\n")
+    assert_refused(tmp_path, "file 'a.npz' cannot be read", "magic string is not correct")
 
 
 def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path):

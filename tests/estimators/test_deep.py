@@ -4,7 +4,6 @@ import numpy as np
 from scipy.stats import norm
 
 from fewratio import D3RE
-from fewratio.estimators import deep
 
 
 def draw(n, seed):
@@ -22,10 +21,9 @@ def test_the_ratio_nears_the_truth():
     assert errors[1] < 0.5 * errors[0]
 
 
-def test_the_order_of_rows_has_no_say_in_which_a_step_sees(monkeypatch):
-    monkeypatch.setattr(deep, "_BATCH", 20)
+def test_the_order_of_rows_has_no_say_in_which_a_step_sees():
     estimator = D3RE(n_steps=3, random_state=0)
-    X_nu, X_de = draw(60, seed=0)
+    X_nu, X_de = draw(600, seed=0)  # more than a step takes
     expected = estimator.fit(X_nu, X_de).predict(X_de)
     np.testing.assert_array_equal(estimator.fit(X_nu[::-1], np.roll(X_de, 7, axis=0)).predict(X_de), expected)
     np.testing.assert_allclose(estimator.ratio_nu_, estimator.predict(X_nu[::-1]), rtol=1e-6)

@@ -65,7 +65,7 @@ class Constant:
 
 def mean_squared_error(estimator, n_nu, n_de):
     """Error to the true ratio over all ordered pairs of datasets that no estimator has seen."""
-    family = gaussian_family(12, n_instances=200, random_state=1)
+    family = gaussian_family(8, n_instances=200, random_state=1)
     errors = []
     for i, nu in enumerate(family.collection):
         for j, de in enumerate(family.collection):

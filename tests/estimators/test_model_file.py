@@ -52,14 +52,14 @@ def path(pretrained, tmp_path):
         {"alpha": 0, "clip": "weights", "pooling": "attention"},
         {"features": "relational", "clip": "range", "calibration": 1.0, "weight_decay": 0.1},
         {"features": "relational", "space": "raw", "scale": "columns"},
-        {"features": "both", "n_networks": 2, "scale": "columns", "max_steps": 3},
+        {"features": "both", "n_networks": 2, "scale": "columns"},
         {"init": "universal", "features": "mlp", "max_steps": 2},
         {"init": "universal", "scale": "columns", "max_steps": 2},
         {"learn_alpha": True, "scale": "columns", "random_state": np.random.default_rng(0)},
     ],
 )
 def test_a_loaded_model_gives_the_same_answers(make, sources, tmp_path, changes):
-    saved = make(**changes).pretrain(sources)
+    saved = make(**{"max_steps": 3} | changes).pretrain(sources)
     saved.fit(X, X)
     saved.save(str(tmp_path / "model"))
     loaded = MetaRatioEstimator.load(tmp_path / "model")

@@ -272,9 +272,9 @@ def test_a_training_of_several_resumes_bit_for_bit(make, sources, tmp_path, inte
 
 @pytest.mark.filterwarnings("ignore:Training was interrupted")
 def test_a_training_of_both_kinds_resumes_bit_for_bit(make, sources, tmp_path, interrupt_at):
-    settings = dict(features="both", n_networks=2)
+    settings = dict(features="both", n_networks=2, max_steps=8, validate_every=4)
     whole = make(**settings).pretrain(sources)
-    interrupt_at(12)
+    interrupt_at(5)
     with pytest.warns(RuntimeWarning, match=r"Of 4 networks 2 were trained \(mlp, mlp\)"):
         stopped = make(**settings).pretrain(sources, checkpoint=tmp_path / "checkpoint")
     assert np.isfinite(stopped.fit([[0.0]], [[1.0]]).predict([[0.5]])).all()

@@ -83,20 +83,18 @@ def in_any_units(estimator):
     return default or getattr(estimator, "scale", "none") == "columns"
 
 
-@pytest.mark.parametrize(
-    ("estimator", "change"),
-    [(each, change) for each in ESTIMATORS for change in CHANGES if change != OWN_UNITS or in_any_units(each)],
-    ids=lambda value: value if isinstance(value, str) else repr(value),
-)
-def test_ratios_do_not_depend_on_units_order_or_bytes(estimator, change):
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_ratios_do_not_depend_on_units_order_or_bytes(estimator):
     nu, de, X = table(0, 30), table(1, 35) + 0.5, table(2, 20)
-    of = CHANGES[change]
     expected = estimator.fit(nu, de)
     ratio, divergence, at_rows = expected.predict(X), expected.divergence(), expected.ratio_de_
-    found = estimator.fit(of(nu), of(de))
-    np.testing.assert_allclose(found.predict(of(X)), ratio, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found.ratio_de_, at_rows, rtol=1e-5, atol=1e-6)
-    assert found.divergence() == pytest.approx(divergence, rel=1e-5, abs=1e-7)
+    for change, of in CHANGES.items():
+        if change == OWN_UNITS and not in_any_units(estimator):
+            continue
+        found = estimator.fit(of(nu), of(de))
+        np.testing.assert_allclose(found.predict(of(X)), ratio, rtol=1e-5, atol=1e-6, err_msg=change)
+        np.testing.assert_allclose(found.ratio_de_, at_rows, rtol=1e-5, atol=1e-6, err_msg=change)
+        assert found.divergence() == pytest.approx(divergence, rel=1e-5, abs=1e-7), change
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
@@ -121,7 +119,8 @@ def test_the_discrepancy_of_many_rows_does_not_depend_on_units(change):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_every_estimator_can_be_seeded(estimator):
-    n_rows = 40 if isinstance(estimator, KMM | Telescoping | UnconstrainedKL) else 400
+    # 320 rows in all: of more than 300 some become centres.
+    n_rows = 40 if isinstance(estimator, KMM | Telescoping | UnconstrainedKL) else 160
     samples = table(0, n_rows), table(1, n_rows) + 0.5
     copies = [seeded(clone(estimator).set_params(random_state=None), np.random.default_rng(5)) for _ in range(2)]
     first, second = (copy.fit(*samples).divergence() for copy in copies)

@@ -10,7 +10,7 @@ from tests.strategies import make_model, pairs, quick
 @quick
 @given(pair=pairs(n_features=2))
 def test_it_is_the_mean_of_its_members(pair):
-    members = [make_model(name, 2, seed) for seed, name in enumerate(("mean", "mean", "histograms"))]
+    members = [make_model(name, 2, seed) for seed, name in enumerate(("mean", "mean", "range"))]
     x = torch.linspace(-1, 1, 8, dtype=torch.float64).reshape(4, 2)
     with torch.no_grad():
         together, alone = RatioCommittee(members).adapt(pair), [member.adapt(pair) for member in members]
@@ -19,6 +19,6 @@ def test_it_is_the_mean_of_its_members(pair):
 
 
 def test_one_member_that_leaves_one_out_rows_is_enough():
-    plain, relational = make_model("learned alpha", 2, 0), make_model("histograms", 2, 0)
+    plain, relational = make_model("learned alpha", 2, 0), make_model("range", 2, 0)
     assert not RatioCommittee([plain, plain]).leaves_one_out
     assert RatioCommittee([plain, relational]).leaves_one_out

@@ -8,7 +8,7 @@ from torch import nn
 from fewratio.core.pair import Episode, Pair
 from fewratio.errors import ParameterError
 from fewratio.nn import GaussianFeatures, MLPFeatures, NoEncoder, RatioModel, RidgeHead, Standardiser
-from tests.strategies import MODELS, make_model, normal, pairs, quick, seeds, shuffled, with_padding
+from tests.strategies import MODELS, few, make_model, normal, pairs, seeds, shuffled, with_padding
 
 # float64 through some small layers and a solve with reg of 0.1 or 1.
 CLOSE = dict(rtol=1e-8, atol=1e-9)
@@ -17,7 +17,7 @@ every_model = pytest.mark.parametrize("name", MODELS)
 
 
 @every_model
-@quick
+@few
 @given(support=pairs(), query=pairs())
 def test_forward_is_adapt_then_evaluate(name, support, query):
     model = make_model(name)
@@ -42,7 +42,7 @@ def test_batch_equals_loop_over_tasks(name):
 
 
 @every_model
-@quick
+@few
 @given(support=pairs(), seed=seeds)
 def test_order_and_padding_of_the_support_do_not_matter(name, support, seed):
     model, x = make_model(name), normal(seed, 5, 2)

@@ -68,8 +68,8 @@ TOLERANCES = {torch.float64: 1e-8, torch.float32: 0.1 * PLAN.learning_rate}
     [*((name, torch.float64) for name in MODELS), ("mean", torch.float32), ("gaussian", torch.float32)],
 )
 def test_a_member_is_the_same_training_alone(name, dtype):
-    together, histories = train_members([0, 1, 2], name=name, dtype=dtype)
-    for member in range(3):
+    together, histories = train_members([0, 1], name=name, dtype=dtype)
+    for member in range(2):
         (alone,), (history,) = train_members([member], name=name, dtype=dtype)
         torch.testing.assert_close(together[member], alone, rtol=0, atol=TOLERANCES[dtype])
         assert histories[member].step == history.step == [3, 6]

@@ -67,7 +67,7 @@ def style() -> AbstractContextManager[None]:
 def draw_pairs(pairs: Sequence[DrawnPair], title: str, note: str = "") -> "Figure":
     """Draw four pairs, each with the true ratio; a note goes below."""
     with style():
-        figure = new_figure((9.6, 6.6))
+        figure = new_figure((9.6, 6.6), layout=None)
         panels = figure.subplots(2, 2, sharey=True)
         for panel, pair in zip(panels.flat, pairs, strict=True):
             _draw_pair(panel, pair)

@@ -62,7 +62,6 @@ def draw_comparison(
     bars.set_yticks(range(len(top)), [columns[i] for i in top])
     tidy(bars, "fall of the divergence without a column")
     figure.suptitle(f"{names[0]} and {names[1]}", x=0.01, ha="left", weight="bold")
-    figure.tight_layout()
     return figure
 
 
@@ -76,7 +75,6 @@ def draw_all_pairs(names: Sequence[str], divergences: NDArray[np.float64]) -> "F
         panel.set_xticks(range(len(names)), names, rotation=90)
         panel.set_yticks(range(len(names)), names)
     panel.set(xlabel="denominator", ylabel="numerator")
-    figure.tight_layout()
     return figure
 
 
@@ -112,7 +110,6 @@ def draw_outliers(
     reasons.set_xticks(range(len(columns)), [str(column) for column in columns], rotation=35, ha="right")
     tidy(reasons, "the most anomalous rows less their nearest normals, in deviations of a column")
     figure.colorbar(image, ax=reasons, pad=0.02).outline.set_visible(False)
-    figure.tight_layout()
     return figure
 
 
@@ -129,7 +126,6 @@ def draw_weights(weights: NDArray[np.float64], effective_size: float, overlap: f
     panel.legend(frameon=False)
     title = f"weights of {len(weights)} rows; overlap {overlap:.2f}, {n_clipped} clipped"
     tidy(panel, title, "training rows, the heaviest first")
-    figure.tight_layout()
     return figure
 
 
@@ -156,7 +152,6 @@ def draw_ratios(
     panel.axhline(1, color=GRID, zorder=0)
     panel.plot(places, values, "o", ms=4, color=FIRST)
     tidy(panel, title, (feature_names or ("value",))[0] if single else "rows, from low ratio to high")
-    figure.tight_layout()
     return figure
 
 
@@ -165,9 +160,7 @@ def draw_changes(
 ) -> "Axes":
     """Draw the scores of a series, the threshold and the changes; in a new figure unless axes are given."""
     if ax is None:
-        figure = new_figure((8, 3))
-        figure.set_layout_engine("constrained")
-        ax = figure.subplots()
+        ax = new_figure((8, 3), "constrained").subplots()
     ax.plot(scores, color=FIRST, label="score")
     ax.axhline(threshold, color=MUTED, linestyle="--", label="threshold")
     for number, point in enumerate(points):

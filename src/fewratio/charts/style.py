@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 FIRST, SECOND, OUTLIER, MUTED, GRID = "#009e73", "#9a6fb0", "#d55e00", "#6b7280", "#e5e7eb"
 
 
-def new_figure(size: tuple[float, float], layout: Literal["constrained"] | None = None) -> "Figure":
+def new_figure(size: tuple[float, float], layout: Literal["constrained", "tight"] | None = "tight") -> "Figure":
     """Give an empty figure of a size in inches."""
     try:
         # Not through pyplot, which would keep the figure and choose a backend for the whole program.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fewratio.cli.exchange import AsJson, check_picture, verb
+from fewratio.cli.exchange import Answer, AsJson, Request, check_picture, verb
 from fewratio.errors import DataNotFoundError, FewRatioError
 
 app = typer.Typer(
@@ -45,19 +45,16 @@ def info(name: Name, as_json: AsJson = False) -> None:
     from fewratio.data.registry import find_source
 
     found = find_source(name).describe()
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-        return
     lines = {
         "name": name,
         "from": found["origin"],
         "licence": found["licence"],
         "options": ", ".join(f"{option} (default {default!r})" for option, default in found["options"].items()),
         "here": found["missing"] or ", ".join(found["found"]) or "needs no file",
+        "\nwhat": found["description"],
     }
-    for label, text in lines.items():
-        typer.echo(f"{label:<12} {text}")
-    typer.echo(f"\n{found['description']}")
+    text = [f"{label:<12} {text}" for label, text in lines.items()]
+    Request(as_json=as_json).deliver(Answer(text, found, {}))
 
 
 @app.command()

@@ -320,7 +320,7 @@ def _check_ending(path: Path, endings: Sequence[str], option: str) -> None:
 
 
 def _echoed(answer: Answer) -> dict[str, Sequence[Any]]:
-    """Return the input columns of an answer's tables, one below the other, under names that it has not."""
+    """Return the input columns of an answer's tables, one below the other, under names that no other column has."""
     tables = answer.tables
     labels = [label for label in tables[0].labels if all(label in table.places for table in tables)] if tables else []
     return {

@@ -20,7 +20,7 @@ def info(
     from fewratio import MetaRatioEstimator
 
     estimator = MetaRatioEstimator.load(model)
-    names = getattr(estimator, "feature_names_in_", None)
+    names = list(getattr(estimator, "feature_names_in_", ()))
     encoding = estimator.encoding_
     parameters = {name: value for name, value in estimator.get_params().items() if not hasattr(value, "get_params")}
     payload = {
@@ -28,16 +28,12 @@ def info(
         "estimator": type(estimator).__name__,
         "parameters": parameters,
         "n_features": estimator.n_features_in_,
-        "feature_names": None if names is None else list(names),
+        "feature_names": names or None,
         "encoding": None if encoding is None else encoding.to_dict(),
         "history": estimator.history_.to_dict(),
         "networks": [network.to_dict() for network in estimator.networks_],
     }
-    shown = (
-        "without names"
-        if names is None
-        else ", ".join(names[: exchange.SHOWN]) + ", ..." * (len(names) > exchange.SHOWN)
-    )
+    shown = ", ".join(names[: exchange.SHOWN]) + ", ..." * (len(names) > exchange.SHOWN) or "without names"
     lines = [
         f"model       {type(estimator).__name__}: {model}",
         f"features    {estimator.n_features_in_} ({shown})",

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 
-from fewratio.errors import FewRatioError, InputError, ParameterError
+from fewratio.errors import FewRatioError, ParameterError
 
 # Parameters whose options are called otherwise.
 _OPTIONS = {"n_jobs": "jobs", "n_permutations": "permutations", "max_steps": "steps", "random_state": "seed"}
@@ -30,10 +30,6 @@ def in_option_words(error: FewRatioError, options: Collection[str]) -> str:
     options : collection of str
         What can be given to the verb, without dashes.
     """
-    before = error.__cause__
-    if isinstance(before, InputError) and before.remedy is not None and before.remedy not in options:
-        # The advice that was added names what only Python has; what to do with the file was said before it.
-        error = before
     message = str(error)
     if isinstance(error, ParameterError):
         for pattern in (_OURS, _THEIRS):

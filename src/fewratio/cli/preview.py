@@ -1,5 +1,6 @@
 """Pictures of a collection: thumbnails for images, small multiples for tables."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,20 +39,15 @@ def draw_preview(collection: Collection, image_shape: tuple[int, int] | None, pa
 
 
 def _draw_images(collection: Collection, shape: tuple[int, int]) -> "Figure":
-    """Draw the first two images of each dataset: one row per group, one column per dataset of it."""
-    groups = list(dict.fromkeys(collection.groups))
-    members = [[dataset for dataset in collection if dataset.group == group] for group in groups]
-    width = max(map(len, members))
-    figure = new_figure((0.9 * width + 1, 0.6 * len(groups) + 0.8), "constrained")
-    panels = figure.subplots(len(groups), width, squeeze=False)
-    for group, datasets, row in zip(groups, members, panels, strict=True):
-        for panel in row:
-            panel.set_axis_off()
-        for dataset, panel in zip(datasets, row, strict=False):
-            images = np.hstack([np.pad(image.reshape(shape), ((0, 0), (0, 1))) for image in dataset.X[:2]])
-            panel.imshow(images, cmap="gray_r", vmin=0, vmax=1, interpolation="nearest")
-            panel.set_title(dataset.name if group is None else dataset.name.replace(f"{group}-", ""), color=MUTED)
-        row[0].text(-0.1, 0.5, group, transform=row[0].transAxes, ha="right", va="center", color=MUTED)
+    """Draw the first two images of each dataset, as many datasets in a row as the largest group has."""
+    width = max(Counter(collection.groups).values())
+    n_rows = -(-len(collection) // width)
+    figure = new_figure((0.9 * width, 0.6 * n_rows + 0.8), "constrained")
+    panels = figure.subplots(n_rows, width, squeeze=False, subplot_kw={"frame_on": False, "xticks": [], "yticks": []})
+    for dataset, panel in zip(collection, panels.flat, strict=False):
+        images = np.hstack([np.pad(image.reshape(shape), ((0, 0), (0, 1))) for image in dataset.X[:2]])
+        panel.imshow(images, cmap="gray_r", vmin=0, vmax=1, interpolation="nearest")
+        panel.set_title(dataset.name, color=MUTED)
     return figure
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from fewratio.data.columns import counted, is_number, listed
 from fewratio.errors import MissingColumnError
 
@@ -29,7 +31,7 @@ MISSING_MARKS = [
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 ]
 # Excel writes it so that it knows its own files.
-_SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?\r?\n')
+_SEPARATOR_LINE = re.compile(rb'"?sep=([\t !#-~])"?\r?\n')
 _COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?")
 
 
@@ -89,8 +91,9 @@ def read_csv(
     if len({table.schema for table in tables}) > 1:
         kinds = [set(kinds) - {pyarrow.null()} for kinds in zip(*(table.schema.types for table in tables), strict=True)]
         schema = pyarrow.schema(zip(wanted, map(_common_type, kinds), strict=True))
-        if any(string in (kind, *each) and len(each) > 1 for kind, each in zip(schema.types, kinds, strict=True)):
+        if any(kind == string and len(each) > 1 for kind, each in zip(schema.types, kinds, strict=True)):
             # As it was written: a block of numbers has made 1 of "01".
+            tables.clear()
             tables = list(_parse(text, options, dict(zip(wanted, schema.types, strict=True)), block_bytes))
         tables = [table.cast(schema, safe=False) for table in tables]
     table = pyarrow.concat_tables(tables)
@@ -148,10 +151,21 @@ def _blocks(text: _Text, block_bytes: int) -> Iterator[bytes]:
     rows = re.compile(rb"(?:(?:%b%b)*+%b(?:\r\n?|\n))*+" % (field, mark, field))
 
     def end_of_rows(block: bytes) -> int:
-        if b'"' not in block:
-            return max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
-        found = rows.match(block)
-        return found.end() if found else 0
+        quotes = np.empty(0, np.intp)
+        if b'"' in block:
+            # Where quotes open after a mark and close before one, they come in pairs; the pattern, which knows of
+            # quotes within other text, takes longer than reading the file.
+            characters = np.frombuffer(b"\n%b\n" % block, np.uint8)
+            quotes = np.flatnonzero(characters == ord('"'))
+            beside = characters[np.concatenate([quotes[::2] - 1, quotes[1::2] + 1])]
+            if not np.isin(beside, list(b'"\r\n' + text.separator.encode())).all():
+                return len((rows.match(block) or [b""])[0])
+        end = len(block)
+        while end := max(block.rfind(b"\n", 0, end), block.rfind(b"\r", 0, end)) + 1:
+            if np.searchsorted(quotes, end) % 2 == 0:
+                break
+            end -= 1
+        return end
 
     rest = b""
     with text.path.open("rb") as file:
@@ -169,6 +183,7 @@ def _blocks(text: _Text, block_bytes: int) -> Iterator[bytes]:
     if rest:
         if end_of_rows(rest + b"\n") <= len(rest):
             _check_rows(text)
+            raise ValueError("a quote is not closed, or not where a field ends")
         yield rest
 
 
@@ -207,7 +222,7 @@ def _read_header(path: Path, separator: str) -> _Text:
     # Fewer than three may well be a first row.
     is_counted = len(names) > 2 and given in (counts[: len(given)], counts[1 : len(given) + 1])
     if any(names) and all(is_number(name) for name in names if name) and not is_counted:
-        return _Text(path, start, separator, counts[:-1], has_header=False, has_rows=True)
+        return _Text(path, start, separator, complete_names(counts[:-1]), has_header=False, has_rows=True)
     return _Text(path, start, separator, complete_names(names), has_header=True, has_rows=bool(first))
 
 
@@ -232,7 +247,8 @@ def complete_names(names: Sequence[str]) -> list[str]:
 
 def check_columns(columns: Sequence[str] | None, names: Sequence[str]) -> None:
     """Raise if a column that is asked for is not there; what the message is about is put before it."""
-    absent = [name for name in columns or () if name not in set(names)]
+    known = set(names)
+    absent = [name for name in columns or () if name not in known]
     if absent:
         raise MissingColumnError(
             f"has no column {absent[0]!r}; its columns are {listed(names)}. Pass the name of one of them."

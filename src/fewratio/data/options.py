@@ -82,7 +82,8 @@ class ColumnRules:
         both = set(given.get("categorical", ())) & set(given.get("numeric", ()))
         if both:
             raise ParameterError(
-                f"{listed(sorted(both))} is in categorical= and in numeric=; a column is one of both. Name it once."
+                f"{listed(sorted(both))} is in categorical= and in numeric=; a column is one or the other. Name it "
+                "once."
             )
         return cls(**given)
 

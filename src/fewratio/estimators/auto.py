@@ -43,6 +43,8 @@ class AutoRatioEstimator(RatioEstimator):
     ----------
     estimator_ : UniversalRatioEstimator or RuLSIF
         What was taken.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """What all estimators share, and the contract of a ratio estimator."""
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -137,6 +138,7 @@ class RatioEstimator(TableEstimator):
         -------
         self
         """
+        self._refuse_labels()
         self._check_parameters()
         encoding, (nu, de) = self._read({"X_nu": X_nu, "X_de": X_de})
         self._fit(nu.to_numpy(), de.to_numpy())
@@ -244,6 +246,30 @@ class RatioEstimator(TableEstimator):
     @abstractmethod
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
         """Give the ratio at the rows of a valid block."""
+
+    @property
+    def score(self) -> Any:
+        """Not there: scikit-learn's search, which asks for it, is told what to use instead."""
+        self._refuse_labels()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute 'score'")
+
+    def _refuse_labels(self) -> None:
+        """Refuse to be run by scikit-learn's pipelines and searches, which would take X_de for labels of X_nu.
+
+        Nothing in the arguments of ``fit(X, y)`` tells a sample from labels of several outputs; who calls does.
+        """
+        caller: Any = sys._getframe(2)
+        while caller.f_locals.get("self") is self:
+            caller = caller.f_back
+        module = str(caller.f_globals.get("__name__"))
+        if module.partition(".")[0] == "sklearn":
+            name = type(self).__name__
+            raise InputError(
+                f"{name} is run by {module}, which passes X_de on as labels of X_nu: earlier steps do not transform "
+                f"it, and folds pair the rows of both. Call {name}(...).fit(X_nu, X_de) itself: to scale columns with "
+                'scale="columns" or with both samples transformed, to choose parameters within HeldOutSelection '
+                "(fewratio.estimators)."
+            )
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

@@ -19,7 +19,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from fewratio.core.exact import relative_ratio
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.randomness import in_row_order, seeded
+from fewratio.estimators.scaling import ColumnScaling
 
 # Next to 1, float64 has no finer steps: a probability beyond this is a 0 or 1 in all but name, and its odds are noise.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -45,6 +47,8 @@ class ClassifierRatio(RatioEstimator):
         out, and nothing is corrected.
     n_folds : int, default=5
         Folds for the calibration; at most the size of the smaller sample.
+    scale : {"columns", "none"}, default="none"
+        Units of the columns, as in `RuLSIF`. The default classifier scales them anyway.
     random_state : int, numpy Generator or None
         Deals the folds and seeds the classifier.
 
@@ -52,6 +56,8 @@ class ClassifierRatio(RatioEstimator):
     ----------
     classifier_ : scikit-learn classifier
         The classifier, fitted to all instances; class 1 is the numerator.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`.
 
     Examples
     --------
@@ -68,6 +74,7 @@ class ClassifierRatio(RatioEstimator):
         "alpha": [Interval(Real, 0, 1, closed="left")],
         "calibrate": ["boolean", StrOptions({"sigmoid", "isotonic"})],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "scale": SCALE,
         "random_state": SEEDS,
     }
 
@@ -76,12 +83,14 @@ class ClassifierRatio(RatioEstimator):
     alpha: float = 0.5
     calibrate: bool | str = True
     n_folds: int = 5
+    scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         rng = np.random.default_rng(self.random_state)
         n_nu, n_de = len(X_nu), len(X_de)
-        X = np.concatenate([in_row_order(X_nu), in_row_order(X_de)])
+        self._scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
+        X = self._scaling(np.concatenate([in_row_order(X_nu), in_row_order(X_de)]))
         is_nu = np.repeat([1, 0], [n_nu, n_de])
         fresh = make_pipeline(StandardScaler(), LogisticRegression()) if self.classifier is None else self.classifier
         fresh = seeded(clone(fresh), rng)
@@ -91,7 +100,7 @@ class ClassifierRatio(RatioEstimator):
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        log_odds = self._calibration.log_odds(_scores(self.classifier_, X))
+        log_odds = self._calibration.log_odds(_scores(self.classifier_, self._scaling(X)))
         ratio: NDArray[np.float64] = relative_ratio(_bounded(log_odds) - self._log_prior, 0.0, float(self.alpha))
         return ratio
 

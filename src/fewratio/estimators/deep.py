@@ -16,7 +16,9 @@ from fewratio.core.pair import Episode, Pair
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.devices import resolve_device
+from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.randomness import in_row_order
+from fewratio.estimators.scaling import ColumnScaling
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
 
@@ -41,6 +43,8 @@ class D3RE(RatioEstimator):
         Adam's learning rate.
     width, depth : int, default=100, 3
         Hidden width and layers of the features.
+    scale : {"columns", "none"}, default="none"
+        Units of the columns, as in `RuLSIF`.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one.
     random_state : int, numpy Generator or None
@@ -50,6 +54,8 @@ class D3RE(RatioEstimator):
     ----------
     model_ : RatioModel
         The trained network.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`.
 
     Examples
     --------
@@ -66,6 +72,7 @@ class D3RE(RatioEstimator):
         "bound": [Interval(Real, 0, None, closed="left")],
         **{name: [Interval(Integral, 1, None, closed="left")] for name in ("n_steps", "width", "depth")},
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "scale": SCALE,
         "device": [str],
         "random_state": SEEDS,
     }
@@ -76,13 +83,16 @@ class D3RE(RatioEstimator):
     learning_rate: float = 1e-3
     width: int = 100
     depth: int = 3
+    scale: str = "none"
     device: str = "auto"
     random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
         device = resolve_device(self.device)
         start, sampling = (int(seed) for seed in np.random.default_rng(self.random_state).integers(2**62, size=2))
-        pair = Pair(*(torch.from_numpy(rows).to(device, torch.float32) for rows in map(in_row_order, (X_nu, X_de))))
+        scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
+        rows = (torch.from_numpy(scaling(in_row_order(X))).to(device, torch.float32) for X in (X_nu, X_de))
+        pair = Pair(*rows)
         features = MLPFeatures(
             X_nu.shape[1], width=self.width, depth=self.depth, generator=torch.Generator().manual_seed(start)
         )
@@ -91,17 +101,17 @@ class D3RE(RatioEstimator):
         draw, objective = _Batches(pair, sampling), NonNegativeLSIF(float(self.bound))
         for _ in train_in_stages(Ensemble([model], device), draw, objective, [self.n_steps], plan):
             pass
-        ratios = [_evaluate(model, X).astype(np.float64) for X in (X_nu, X_de)]
+        ratios = [_evaluate(model, scaling(X)).astype(np.float64) for X in (X_nu, X_de)]
         if not all(np.isfinite(ratio).all() for ratio in ratios):
             raise InputError(
                 "The ratio of these samples is not finite after training: their values are too large for the network. "
                 "Rescale the columns (to about unit size), or use a smaller learning_rate."
             )
-        self.model_ = model
+        self.model_, self._scaling = model, scaling
         self.ratio_nu_, self.ratio_de_ = ratios
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
-        return _evaluate(self.model_, X)
+        return _evaluate(self.model_, self._scaling(X))
 
 
 @torch.no_grad()

@@ -73,6 +73,8 @@ class UnconstrainedKL(RatioEstimator):
         The kernel centres.
     weights_ : ndarray of shape (n_centres,)
         Their weights.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`.
 
     Examples
     --------
@@ -160,6 +162,11 @@ class KLIEP(UnconstrainedKL):
     ----------
     sigma, centres, n_folds, scale, random_state
         As in `UnconstrainedKL`; kernels sit on the numerator's instances by default.
+
+    Attributes
+    ----------
+    sigma_, centres_, weights_, ratio_nu_, ratio_de_
+        As in `UnconstrainedKL`.
 
     Examples
     --------

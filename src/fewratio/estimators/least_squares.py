@@ -87,6 +87,8 @@ class RuLSIF(RatioEstimator):
         The kernel centres.
     weights_ : ndarray of shape (n_centres,)
         Their weights.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`.
 
     Examples
     --------
@@ -239,6 +241,11 @@ class ULSIF(RuLSIF):
     Parameters
     ----------
     sigma, reg, centres, clip, cv, scale, random_state
+        As in `RuLSIF`.
+
+    Attributes
+    ----------
+    sigma_, reg_, cv_sigmas_, cv_regs_, cv_scores_, centres_, weights_, ratio_nu_, ratio_de_
         As in `RuLSIF`.
 
     Examples

@@ -68,6 +68,8 @@ class KMM(RatioEstimator):
         The denominator's rows.
     weights_ : ndarray of shape (n_de,)
         The ratios b at these rows.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`.
 
     Examples
     --------

@@ -38,6 +38,12 @@ class ColumnScaling:
             return cls(*column_scaling(samples))
         return cls(sum(X.sum(0) for X in samples) / sum(map(len, samples)), None)
 
+    @classmethod
+    def of_columns(cls, samples: Iterable[NDArray[np.float64]], scale: str) -> "ColumnScaling":
+        """Learn from samples together as `of` does, but leave rows as they are, origin too, where scale is "none"."""
+        samples = list(samples)
+        return cls(np.zeros(samples[0].shape[1]), None) if scale == "none" else cls.of(samples, scale)
+
     def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scale rows."""
         return rows - self.mean if self.scale is None else (rows - self.mean) / self.scale

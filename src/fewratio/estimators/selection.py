@@ -51,6 +51,8 @@ class HeldOutSelection(RatioEstimator):
     scores_ : list of dict
         For each set of parameters ``{"params", "mean_error", "std_error"}``; NaN where nothing could be held out.
         The standard error is that of the mean over folds.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`.
 
     Examples
     --------

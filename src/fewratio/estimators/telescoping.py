@@ -14,7 +14,9 @@ from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.classifier import ClassifierRatio
+from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.randomness import in_row_order, seeded
+from fewratio.estimators.scaling import ColumnScaling
 
 # The square of a ratio must be finite too.
 _MAX_LOG_RATIO = 0.49 * float(np.log(np.finfo(np.float64).max))
@@ -39,6 +41,8 @@ class Telescoping(RatioEstimator):
     n_pairings : int, default=1
         How often the rows are paired anew for the waymarks between the samples. Each pairing adds as many rows to them
         as the larger sample has: what is learned depends less on chance, and takes longer.
+    scale : {"columns", "none"}, default="none"
+        Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
         Pairs the rows, and seeds the bridges' estimators.
 
@@ -46,6 +50,8 @@ class Telescoping(RatioEstimator):
     ----------
     bridges_ : list of RatioEstimator
         The fitted estimators, from the numerator's end to the denominator's.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`.
 
     Examples
     --------
@@ -61,6 +67,7 @@ class Telescoping(RatioEstimator):
         "estimator": [None, HasMethods(["fit", "predict", "divergence"])],
         "n_bridges": [Interval(Integral, 1, None, closed="left")],
         "n_pairings": [Interval(Integral, 1, None, closed="left")],
+        "scale": SCALE,
         "random_state": SEEDS,
     }
 
@@ -68,6 +75,7 @@ class Telescoping(RatioEstimator):
     _: KW_ONLY
     n_bridges: int = 4
     n_pairings: int = 1
+    scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
     def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
@@ -97,8 +105,8 @@ class Telescoping(RatioEstimator):
         self._check_fitted()
         nu, de = self._open(X_nu, "X_nu"), self._open(X_de, "X_de")
         rng = np.random.default_rng(self.random_state)
-        rows = in_row_order(nu.to_numpy()), in_row_order(de.to_numpy())
-        marks = _waymarks(*rows, len(self.bridges_), self.n_pairings, rng)
+        numerator, denominator = (self._scaling(in_row_order(sample.to_numpy())) for sample in (nu, de))
+        marks = _waymarks(numerator, denominator, len(self.bridges_), self.n_pairings, rng)
         losses = [
             np.logaddexp(0, -bridge.log_ratio(nearer)).mean() + np.logaddexp(0, bridge.log_ratio(farther)).mean()
             for bridge, (nearer, farther) in zip(self.bridges_, pairwise(marks), strict=True)
@@ -113,11 +121,14 @@ class Telescoping(RatioEstimator):
                 f"The estimator has alpha = {alpha}; only plain ratios multiply to a ratio. Set its alpha to 0."
             )
         rng = np.random.default_rng(self.random_state)
-        marks = _waymarks(in_row_order(X_nu), in_row_order(X_de), self.n_bridges, self.n_pairings, rng)
+        self._scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
+        nu, de = (self._scaling(in_row_order(X)) for X in (X_nu, X_de))
+        marks = _waymarks(nu, de, self.n_bridges, self.n_pairings, rng)
         self.bridges_ = [seeded(clone(estimator), rng).fit(nearer, farther) for nearer, farther in pairwise(marks)]
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
     def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        X = self._scaling(X)
         if len(self.bridges_) == 1:
             return self.bridges_[0].predict(X)
         log_ratio = np.sum([bridge.log_ratio(X) for bridge in self.bridges_], axis=0)

@@ -124,6 +124,11 @@ class UniversalRatioEstimator(NetworkEstimator):
     device : str, default="cpu"
         Where to compute; "auto" takes a CUDA device if there is one.
 
+    Attributes
+    ----------
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`, each left out of its own features; `divergence` is computed from them.
+
     Notes
     -----
     What does not change the ratio, but for rounding in float32: the order of the rows, constant columns, the order of
@@ -131,8 +136,7 @@ class UniversalRatioEstimator(NetworkEstimator):
     rotation or reflection of all instances; with ``scale="columns"`` also other units of single columns. Both
     cannot hold.
 
-    `predict` and `interval` treat every row as new; the ratio at the rows given to `fit`, each left out of its own
-    features, is in the attributes `ratio_nu_` and `ratio_de_`, which `divergence` is computed from.
+    `predict` and `interval` treat every row as new.
 
     Examples
     --------

@@ -118,15 +118,9 @@ class Relations:
     """
 
     def __init__(self, x: Tensor, support: Pair, scale: DistanceScale, index: Tensor | None) -> None:
-        spaces = zip(
-            x.split(scale.sizes, -1),
-            support.rows.split(scale.sizes, -1),
-            scale.means,
-            scale.deviations,
-            strict=True,
-        )
+        blocks = zip(x.split(scale.sizes, -1), support.rows.split(scale.sizes, -1), strict=True)
         bumps = []
-        for block, rows, mean, deviation in spaces:
+        for (block, rows), mean, deviation in zip(blocks, scale.means, scale.deviations, strict=True):
             relative = _distances(block, rows) / mean
             bumps += [
                 _bumps(relative, *_RELATIVE),
@@ -220,12 +214,9 @@ class RelationalEncoder(nn.Module):
         instance = self.instance(histogram).relu()
         pooled = (support.shares @ instance).flatten(-2)
         sizes = (support.shares > 0).sum(-1).to(pooled.dtype).log().expand(*pooled.shape[:-1], 2)
-        units = [unit.log().squeeze(-1) for unit in scale.deviations]
-        if self.absolute:
-            units = [
-                unit.log().squeeze(-1) for pair in zip(scale.means, scale.deviations, strict=True) for unit in pair
-            ]
-        return self.set(torch.cat([pooled, sizes, *units], dim=-1)).relu()
+        units = zip(scale.means, scale.deviations, strict=True) if self.absolute else ((d,) for d in scale.deviations)
+        logs = [unit.log().squeeze(-1) for of_space in units for unit in of_space]
+        return self.set(torch.cat([pooled, sizes, *logs], dim=-1)).relu()
 
 
 class RelationalFeatures(nn.Module):
@@ -242,7 +233,7 @@ class RelationalFeatures(nn.Module):
     n_outputs : int
         Number T of features.
     n_context : int
-        Length of what is told of each support instance beside its distance; 0 to go by the histograms alone.
+        Length of what is told of each support instance beside its distance.
     generator : torch.Generator, optional
         Where the start is drawn from.
     """
@@ -263,29 +254,28 @@ class RelationalFeatures(nn.Module):
         n_blocks = len(blocks) if blocks else 1
         self.blocks, self.n_outputs = blocks, n_outputs
         size = histogram_size(n_blocks)
-        self.context = mlp([size, width, n_context], generator) if n_context else None
-        self.token = mlp([n_blocks * _N_BUMPS + n_context, width], generator) if n_context else None
-        self.instance = mlp([size + (2 * width if n_context else 0) + n_latent, 2 * width, width, n_outputs], generator)
+        self.context = mlp([size, width, n_context], generator)
+        self.token = mlp([n_blocks * _N_BUMPS + n_context, width], generator)
+        self.instance = mlp([size + 2 * width + n_latent, 2 * width, width, n_outputs], generator)
 
     def forward(
         self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"], index: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
         """Give the features of instances ``x``; ``index`` says which of the support's rows they are, -1 for none."""
         scale, histogram = support_distances(support, self.blocks)
-        context = None if self.context is None else self.context(histogram).unsqueeze(-3)
+        context = self.context(histogram).unsqueeze(-3)
         index = torch.full((x.shape[-2],), -1, device=x.device) if index is None else index
         step = _rows_at_once(support, len(index))
         parts = zip(x.split(step, -2), index.split(step), strict=True)
         relations = (Relations(rows, support, scale, numbers) for rows, numbers in parts)
         return torch.cat([self._of_block(block, z, context) for block in relations], dim=-2)
 
-    def _of_block(self, relations: Relations, z: Tensor, context: Tensor | None) -> Tensor:
-        parts = [relations.histogram()]
-        if context is not None and self.token is not None:
-            context = context.expand(*relations.bumps.shape[:-1], context.shape[-1])
-            parts.append(relations.pooled(self.token(torch.cat([relations.bumps, context], dim=-1)).relu()))
-        parts.append(z.unsqueeze(-2).expand(*parts[0].shape[:-1], z.shape[-1]))
-        return softplus(self.instance(torch.cat(parts, dim=-1)))
+    def _of_block(self, relations: Relations, z: Tensor, context: Tensor) -> Tensor:
+        histogram = relations.histogram()
+        context = context.expand(*relations.bumps.shape[:-1], context.shape[-1])
+        seen = relations.pooled(self.token(torch.cat([relations.bumps, context], dim=-1)).relu())
+        told = z.unsqueeze(-2).expand(*histogram.shape[:-1], z.shape[-1])
+        return softplus(self.instance(torch.cat([histogram, seen, told], dim=-1)))
 
 
 def _distances(x: Tensor, y: Tensor) -> Tensor:

@@ -79,24 +79,18 @@ class Ensemble:
 
     def _stacked(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
 
-        def one(
-            parameters: dict[str, Tensor],
-            buffers: dict[str, Tensor],
-            alpha: Tensor | None,
-            rows: Tensor,
-            support: Tensor,
-            query: Tensor,
-        ) -> Tensor:
+        def one(state: tuple[dict[str, Tensor], ...], alpha: Tensor | None, *parts: Tensor) -> Tensor:
             sizes = episode.support.n_nu, episode.query.n_nu
+            rows, support, query = parts
             mine = Episode.joined(rows, support, query, *sizes, alpha, episode.support_index)
-            ratio: Tensor = functional_call(self._skeleton, (parameters, buffers), (mine,))
+            ratio: Tensor = functional_call(self._skeleton, state, (mine,))
             return ratio
 
         tensors = (episode.rows, episode.support.shares, episode.query.shares)
         # Shares without leading axes are every member's.
         mapped = [0 if tensor.dim() > 2 else None for tensor in tensors]
         alphas = None if episode.alpha is None else 0
-        return vmap(one, in_dims=(0, 0, alphas, *mapped))(parameters, self._buffers, episode.alpha, *tensors)
+        return vmap(one, in_dims=(0, alphas, *mapped))((parameters, self._buffers), episode.alpha, *tensors)
 
     @torch.no_grad()
     def average(self, step: Tensor) -> None:

@@ -35,8 +35,12 @@ class GraphedStep:
             self._graph = torch.cuda.CUDAGraph()
             # A graph of an earlier training that is freed while another is captured would spoil the capture.
             gc.collect()
-            with torch.cuda.graph(self._graph):
-                self._step()
+            gc.disable()
+            try:
+                with torch.cuda.graph(self._graph):
+                    self._step()
+            finally:
+                gc.enable()
         self._graph.replay()
 
     def _on_side_stream(self) -> None:

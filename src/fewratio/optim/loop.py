@@ -184,7 +184,8 @@ class Training:
             if due:
                 self.validate()
             if due or self.step % 20 == 0:
-                report(self.step, self._mean_best() if due else None)
+                best = [history.best_validation for history in self.stopping.histories]
+                report(self.step, sum(best) / len(best) if due else None)
             if due and time.monotonic() - last_save > self.plan.checkpoint_seconds:
                 self.save()
                 last_save = time.monotonic()
@@ -222,10 +223,6 @@ class Training:
         columns = (self.loss_sum / n_steps, losses.mean(-1), errors)
         self.ensemble.keep(self.stopping.record(self.step, *(column.tolist() for column in columns)))
         self.loss_sum.zero_()
-
-    def _mean_best(self) -> float:
-        best = [history.best_validation for history in self.stopping.histories]
-        return sum(best) / len(best)
 
     def save(self) -> None:
         """Write the checkpoint, if one was asked for."""

@@ -63,10 +63,10 @@ class EarlyStopping:
         self, step: int, train: Sequence[float], validation: Sequence[float], error: Sequence[float]
     ) -> list[bool]:
         """Take in a validation and say which members have improved."""
-        improved = []
-        for history, *values in zip(self.histories, train, validation, error, strict=True):
-            improved.append(not self._exhausted(history) and self._record(history, step, *values))
-        return improved
+        return [
+            not self._exhausted(history) and self._record(history, step, *values)
+            for history, *values in zip(self.histories, train, validation, error, strict=True)
+        ]
 
     @property
     def done(self) -> bool:
@@ -77,10 +77,8 @@ class EarlyStopping:
         """Note why each member ended."""
         for history in self.histories:
             history.seconds = seconds
-            if self._exhausted(history):
-                history.stopped = "patience"
-            else:
-                history.stopped = "interrupted" if interrupted else "max_steps"
+            ended = "interrupted" if interrupted else "max_steps"
+            history.stopped = "patience" if self._exhausted(history) else ended
 
     def _exhausted(self, history: History) -> bool:
         if self.patience is None:

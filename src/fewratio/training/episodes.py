@@ -19,6 +19,10 @@ from fewratio.training.pools import Pools
 WINDOW = 1024
 
 
+# Row numbers of a task: support of the numerator and of the denominator, then the same of the query.
+Cut = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
 class SupportSize(NamedTuple):
     """Range of the number of support instances per sample: from ``low`` to ``high``."""
 
@@ -102,9 +106,8 @@ class EpisodeSampler:
         self._query_shares = equal_shares(self._n_query, self._n_query, rows)
         self._support_shares = equal_shares(highs[0], highs[1], rows)
         # Where in the joined query the support's rows are: at the start of either side.
-        self._support_rows = torch.cat([torch.arange(n) + side * self._n_query for side, n in enumerate(highs)]).to(
-            device
-        )
+        places = [torch.arange(n) + side * self._n_query for side, n in enumerate(highs)]
+        self._support_rows = torch.cat(places).to(device)
         self._n_support_nu = highs[0]
         self._held_out = torch.tensor(held_out, device=device)[:, None]
         self._holds_out = any(held_out)
@@ -254,12 +257,10 @@ class EvaluationEpisodes:
         self._shares = _shares(support_nu, support_de, rows), _shares(query_nu, query_de, rows)
         self._n_nu = support_nu.shape[-1], query_nu.shape[-1]
         # In paired pools a denominator's query begins with its support; elsewhere the two have no row in common.
-        n_support_de, n_query_de = support_de.shape[-1], query_de.shape[-1]
-        self._support_index = torch.full((query_nu.shape[-1] + n_query_de,), -1)
-        if pools[0].paired:
-            common = min(n_support_de, n_query_de)
-            self._support_index[query_nu.shape[-1] :][:common] = torch.arange(common) + support_nu.shape[-1]
-        self._support_index = self._support_index.to(rows.device)
+        common = min(support_de.shape[-1], query_de.shape[-1]) if pools[0].paired else 0
+        index = torch.full((query_nu.shape[-1] + query_de.shape[-1],), -1)
+        index[query_nu.shape[-1] :][:common] = torch.arange(common) + support_nu.shape[-1]
+        self._support_index = index.to(rows.device)
 
     def batches(self) -> Iterator[Episode]:
         """Give the episodes, a batch of tasks at a time; leading axes (member, task)."""
@@ -270,15 +271,6 @@ class EvaluationEpisodes:
             yield Episode.joined(rows, support, query, *self._n_nu, None, self._support_index)
 
 
-class _Cut(NamedTuple):
-    """Row numbers of one task."""
-
-    support_nu: np.ndarray
-    support_de: np.ndarray
-    query_nu: np.ndarray
-    query_de: np.ndarray
-
-
 def _cut_tasks(
     pools: Pools,
     rng: np.random.Generator,
@@ -287,7 +279,7 @@ def _cut_tasks(
     n_draws: int,
     n_query: int | None,
     max_pairs: int | None,
-) -> tuple[list[tuple[int, int]], list[_Cut]]:
+) -> tuple[list[tuple[int, int]], list[Cut]]:
     """Cut every task of a member into support and query."""
     _check_sizes(pools.nu, pools.names, nu_size.low + 1)
     _check_sizes(pools.de, pools.names, 1 if pools.paired else de_size.low + 1)
@@ -305,39 +297,30 @@ def _cut_tasks(
     sizes_nu, sizes_de = (np.linspace(*size, n_draws).round().astype(int).tolist() for size in (nu_size, de_size))
     # Half a range ahead: in step, the supports of a task would always be of one size.
     ahead = n_draws // 2
+
+    def cut(i: int, j: int, n_nu: int, n_de: int) -> Cut:
+        nu = rng.permutation(pools.nu[i])
+        if pools.paired:
+            de = rng.permutation(pools.de[j])
+            n_nu = min(n_nu, len(nu) - 1)
+            return nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[:n_query]
+        if i == j:
+            spare = len(nu) - 1
+            # Where both do not fit, half each, but neither falls below its smallest size.
+            n_nu = min(n_nu, max(nu_size.low, spare // 2, spare - n_de), spare - de_size.low)
+            n_de = min(n_de, spare - n_nu)
+            rest = nu[n_nu + n_de :][:n_query]
+            return nu[:n_nu], nu[n_nu : n_nu + n_de], rest, rest
+        de = rng.permutation(pools.de[j])
+        n_nu, n_de = min(n_nu, len(nu) - 1), min(n_de, len(de) - 1)
+        return nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[n_de:][:n_query]
+
     cuts = [
-        _cut(pools, i, j, n_nu, n_de, (nu_size.low, de_size.low), n_query, rng)
+        cut(i, j, n_nu, n_de)
         for n_nu, n_de in zip(sizes_nu, sizes_de[ahead:] + sizes_de[:ahead], strict=True)
         for i, j in pairs
     ]
     return pairs * n_draws, cuts
-
-
-def _cut(
-    pools: Pools,
-    i: int,
-    j: int,
-    n_nu: int,
-    n_de: int,
-    lows: tuple[int, int],
-    n_query: int | None,
-    rng: np.random.Generator,
-) -> _Cut:
-    nu = rng.permutation(pools.nu[i])
-    if pools.paired:
-        de = rng.permutation(pools.de[j])
-        n_nu = min(n_nu, len(nu) - 1)
-        return _Cut(nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[:n_query])
-    if i == j:
-        spare = len(nu) - 1
-        # Where both do not fit, half each, but neither falls below its smallest size.
-        n_nu = min(n_nu, max(lows[0], spare // 2, spare - n_de), spare - lows[1])
-        n_de = min(n_de, spare - n_nu)
-        rest = nu[n_nu + n_de :][:n_query]
-        return _Cut(nu[:n_nu], nu[n_nu : n_nu + n_de], rest, rest)
-    de = rng.permutation(pools.de[j])
-    n_nu, n_de = min(n_nu, len(nu) - 1), min(n_de, len(de) - 1)
-    return _Cut(nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[n_de:][:n_query])
 
 
 def _pad(members: list[list[np.ndarray]]) -> tuple[Tensor, Tensor]:

@@ -177,11 +177,11 @@ class Learned:
         # Bounds are part of the loss, which an ensemble has in common.
         for bound in self.bounds or (None,):
             settings = [source for source in self._source_settings(problem) if source.get("bound") == bound]
-            jobs = [(group, source) for group in groups for source in settings]
-            learned = self._trained(jobs, bound, problem, bench)
-            for (group, source), (model, history, seed) in zip(jobs, learned, strict=True):
+            cases = [(group, source) for group in groups for source in settings]
+            learned = self._trained(cases, bound, problem, bench)
+            for (group, source), (model, history, seed) in zip(cases, learned, strict=True):
                 for trial in group:
-                    seconds = history.seconds / len(jobs) / len(group)
+                    seconds = history.seconds / len(cases) / len(group)
                     yield from self._judge_trial(trial, source, model.to(trial.device), seconds, seed)
 
     def _judge_trial(
@@ -218,22 +218,22 @@ class Learned:
     # ------------------------------------------------------------ training
 
     def _trained(
-        self, jobs: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
+        self, cases: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
     ) -> list[tuple[RatioModel, History, int]]:
-        trials = tuple((group[0].split.number, group[0].n_support) for group, _ in jobs)
+        trials = tuple((group[0].split.number, group[0].n_support) for group, _ in cases)
         key = (self.trained_as or self.name, problem.data, bound, self.latent_dims, trials)
         if key not in bench.trained:
-            bench.trained[key] = self._train(jobs, bound, problem, bench)
+            bench.trained[key] = self._train(cases, bound, problem, bench)
         learned: list[tuple[RatioModel, History, int]] = bench.trained[key]
         return learned
 
     def _train(
-        self, jobs: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
+        self, cases: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
     ) -> list[tuple[RatioModel, History, int]]:
-        settings = self._settings(problem, n_inliers=jobs[0][0][0].split.n_normals)
-        longest = max((source.get("latent_dim", 0) for _, source in jobs), default=0)
-        seeds = [group[0].seed(self.trained_as or self.name, source.get("latent_dim", 0)) for group, source in jobs]
-        trainings = [
+        settings = self._settings(problem, n_inliers=cases[0][0][0].split.n_normals)
+        longest = max((source.get("latent_dim", 0) for _, source in cases), default=0)
+        seeds = [group[0].seed(self.trained_as or self.name, source.get("latent_dim", 0)) for group, source in cases]
+        jobs = [
             Job(
                 group[0].split.source,
                 None if self.keep_aside else group[0].split.validation,
@@ -241,11 +241,11 @@ class Learned:
                 clone(settings.episodes).set_params(n_support=self.sizes or group[0].n_support),
                 seed,
             )
-            for (group, source), seed in zip(jobs, seeds, strict=True)
+            for (group, source), seed in zip(cases, seeds, strict=True)
         ]
-        parts = dealt_out(trainings, bench)
+        parts = dealt_out(jobs, bench)
         # Loss and parts are in the settings, so no training resumes from another's checkpoint.
-        identities = [json.dumps([source for _, source in part]) for part in dealt_out(jobs, bench)]
+        identities = [json.dumps([source for _, source in part]) for part in dealt_out(cases, bench)]
         checkpoints = [
             bench.checkpoint(self.name, identity, *part)
             for identity, part in zip(identities, dealt_out(seeds, bench), strict=True)
@@ -265,7 +265,7 @@ class Learned:
         for checkpoint in checkpoints:
             if checkpoint is not None:
                 checkpoint.unlink(missing_ok=True)
-        lengths = [source.get("latent_dim", 0) for _, source in jobs]
+        lengths = [source.get("latent_dim", 0) for _, source in cases]
         return [
             (set_latent_dim(model, length), history, seed)
             for (model, history), seed, length in zip(learned, seeds, lengths, strict=True)

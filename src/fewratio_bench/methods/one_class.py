@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
@@ -75,11 +74,9 @@ class OneClass:
         return (0,) if self.train_on == "sources" else self.steps
 
     def _setting(self, latent_dim: int, n_steps: int) -> Parameters:
-        names = (
-            "network",
-            "train_on",
-            *(() if self.train_on == "target" else ("max_steps", "validate_every", "patience")),
-        )
+        names = ["network", "train_on"]
+        if self.train_on != "target":
+            names += ["max_steps", "validate_every", "patience"]
         return {name: getattr(self, name) for name in names} | {"latent_dim": latent_dim, "n_steps": n_steps}
 
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
@@ -99,15 +96,9 @@ class OneClass:
         plan = TrainingPlan(
             self.max_steps, validate_every=self.validate_every, patience=self.patience, show_progress=bench.progress
         )
-        trained = train_on_sources(
-            self.network,
-            latent_dim,
-            [trial.split.source for trial in splits.values()],
-            [trial.split.validation for trial in splits.values()],
-            [self._seed(trial, latent_dim) for trial in splits.values()],
-            plan,
-            bench.device,
-        )
+        seeds = [self._seed(trial, latent_dim) for trial in splits.values()]
+        parts = [trial.split for trial in splits.values()]
+        trained = train_on_sources(self.network, latent_dim, parts, seeds, plan, bench.device)
         models = {number: model for number, (model, _) in zip(splits, trained, strict=True)}
         return models, trained[0][1].seconds / len(trials)
 
@@ -133,16 +124,15 @@ class OneClass:
         support, query = (pad_sequence(rows, batch_first=True) for rows in (normals, queries))
         sizes = torch.tensor([len(rows) for rows in normals], device=support.device)
         real = torch.arange(support.shape[1], device=support.device) < sizes[:, None]
-        ends = np.cumsum([len(episode.rows) for episode in episodes])
-        spent = 0.0
+        n_tasks, spent = [len(episode.rows) for episode in episodes], 0.0
         for n_steps, errors in errors_by_stage(models, support, query, self._stages, real=real):
             spent += time.perf_counter() - started
             took = seconds + spent / len(trials)
             setting = self._setting(latent_dim, n_steps)
-            for trial, episode, end in zip(trials, episodes, ends, strict=True):
-                mine = errors[end - len(episode.rows) : end, : episode.query.rows.shape[-2]]
+            for trial, episode, mine in zip(trials, episodes, errors.split(n_tasks), strict=True):
                 # An error is large where an instance is an outlier; a score is large where it is normal.
-                yield Verdict(trial, role, setting, Judgement(-mine), took, self._seed(trial, latent_dim))
+                judgement = Judgement(-mine[:, : episode.query.rows.shape[-2]])
+                yield Verdict(trial, role, setting, judgement, took, self._seed(trial, latent_dim))
             started = time.perf_counter()
 
     def _seed(self, trial: Trial, latent_dim: int) -> int:

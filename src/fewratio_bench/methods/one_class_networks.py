@@ -18,6 +18,7 @@ from fewratio.estimators.training import draw_seeds, raise_if_diverged, row_tabl
 from fewratio.nn.mlp import mlp
 from fewratio.optim import Ensemble, History, TrainingPlan, train, train_in_stages
 from fewratio.training.pools import RowTable
+from fewratio_bench.splits import Split
 
 # Ruff et al. (2018) keep the centre's coordinates this far from zero.
 CENTRE_MARGIN = 0.1
@@ -99,13 +100,13 @@ def new_network(network: str, latent_dim: int, normals: Tensor, seed: int) -> On
 def train_on_sources(
     network: str,
     latent_dim: int,
-    sources: Sequence[Collection],
-    validations: Sequence[Collection],
+    splits: Sequence[Split],
     seeds: Sequence[int],
     plan: TrainingPlan,
     device: str,
 ) -> list[tuple[OneClassNetwork, History]]:
-    """Train a network on the normal instances of each collection, all as one batched program."""
+    """Train a network on the normal instances of each split's sources, all as one batched program."""
+    sources, validations = [split.source for split in splits], [split.validation for split in splits]
     table = row_table([*sources, *validations], torch.device(device), torch.float32)
     pools, held_out = ([_normal_rows(each, table) for each in part] for part in (sources, validations))
     models = [

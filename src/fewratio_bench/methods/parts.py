@@ -7,6 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.func import grad
+from torch.nn.functional import pad
 
 from fewratio.core.objectives import Objective
 from fewratio.nn import RatioModel, SetEncoder
@@ -83,16 +84,12 @@ def set_latent_dim(model: RatioModel, length: int) -> RatioModel:
         return model
     encoder = model.encoder
     makes, reads = cast(nn.Linear, encoder.set[-1]), cast(nn.Linear, model.features.from_z)
-    makes.weight, makes.bias = (nn.Parameter(_resized(tensor, 0, length)) for tensor in (makes.weight, makes.bias))
+    # To pad by a negative length is to cut.
+    missing = length - encoder.latent_dim
+    makes.weight = nn.Parameter(pad(makes.weight.detach(), (0, 0, 0, missing)))
+    makes.bias = nn.Parameter(pad(makes.bias.detach(), (0, missing)))
     # z is both sides' vectors, one after the other.
-    sides = reads.weight.unflatten(1, (2, -1))
-    reads.weight = nn.Parameter(_resized(sides, 2, length).flatten(1))
+    sides = reads.weight.detach().unflatten(1, (2, -1))
+    reads.weight = nn.Parameter(pad(sides, (0, missing)).flatten(1))
     encoder.latent_dim, makes.out_features, reads.in_features = length, length, 2 * length
     return model
-
-
-def _resized(tensor: Tensor, axis: int, length: int) -> Tensor:
-    """Cut an axis, or fill it up with zeros."""
-    kept = tensor.detach().narrow(axis, 0, min(length, tensor.shape[axis]))
-    missing = [*kept.shape[:axis], length - kept.shape[axis], *kept.shape[axis + 1 :]]
-    return torch.cat([kept, kept.new_zeros(missing)], dim=axis)

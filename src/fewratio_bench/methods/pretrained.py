@@ -74,8 +74,7 @@ class Pretrained:
         for role, evaluation in trial.evaluations.items():
             episode, started = evaluation.episode, time.perf_counter()
             judgement = judged_ratio(model.adapt(episode.support), episode, self.alpha)
-            took = seconds + time.perf_counter() - started
-            yield Verdict(trial, role, setting, judgement, took, seed)
+            yield Verdict(trial, role, setting, judgement, seconds + time.perf_counter() - started, seed)
 
     def _pretrained(self, groups: Sequence[Sequence[Trial]], bench: Bench, n_jobs: int) -> list[MetaRatioEstimator]:
         use_one_thread_of(n_jobs)

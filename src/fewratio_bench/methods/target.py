@@ -78,7 +78,9 @@ class TargetTrained(SelectedOnTest):
         support = _repeated(episode.support, n_values)
         training = Episode(support, support)
         # The support is judged too: the divergence is read off it.
-        everything = Pair.joined(episode.rows, _padding(episode), episode.support.n_nu)
+        # Nothing is averaged over the joined rows; their shares only have to be there.
+        shares = episode.rows.new_zeros(2, episode.rows.shape[-2])
+        everything = Pair.joined(episode.rows, shares, episode.support.n_nu)
         judged = Episode(support, _repeated(everything, n_values))
         n_support = episode.support.rows.shape[-2]
         objective, seconds = self._objective(trial, n_tasks), 0.0
@@ -118,8 +120,3 @@ def _repeated(pair: Pair, n_times: int) -> Pair:
     rows = pair.rows.repeat(n_times, 1, 1).unsqueeze(1)
     shares = pair.shares if pair.shares.dim() == 2 else pair.shares.repeat(n_times, 1, 1).unsqueeze(1)
     return Pair.joined(rows, shares, pair.n_nu)
-
-
-def _padding(episode: Episode) -> Tensor:
-    # Nothing is averaged over the joined rows; their shares only have to be there.
-    return episode.rows.new_zeros(2, episode.rows.shape[-2])

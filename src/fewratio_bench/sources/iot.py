@@ -139,10 +139,4 @@ def _lines(paths: Sequence[Path]) -> Iterator[str]:
             raise DataFileError(f"{path} is damaged ({error}). Put a whole copy there.") from error
 
 
-SOURCE = Source(
-    name="iot",
-    load=load,
-    licence="CC BY 4.0",
-    origin=ORIGIN,
-    files=files,
-)
+SOURCE = Source("iot", load, licence="CC BY 4.0", origin=ORIGIN, files=files)

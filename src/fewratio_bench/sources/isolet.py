@@ -92,10 +92,4 @@ def values_sha256(rows: NDArray[np.float64]) -> str:
     return sha256(ordered.astype("<i2").tobytes()).hexdigest()
 
 
-SOURCE = Source(
-    name="isolet",
-    load=load,
-    licence="CC BY 4.0",
-    origin="https://doi.org/10.24432/C51G69",
-    files=files,
-)
+SOURCE = Source("isolet", load, licence="CC BY 4.0", origin="https://doi.org/10.24432/C51G69", files=files)

@@ -28,11 +28,9 @@ def gaussian_family(
     n_datasets: int,
     n_instances: int = 300,
     random_state: int | np.random.Generator | None = None,
-    mean_range: tuple[float, float] = (-1.5, 1.5),
-    std_range: tuple[float, float] = (0.1, 2.0),
     name: str = "gaussian",
 ) -> GaussianFamily:
-    """Draw datasets of the paper's synthetic family.
+    """Draw datasets of the paper's synthetic family: means from U(-1.5, 1.5), standard deviations from U(0.1, 2).
 
     Parameters
     ----------
@@ -40,8 +38,6 @@ def gaussian_family(
         How many datasets, and instances in each.
     random_state : int or numpy Generator, optional
         Seed.
-    mean_range, std_range : pair of float
-        Where the means and standard deviations are drawn from, uniformly; the paper's by default.
     name : str
         Name of the collection.
 
@@ -52,8 +48,8 @@ def gaussian_family(
     (3, (50, 1), (3,))
     """
     rng = np.random.default_rng(random_state)
-    means = rng.uniform(*mean_range, n_datasets)
-    stds = rng.uniform(*std_range, n_datasets)
+    means = rng.uniform(-1.5, 1.5, n_datasets)
+    stds = rng.uniform(0.1, 2.0, n_datasets)
     samples = rng.normal(means[:, None, None], stds[:, None, None], (n_datasets, n_instances, 1))
     names = [f"{name}-{i}" for i in range(n_datasets)]
     return GaussianFamily(Collection.from_arrays(list(samples), names=names, name=name), means, stds)
