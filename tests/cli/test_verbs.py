@@ -345,7 +345,7 @@ HOSTILE = [
     (["compare", "a.csv", "b.csv", "--plot", "r.bmp"], ["must end in", "--plot"]),
     (["compare", "a.csv", "b.csv", "-o", "r.json", "--plot", "absent/r.png"], ["absent", "--plot"]),
     (["weights", "a.csv", "b.csv", "--plot", "r.gif"], ["must end in", "--plot"]),
-    (["outliers", "--normal", "a.csv", "--unlabelled", "nan.csv"], ["nan.csv", "row 1"]),
+    (["outliers", "--normal", "a.csv", "--unlabelled", "text.csv"], ["text.csv", "row 1"]),
     (["weights", "a.csv", "empty.parquet"], ["empty.parquet", "it is empty"]),
     (["ratio", "a.csv", "other.csv"], ["other.csv", "unexpected: 'z'"]),
     (["data", "info", "digits"], ["digits_r"]),
