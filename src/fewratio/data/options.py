@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from fewratio.data.columns import listed
 from fewratio.errors import ParameterError
-
-if TYPE_CHECKING:
-    from fewratio.data.encoding import Encoding
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -43,7 +40,8 @@ class ColumnOptions(TypedDict, total=False):
     categorical: str | Sequence[str]
     numeric: str | Sequence[str]
     common: bool
-    encoding: Encoding | None
+    # To name the type would be to import in a circle.
+    encoding: Any
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class ColumnRules:
     numeric: tuple[str, ...] = ()
     common: bool = False
     only_numbers: bool = False
-    encoding: Encoding | None = None
+    encoding: Any = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> ColumnRules:
