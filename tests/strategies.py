@@ -124,7 +124,7 @@ WIDTH, LATENT, N_OUTPUTS = 8, 3, 6
 
 def _with_mlp(n_features, seed, pooling=None, head=None, **options):
     generator = torch.Generator().manual_seed(seed)
-    encoder = NoEncoder() if pooling is None else SetEncoder(n_features, LATENT, WIDTH, pooling, 2, generator)
+    encoder = NoEncoder() if pooling is None else SetEncoder(n_features, LATENT, WIDTH, 2, 2, pooling, 2, generator)
     features = MLPFeatures(n_features, encoder.n_outputs, WIDTH, 3, N_OUTPUTS, generator)
     return RatioModel(encoder, features, head or RidgeHead(), **options)
 

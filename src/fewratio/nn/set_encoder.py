@@ -21,7 +21,9 @@ class SetEncoder(nn.Module):
     latent_dim : int
         Length K of a dataset's vector.
     width : int
-        Hidden and output width of f (three layers), hidden width of g (two layers).
+        Hidden and output width of f, hidden width of g.
+    instance_depth, set_depth : int
+        Numbers of layers of f and of g.
     pooling : {"mean", "sum", "attention"}
         How f's outputs become one vector: their mean (the paper's), their sum, or a softmax-weighted mean with
         learned queries (pooling by multi-head attention).
@@ -36,6 +38,8 @@ class SetEncoder(nn.Module):
         n_features: int,
         latent_dim: int = 32,
         width: int = 100,
+        instance_depth: int = 3,
+        set_depth: int = 2,
         pooling: str = "mean",
         n_heads: int = 4,
         generator: torch.Generator | None = None,
@@ -45,8 +49,8 @@ class SetEncoder(nn.Module):
             raise ParameterError(f"pooling is {pooling!r}; {', '.join(POOLINGS)} are known. Use one of them.")
         self.pooling = pooling
         self.latent_dim = latent_dim
-        self.instance = mlp([n_features, width, width, width], generator)
-        self.set = mlp([width, width, latent_dim], generator)
+        self.instance = mlp([n_features, *[width] * instance_depth], generator)
+        self.set = mlp([*[width] * set_depth, latent_dim], generator)
         if pooling == "attention":
             if width % n_heads:
                 raise ParameterError(
