@@ -100,8 +100,7 @@ class Protocol:
             raise CollectionError(
                 f"collection {collection.name!r} has {counted(len(collection), 'dataset')}; the protocol of "
                 f"{self.data} deals out {needed} ({self.n_target} target, {self.n_validation} validation, "
-                f"{self.n_source} source). "
-                "Load the complete source, or make a Protocol with other counts."
+                f"{self.n_source} source). Load the complete source, or make a Protocol with other counts."
             )
         for dataset in collection:
             count = 0 if dataset.is_outlier is None else int((~dataset.is_outlier).sum())

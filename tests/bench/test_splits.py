@@ -26,7 +26,7 @@ NORMALS = {"landmine": 200, "school": 50, "iot": 200}
 
 def collection_of(name, n_groups=None, n_rows=2, n_normals=None):
     """As many tiny datasets as the source has, named and grouped alike."""
-    n_datasets = SOURCES[name].n_datasets
+    n_datasets = sum(COUNTS[name])
     groups = {"mnist_r": 6, "digits_r": 6, "isolet": 5}.get(name, 1) if n_groups is None else n_groups
     flags = None if n_normals is None else np.arange(n_normals + 1) == n_normals
     n_rows = n_rows if flags is None else len(flags)

@@ -96,7 +96,7 @@ def test_attention_pooling_by_hand():
 
 
 def test_depth_and_width():
-    encoder = SetEncoder(5, latent_dim=7, width=16)
+    encoder = SetEncoder(5, latent_dim=7, width=16, instance_depth=4, set_depth=1)
     shapes = [tuple(p.shape) for name, p in encoder.named_parameters() if name.endswith("weight")]
     assert shapes == [(16, 5), (16, 16), (16, 16), (16, 16), (7, 16)]
     assert encoder.n_outputs == 14

@@ -34,8 +34,7 @@ def load() -> Collection:
 
 def unpickle_arrays(content: bytes) -> list[tuple[np.ndarray, np.ndarray]]:
     """Read a list of pairs of arrays that Python 2 pickled; whatever else a pickle asks for is refused, not run."""
-    arrays: list[tuple[np.ndarray, np.ndarray]] = _ArrayUnpickler(io.BytesIO(content), encoding="bytes").load()
-    return arrays
+    return list(_ArrayUnpickler(io.BytesIO(content), encoding="bytes").load())
 
 
 class _ArrayUnpickler(pickle.Unpickler):
