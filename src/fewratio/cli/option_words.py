@@ -57,5 +57,7 @@ def arguments_as_options(message: str, options: Collection[str]) -> str:
 
 
 def _option(found: re.Match[str], options: Collection[str]) -> str | None:
-    name = _OPTIONS.get(found["name"], found["name"])
+    # Of settings within settings, such as training__max_steps, the last name.
+    name = found["name"].rpartition("__")[2]
+    name = _OPTIONS.get(name, name)
     return f"--{name}" if name in options else None

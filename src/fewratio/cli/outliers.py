@@ -43,6 +43,9 @@ def outliers(
     from fewratio.data.partition import divided
 
     X_inlier, raw = tables if normal_if is None else divided(tables[0], normal_if)
+    if request.common:
+        shared = [label for label in X_inlier.labels if label in raw.places]
+        X_inlier, raw = X_inlier.select(shared), raw.select(shared)
     options = request.options(X_inlier, raw)
     detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
     X = detector._open(raw, raw.argument)
@@ -57,7 +60,8 @@ def outliers(
     ]
     separating = detector.separating(X)
     apart = [column.column for column in separating]
-    lines += request.summary(Samples(detector.encoding_, [X], separating), ("the normal rows", "the others"))
+    encoding = None if detector.encoding_ is None else detector.encoding_.without(apart)
+    lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the others"))
     names = exchange.plain_names(X) or list(map(str, range(X.n_rows)))
     width = max(8, *(len(names[row]) for row in order[: exchange.SHOWN]))
     lines.append(f"{'row':>{width}}  {'score':>8}  {'':<7}  differs most from the nearest normals in")

@@ -366,6 +366,8 @@ def _encoded(
     """
     rules = ColumnRules.of(options)
     encoding, encoded = encode_together(tables, rules)
+    if encoding is None:
+        return None, encoded
     if encoding.is_named and rules.encoding is None:
         rows = [table.numbers for table in encoded] if parts is None else [encoded[0].numbers[part] for part in parts]
         constant = [name for name in constant_columns(encoding, rows) if name not in rules.keep]

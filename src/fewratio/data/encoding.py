@@ -30,7 +30,7 @@ from fewratio.data.columns import Layout, check_layout, counted
 from fewratio.data.deciding import decide
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
-from fewratio.data.table import Table, as_table, check_finite, frozen, raw_numbers
+from fewratio.data.table import Table, all_finite, as_table, check_finite, frozen, raw_numbers
 from fewratio.errors import CollectionError, InputError, ParameterError
 
 __all__ = ["CATEGORY", "DATE", "SEPARATING", "Column", "ColumnOptions", "ColumnRules", "Encoding", "encode_together"]
@@ -176,7 +176,7 @@ class Encoding:
         names = self._row_names(raw)
         raw = self._used(raw, reference)
         array = raw.array if self.is_identity else None
-        is_plain = array is not None and (not self.has_medians or bool(np.isfinite(array).all()))
+        is_plain = array is not None and (not self.has_medians or all_finite(array))
         numbers = raw_numbers(raw) if is_plain else self._features(raw)
         if not self.has_medians:
             check_finite(numbers, raw.argument, self.features if self.is_named else range(self.n_features))
@@ -292,8 +292,8 @@ def _are_different(label: str, raws: Sequence[RawTable]) -> bool:
 
 def encode_together(
     tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = True
-) -> tuple[Encoding, list[Table]]:
-    """Decide about the columns of tables together, and encode each.
+) -> tuple[Encoding | None, list[Table]]:
+    """Decide about the columns of tables together, and encode each; arrays of numbers need no encoding.
 
     Parameters
     ----------
@@ -304,9 +304,7 @@ def encode_together(
     """
     encoded = [X for X in tables.values() if isinstance(X, Table)]
     if len(encoded) == len(tables):
-        names = encoded[0].feature_names
-        labels = names or tuple(map(str, range(encoded[0].n_features)))
-        return Encoding(tuple(map(Column, labels)), names is not None), encoded
+        return None, encoded
     raws = _same_names([as_raw(X, argument) for argument, X in tables.items()])
     if rules is not None and rules.encoding is not None:
         if not isinstance(rules.encoding, Encoding):
@@ -315,9 +313,11 @@ def encode_together(
             )
         return rules.encoding, [rules.encoding.encode(raw) for raw in raws]
     is_plain = rules in (None, ColumnRules()) and not (leave_out and raws[0].is_named)
-    if is_plain and all(raw.array is not None and np.isfinite(raw.array).all() for raw in raws):
+    if is_plain and all(raw.array is not None and all_finite(raw.array) for raw in raws):
         _check_same(raws, {*raws[0].labels, *raws[-1].labels})
-        encoding = Encoding(tuple(map(Column, raws[0].labels)), raws[0].is_named)
+        if not raws[0].is_named:
+            return None, [Table(raw_numbers(raw), None, raw.argument) for raw in raws]
+        encoding = Encoding(tuple(map(Column, raws[0].labels)), is_named=True)
         return encoding, [encoding.encode(raw) for raw in raws]
     encoding = Encoding.learn(raws, rules, leave_out)
     return encoding, [encoding.encode(raw) for raw in raws]

@@ -22,7 +22,7 @@ from fewratio.data.csv_files import SEPARATORS, check_columns, complete_names, r
 from fewratio.data.dataset import as_flags
 from fewratio.data.frames import Frame
 from fewratio.data.partition import without_flags
-from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.raw import RawTable, as_raw, raw_of_columns
 from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
 
 STANDARD_INPUT = "-"
@@ -137,7 +137,13 @@ def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
 
 def read_raw(file: TableFile) -> RawTable:
     """Read a file as a table whose columns may be of any kind."""
-    return as_raw(read_frame(file), str(file))
+    if file.suffix in ARRAYS:
+        return as_raw(read_arrays(file)[0], str(file))
+    with refusing(file):
+        table = _read_table(file, None, as_text=False)
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    del table
+    return raw_of_columns(columns, str(file))
 
 
 def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:

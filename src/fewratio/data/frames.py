@@ -32,7 +32,7 @@ Frame: TypeAlias = "nw.DataFrame[Any]"
 Series: TypeAlias = "nw.Series[Any]"
 
 _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", "dask", "duckdb", "ibis"}
-_ARROW_NUMBERS = {
+ARROW_NUMBERS = {
     **{"double": "f8", "float": "f4", "halffloat": "f2"},
     **{f"{sign}int{bits}": f"{sign or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
@@ -183,11 +183,11 @@ def _arrow_values(array: pa.ChunkedArray) -> Values:
     if types.is_null(kind):
         return Values(MISSING, np.full(len(array), np.nan), np.full(len(array), -1))
     if types.is_boolean(kind):
-        return Values(BOOLEANS, _arrow_numbers(array.cast(pa.uint8())))
+        return Values(BOOLEANS, arrow_numbers(array.cast(pa.uint8())))
     if types.is_decimal(kind):
-        return Values(NUMBERS, _arrow_numbers(array.cast(pa.float64(), safe=False)))
-    if str(kind) in _ARROW_NUMBERS:
-        return Values(NUMBERS, _arrow_numbers(array))
+        return Values(NUMBERS, arrow_numbers(array.cast(pa.float64(), safe=False)))
+    if str(kind) in ARROW_NUMBERS:
+        return Values(NUMBERS, arrow_numbers(array))
     if types.is_temporal(kind) and not types.is_interval(kind):
         return Values(DATES, _days(array))
     if types.is_dictionary(kind):
@@ -205,7 +205,7 @@ def _coded(array: pa.ChunkedArray, kind: str) -> Values:
     import pyarrow as pa
 
     array = array.unify_dictionaries()
-    codes = np.concatenate([_arrow_numbers(chunk.indices, -1).astype(np.intp) for chunk in array.chunks])
+    codes = np.concatenate([arrow_numbers(chunk.indices, -1).astype(np.intp) for chunk in array.chunks])
     found, first = np.unique(codes[codes >= 0], return_index=True)
     if not len(found):
         return Values(MISSING, np.full(len(codes), np.nan), codes)
@@ -223,10 +223,10 @@ def _days(array: pa.ChunkedArray) -> NDArray[np.float64]:
 
     kind = array.type
     if types.is_date32(kind):
-        return _arrow_numbers(array.cast(pa.int32()))
+        return arrow_numbers(array.cast(pa.int32()))
     unit = "ms" if types.is_date64(kind) else kind.unit
     whole = array.cast(pa.int32()).cast(pa.int64()) if types.is_time32(kind) else array.cast(pa.int64())
-    return _arrow_numbers(whole) / (_UNITS_PER_DAY[unit] * _DAY_SECONDS)
+    return arrow_numbers(whole) / (_UNITS_PER_DAY[unit] * _DAY_SECONDS)
 
 
 def day_of_text(text: str) -> float | None:
@@ -247,9 +247,9 @@ def text_of_days(days: float) -> str:
     return text.removesuffix("T00:00:00").replace("T", " ")
 
 
-def _arrow_numbers(column: Any, fill: float = np.nan) -> NDArray[Any]:
+def arrow_numbers(column: Any, fill: float = np.nan) -> NDArray[Any]:
     """Return numbers of pyarrow, whose own conversion would import pandas where it is installed."""
-    dtype = np.dtype(_ARROW_NUMBERS[str(column.type)])
+    dtype = np.dtype(ARROW_NUMBERS[str(column.type)])
     result = np.empty(len(column), dtype if dtype.kind == "f" else np.float64)
     start = 0
     for chunk in getattr(column, "chunks", [column]):

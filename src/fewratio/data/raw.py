@@ -168,6 +168,22 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
     return RawTable(argument, labels, names is not None, len(frame), columns=columns, index=index)
 
 
+def raw_of_columns(columns: dict[str, Any], argument: str) -> RawTable:
+    """Return a table of columns of pyarrow that nobody else needs: each is let go when it has become numbers."""
+    import pyarrow as pa
+
+    kinds = {str(column.type) for column in columns.values()}
+    if not kinds <= set(frames.ARROW_NUMBERS):
+        return as_raw(pa.table(columns), argument)
+    labels, n_rows = tuple(columns), len(next(iter(columns.values())))
+    check_shape((n_rows, len(labels)), argument)
+    # In Fortran order memory is taken a column at a time.
+    array = np.empty((n_rows, len(labels)), np.float32 if kinds == {"float"} else np.float64, order="F")
+    for place, label in enumerate(labels):
+        array[:, place] = frames.arrow_numbers(columns.pop(label))
+    return RawTable(argument, labels, True, n_rows, array)
+
+
 def check_shape(shape: Sequence[int], argument: str) -> None:
     """Raise unless a shape is that of a table with at least one row and one column."""
     shape = tuple(shape)

@@ -111,23 +111,20 @@ def raw_numbers(raw: RawTable) -> NDArray[Any]:
     return readable(np.column_stack([column.numbers for column in values]))
 
 
+def all_finite(numbers: NDArray[Any]) -> bool:
+    """Tell whether no value is missing or infinite, a block of rows at a time."""
+    step = max(1, _BLOCK_VALUES // numbers.shape[1])
+    return all(np.isfinite(numbers[start : start + step]).all() for start in range(0, len(numbers), step))
+
+
 def check_finite(numbers: NDArray[Any], argument: str, labels: Sequence[object]) -> None:
     """Raise `InputError` if a value is missing or infinite, naming the first and counting all."""
-    count, first = 0, None
-    step = max(1, _BLOCK_VALUES // numbers.shape[1])
-    for start in range(0, len(numbers), step):
-        finite = np.isfinite(numbers[start : start + step])
-        if finite.all():
-            continue
-        count += finite.size - int(np.count_nonzero(finite))
-        if first is None:
-            row, column = np.unravel_index(int(finite.argmin()), finite.shape)
-            first = start + int(row), int(column)
-    if first is not None:
+    if not all_finite(numbers):
+        rows, columns = np.nonzero(~np.isfinite(numbers))
         raise InputError(
-            f"{argument} has {counted(count, 'NaN or infinite value')}, the first in column {labels[first[1]]!r} at "
-            f"row {first[0]} (counting from 0); every value must be a finite number. Drop those rows or fill the gaps "
-            "first."
+            f"{argument} has {counted(len(rows), 'NaN or infinite value')}, the first in column {labels[columns[0]]!r} "
+            f"at row {rows[0]} (counting from 0); every value must be a finite number. Drop those rows or fill the "
+            "gaps first."
         )
 
 
