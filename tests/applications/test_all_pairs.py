@@ -215,5 +215,5 @@ def test_what_is_wrong_is_named():
         compare_all(collection(), estimator=3)
     with pytest.raises(ParameterError, match="no dataset 'x'; there are 'set 0'"):
         compare_all(collection()).nearest("x")
-    with pytest.raises(InputError, match="column '0' of dataset 'b' has 1 infinite value"):
+    with pytest.raises(InputError, match="column 0 of dataset 'b' has 1 infinite value"):
         compare_all({"a": [[1.0]], "b": [[np.inf]]})

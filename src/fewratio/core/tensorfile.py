@@ -81,7 +81,7 @@ def write_atomically(path: Path, payload: bytes) -> None:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             # A full disk names no file, and the temporary one means nothing to the user.
-            error.filename, error.filename2 = str(path), None
+            raise type(error)(error.errno, error.strerror, str(path)) from None
         raise
 
 

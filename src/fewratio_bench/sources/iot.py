@@ -70,7 +70,10 @@ def load(seed: int = 0) -> Collection:
 
 def files(download: bool = True) -> list[Path]:
     """Find the files of the complete devices; they cannot be downloaded."""
-    return [path for kinds in complete_devices().values() for path in kinds.values()]
+    found = [path for device in DEVICES for path in device_files(device).values()]
+    if not found:
+        complete_devices()
+    return found
 
 
 def complete_devices() -> dict[str, dict[str, Path]]:
