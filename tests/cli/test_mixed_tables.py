@@ -164,7 +164,27 @@ def test_one_table_is_divided_by_a_column(folder):
     assert three["names"] == ["old", "new", "third"]
     assert np.shape(three["adjusted_p_values"]) == (3, 3)
     assert "'lots'" in refusal(folder, "compare", "two.csv", "--by", "lots")
-    assert "--by" in refusal(folder, "compare", "two.csv")
+    assert "One table is given without --by" in refusal(folder, "compare", "two.csv")
+    assert "Leave out --by" in refusal(folder, "compare", "a.csv", "b.csv", "--by", "lot")
+
+
+def test_outliers_are_counted_from_0_only_without_row_names(folder):
+    judged = ("outliers", "--unlabelled", "judged.csv", "--normal-if", "status == ok")
+    assert "\nrows        the most anomalous first\n" in run(folder, *judged).stdout
+    bare = run(folder, "outliers", "--normal", "bare.csv", "--unlabelled", "bare.csv").stdout
+    assert "\nrows        the most anomalous first, counting from 0\n" in bare
+    assert "--normal and --normal-if are given" in refusal(folder, *judged, "--normal", "a.csv")
+
+
+def test_a_column_of_one_value_divides_nothing(folder):
+    pd.read_csv(folder / "a.csv").assign(lot="old").to_csv(folder / "one.csv", index=False)
+    line = refusal(folder, "compare", "one.csv", "--by", "lot")
+    assert "column 'lot' of file 'one.csv' has one value, 'old'" in line
+
+
+def test_a_condition_on_p_needs_permutations(folder):
+    line = refusal(folder, "compare", "a.csv", "b.csv", "--permutations", "0", "--fail-if", "p < 0.01")
+    assert "--permutations is 0" in line
 
 
 def test_the_normal_rows_are_those_where_a_condition_holds(folder):
@@ -186,7 +206,10 @@ def test_the_normal_rows_are_those_where_a_condition_holds(folder):
         (("a.csv", "b.csv"), "divergence > 5", 0),
         (("three.csv", "--by", "lot"), "p <= 0.05", 3),
         (("three.csv", "--by", "lot"), "statistic > 5", 0),
+        (("a.csv", "b.csv"), "divergence > 5e-1", 0),
         (("a.csv", "b.csv"), "p is small", 2),
+        (("a.csv", "b.csv"), "p < e", 2),
+        (("a.csv", "b.csv"), "p < 1.2.3", 2),
     ],
     ids=str,
 )

@@ -175,9 +175,9 @@ def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path)
     assert {each["columns"][0] for each in found["explanations"]} == {"y"}
     assert sum(found["outlier"]) == 12
     lines = run(verb, filled).stdout.splitlines()
-    assert lines[1].startswith(f"threshold {found['threshold']:.3g}: a quarter of the usual score")
+    assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: a quarter of the median score")
     assert lines[-1] == "and 2 more; --output FILE.csv writes all"
-    assert "as --contamination asks for" in run(options, filled).stdout
+    assert "that --contamination asks for" in run(options, filled).stdout
     for each in (verb, ["ratio", "a.csv", "b.csv"], ["weights", "a.csv", "b.csv"]):
         lines = run([*each, "-o", str(tmp_path / "r.csv")], filled).stdout.splitlines()
         assert lines[-1] == f"and 2 more in {tmp_path / 'r.csv'}"
@@ -546,9 +546,9 @@ def test_every_verb_on_the_same_files(filled, tmp_path):
         "Model: new.model",
         "features    2 (x, y)",
         "standard input (12 rows) and b.csv (14 rows)",
-        "6 datasets, like ones side by side:",
+        "6 datasets, similar ones side by side:",
         "a.csv (12 rows) over b.csv (14 rows)",
-        "rows of b.csv are outliers (by contamination)",
+        "of 14 rows of b.csv are outliers\nthreshold   ",
         "1 change in 60 rows of standard input",
     ):
         assert words in printed

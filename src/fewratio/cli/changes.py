@@ -12,9 +12,11 @@ from fewratio.cli import exchange
 def changes(
     request: exchange.Request,
     series: Annotated[Path, typer.Argument(help="Table of rows in the order of time; - for CSV on standard input.")],
-    window: Annotated[int, typer.Option(min=1, help="Rows before and after a moment that are compared.")] = 20,
-    permutations: Annotated[int, typer.Option(min=1, help="How many times to shuffle for the threshold.")] = 199,
-    level: Annotated[float, typer.Option(help="Chance to report a change where there is none.")] = 0.01,
+    window: Annotated[
+        int, typer.Option(min=1, help="Number of rows before and after a moment that are compared.")
+    ] = 20,
+    permutations: Annotated[int, typer.Option(min=1, help="Number of shuffled series that set the threshold.")] = 199,
+    level: Annotated[float, typer.Option(help="Chance to report any change if there is none.")] = 0.01,
 ) -> None:
     """Find the moments at which a series changed.
 
@@ -37,6 +39,6 @@ def changes(
     called = ["" if result.row_names is None else f" ({result.row_names[point]})" for point in points]
     triples = zip(points, called, payload["p_values"], strict=True)
     lines += [f"  row {point}{name}: score {scores[point]:.3g}, p = {p_value:.3g}" for point, name, p_value in triples]
-    # Rows too near the ends have no score, so an empty field.
+    # Rows too near the ends have no score: an empty field.
     columns = {"row": range(n_rows), "score": scores, "change": [int(row in points) for row in range(n_rows)]}
     request.deliver(exchange.Answer(lines, payload, columns, tables), result.plot)

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
     from fewratio.applications.all_pairs import AllPairsResult
     from fewratio.applications.comparison import ComparisonResult
+    from fewratio.data.options import ColumnOptions
+    from fewratio.data.raw import RawTable
 
-_CONDITION = re.compile(r"\s*(p|divergence|statistic)\s*(<=|>=|<|>)\s*([-+.\deE]+)\s*")
-_SIGNS: dict[str, Callable[[float, float], bool]] = {
-    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-}
+_CONDITION = re.compile(
+    r"\s*(p|divergence|statistic)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*", re.ASCII
+)
+_SIGNS: dict[str, Callable[[float, float], bool]]
+_SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _FAILED = 3
+_PERMUTATIONS = 999
 
 
 @exchange.verb
@@ -32,59 +36,59 @@ def compare(
     request: exchange.Request,
     a: Annotated[Path, typer.Argument(help="Table of the first sample; - for CSV on standard input.")],
     b: Annotated[
-        Path | None, typer.Argument(help="Table of the second sample, with the same columns, or a reference.")
+        Path | None,
+        typer.Argument(help="Table of the second sample, with the same columns, or a file of `fewratio reference`."),
     ] = None,
     by: Annotated[str | None, typer.Option(help="Column that divides one table into samples.")] = None,
     permutations: Annotated[
         int | None,
-        typer.Option(min=0, help="Permutations for the p-value. [default: 999; of several groups 0, which is no test]"),
+        typer.Option(
+            min=0,
+            help="Permutations for the p-value; 0 for no test. "
+            f"[default: {_PERMUTATIONS}; for more than two groups 0 unless --fail-if is given]",
+        ),
     ] = None,
     fail_if: Annotated[
-        str | None, typer.Option(help=f"Exit with {_FAILED} if this holds, such as 'p < 0.01' or 'divergence > 0.1'.")
+        str | None,
+        typer.Option(
+            help=f"Exit with {_FAILED} if this condition holds: 'p < 0.01', 'divergence > 0.1', 'statistic > 0.1'."
+        ),
     ] = None,
 ) -> None:
-    """Compare two datasets: how far apart, by chance or not, and which columns and rows differ.
+    """Compare two datasets: how far apart they are, whether that may be chance, and which columns and rows differ.
 
     Example: fewratio compare before.csv after.csv --plot difference.png
     """
     if (b is None) == (by is None):
+        given, advice = "Two tables and --by are given", "Leave out --by, or one table"
+        if b is None:
+            given, advice = "One table is given without --by", "Give a second table, or --by"
         raise ParameterError(
-            "Two tables are needed, or one and --by with the column that divides it. Give one of both."
+            f"{given}; needed are two tables, or one and --by with the column that divides it. {advice}."
         )
-    n_permutations = 999 if permutations is None else permutations
+    n_permutations = _PERMUTATIONS if permutations is None else permutations
     fails = None if fail_if is None else _condition(fail_if, n_permutations)
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)
-    if by is not None:
-        from fewratio.data.partition import Roles, cut
-
-        features, parts, _ = cut(tables[0], Roles(by))
-        if len(parts) > 2:
+    if b is None:
+        names, groups = _groups(tables[0], str(by))
+        if len(groups) > 2:
             from fewratio.cli.compare_all import deliver_all
             from fewratio.data.collection import Collection
 
-            collection = Collection.from_frame(tables[0], by, **options)
-            # Many pairs take their time, so they are tested if somebody asks for it.
+            collection = Collection.from_frame(tables[0], str(by), **options)
+            # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
             pairs = deliver_all(request, collection, estimator, n_permutations)
             return _exit(fails is not None and any(map(fails, _pairs(pairs))))
-        tables = [replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts]
-        names = [part.name for part in parts]
+        tables = groups
     else:
-        names = [exchange.label(a), exchange.label(b)] if b is not None else []
-        names = names if names[0] != names[1] else [str(a), str(b)]
+        labels = [exchange.label(a), exchange.label(b)]
+        names = labels if labels[0] != labels[1] else [str(a), str(b)]
+        if request.model is None:
+            options |= _reference_encoding(b, options)
     from fewratio.applications.comparison import compare_datasets
-    from fewratio.data.reference import encoding_of
 
-    if b is not None and request.model is None and (encoding := encoding_of(b)) is not None:
-        if unused := sorted(set(options) - {"keep"}):
-            raise ParameterError(
-                f"--{unused[0]} is given, but {exchange.label(b)} is a reference, which says what becomes of the "
-                "columns. Leave it out, or give it to `fewratio reference`."
-            )
-        options["encoding"] = encoding
-    if len(tables) < 2:
-        raise ParameterError(f"Column {by!r} has one value, {names[0]!r}; two or more are needed. Name another column.")
     first, second = tables
     found = compare_datasets(first, second, estimator, n_permutations, request.seed, **options)
     result = replace(found, names=(names[0], names[1]))
@@ -93,13 +97,42 @@ def compare(
     _exit(fails is not None and fails(result))
 
 
+def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
+    """Divide a table by a column, and name the groups."""
+    from fewratio.data.partition import Roles, cut
+
+    features, parts, _ = cut(table, Roles(by))
+    if len(parts) < 2:
+        raise ParameterError(
+            f"column {by!r} of {table.argument} has one value, {parts[0].name!r}; --by needs a column with two "
+            "or more. Name another column."
+        )
+    names = [part.name for part in parts]
+    return names, [replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts]
+
+
+def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions":
+    """Return the encoding of a reference as an option; nothing for any other table."""
+    from fewratio.data.reference import encoding_of
+
+    encoding = encoding_of(path)
+    if encoding is None:
+        return {}
+    if unused := sorted(set(options) - {"keep"}):
+        raise ParameterError(
+            f"--{unused[0]} is given, but {exchange.label(path)} is a reference, whose columns are encoded already. "
+            f"Leave --{unused[0]} out, or give it to `fewratio reference`."
+        )
+    return {"encoding": encoding}
+
+
 def _exit(failed: bool) -> None:
     if failed:
         raise typer.Exit(_FAILED)
 
 
 def _pairs(result: "AllPairsResult") -> "Iterator[SimpleNamespace]":
-    """Return what a condition is about for each pair of several samples; p-values are adjusted for their number."""
+    """Return what a condition can test, for each pair of groups; p-values are adjusted for the number of pairs."""
     adjusted, divergences = result.adjusted_p_values, result.divergences
     for i, j in combinations(range(len(result.names)), 2):
         both = float(divergences[i, j]), float(divergences[j, i])
@@ -108,11 +141,17 @@ def _pairs(result: "AllPairsResult") -> "Iterator[SimpleNamespace]":
 
 
 def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
+    """Return a function that tells whether a condition holds for a result."""
     found = _CONDITION.fullmatch(text)
-    if found is None or (found[1] == "p" and not permutations):
+    if found is None:
         raise ParameterError(
-            f"--fail-if is {text!r}; needed is p, divergence or statistic, one of < <= > >=, and a number (p with at "
-            "least one permutation). Write 'p < 0.01', for instance."
+            f"--fail-if is {text!r}; it must be p, divergence or statistic, one of < <= > >=, and a number. Write "
+            "'p < 0.01', for instance."
+        )
+    if found[1] == "p" and not permutations:
+        raise ParameterError(
+            f"--fail-if is {text!r}, but --permutations is 0, which gives no p-value. Raise --permutations, or test "
+            "the divergence or the statistic."
         )
     attribute, sign, limit = {"p": "p_value"}.get(found[1], found[1]), _SIGNS[found[2]], float(found[3])
     return lambda result: sign(getattr(result, attribute), limit)
@@ -141,7 +180,7 @@ def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[s
 
 
 def _differences(result: "ComparisonResult") -> "Iterator[str]":
-    yield "differ in   (effect: difference of means in deviations, or of shares; the largest first)"
+    yield "differ in   (effect: Cohen's d of means, Cohen's h of shares; the largest first)"
     shown = result.differences[: exchange.SHOWN]
     cells = [
         ("", *result.names, "effect"),

@@ -35,7 +35,7 @@ def compare_all(
 def deliver_all(
     request: exchange.Request, collection: "Collection", estimator: "RatioEstimator", permutations: int, jobs: int = 1
 ) -> "AllPairsResult":
-    """Compare all datasets of a collection, give the answer, and return it."""
+    """Compare all datasets of a collection, deliver the answer, and return the result."""
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets
 
     result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=request.seed)
@@ -49,7 +49,7 @@ def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str
     from fewratio.data.columns import counted
 
     names = [result.names[i] for i in result.order()]
-    yield f"{counted(len(names), 'dataset')}, like ones side by side:"
+    yield f"{counted(len(names), 'dataset')}, similar ones side by side:"
     width = max(map(len, names[: exchange.SHOWN]))
     for name in names[: exchange.SHOWN]:
         (other, divergence), *_ = result.nearest(name, 1)

@@ -9,9 +9,9 @@ from fewratio.cli import exchange
 from fewratio.errors import ParameterError
 
 _MEANINGS = {
-    "contamination": "as many rows have a lower score as --contamination asks for",
-    "false discovery rate": "a tenth of the outliers at most is expected to be normal (by margin, not by score)",
-    "quarter of the median": "a quarter of the usual score, a rule of thumb for few normals",
+    "contamination": "the share of rows that --contamination asks for is below it",
+    "false discovery rate": "at most a tenth of the outliers are expected to be normal (by margin, not by score)",
+    "quarter of the median": "a quarter of the median score, a rule of thumb where few normal rows are known",
 }
 
 
@@ -21,7 +21,7 @@ def outliers(
     unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge; - for CSV on standard input.")],
     normal: Annotated[Path | None, typer.Option(help="Table of rows known to be normal.")] = None,
     normal_if: Annotated[
-        str | None, typer.Option(help="Instead: which rows of the one table are normal, such as 'status == ok'.")
+        str | None, typer.Option(help="Which rows of --unlabelled are normal, such as 'status == ok'.")
     ] = None,
     contamination: Annotated[
         float | None, typer.Option(help="Share of rows to flag, at most 0.5. [default: by false discovery rate]")
@@ -32,14 +32,17 @@ def outliers(
     Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot outliers.png
     """
     if (normal is None) == (normal_if is None):
+        found = "Neither --normal nor --normal-if is given" if normal is None else "--normal and --normal-if are given"
         raise ParameterError(
-            "Known normal rows are needed. Give --normal with a table, or --normal-if with a condition."
+            f"{found}; one of them must say which rows are normal. Give a table with --normal, or a condition with "
+            "--normal-if."
         )
     tables, estimator = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
     import numpy as np
 
     from fewratio.applications.inputs import Samples
     from fewratio.applications.outliers import InlierOutlierDetector
+    from fewratio.data.columns import counted
     from fewratio.data.partition import divided
 
     X_inlier, raw = tables if normal_if is None else divided(tables[0], normal_if)
@@ -54,17 +57,17 @@ def outliers(
     # Scores far below the threshold have equal margins but for rounding.
     order = np.lexsort([scores, margins]).tolist()
     lines = [
-        f"{sum(is_outlier)} of {len(is_outlier)} rows of {exchange.label(unlabelled)} are outliers (by "
-        f"{detector.threshold_rule_}); the most anomalous first, counting from 0:",
-        f"threshold {threshold:.3g}: {_MEANINGS[detector.threshold_rule_]}",
+        f"{sum(is_outlier)} of {counted(len(is_outlier), 'row')} of {exchange.label(unlabelled)} are outliers",
+        f"threshold   {threshold:.3g}: {_MEANINGS[detector.threshold_rule_]}",
     ]
     separating = detector.separating(X)
     apart = [column.column for column in separating]
     encoding = None if detector.encoding_ is None else detector.encoding_.without(apart)
-    lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the others"))
+    lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the rows to judge"))
+    lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
     names = exchange.plain_names(X) or list(map(str, range(X.n_rows)))
     width = max(8, *(len(names[row]) for row in order[: exchange.SHOWN]))
-    lines.append(f"{'row':>{width}}  {'score':>8}  {'':<7}  differs most from the nearest normals in")
+    lines.append(f"{'row':>{width}}  {'score':>8}  {'':<7}  differs most from the nearest normal rows in")
     for row in order[: exchange.SHOWN]:
         columns = ", ".join(_differences(detector.explain(X.row(row), leave_out=apart)))
         lines.append(
@@ -80,7 +83,7 @@ def outliers(
         "order": order,
         "row_names": exchange.plain_names(X),
     }
-    # For a person those above will do; many take their time.
+    # Explaining many rows takes long, and only JSON shows them all.
     if request.as_json or (request.output is not None and request.output.suffix.lower() == ".json"):
         payload["explanations"] = [
             {"row": row, **_explained(detector.explain(X.row(row), leave_out=apart))}
@@ -93,7 +96,7 @@ def outliers(
 
 
 def _explained(explanation: Any) -> dict[str, Any]:
-    """Give what a row differs in most: of many columns the rest is noise, and as large as the table."""
+    """Return an explanation with the columns that differ most: with all, it would be as large as the table."""
     payload = explanation.to_dict()
     return payload | {key: payload[key][: exchange.SHOWN] for key in ("columns", "differences")}
 

@@ -14,9 +14,11 @@ def ratio(
     request: exchange.Request,
     nu: Annotated[Path, typer.Argument(help="Table of the numerator's sample; - for CSV on standard input.")],
     de: Annotated[Path, typer.Argument(help="Table of the denominator's sample.")],
-    rows: Annotated[Path | None, typer.Argument(help="Rows to give the ratio at. [default: those of NU]")] = None,
+    rows: Annotated[
+        Path | None, typer.Argument(help="Table of rows to evaluate the ratio at. [default: those of NU]")
+    ] = None,
 ) -> None:
-    """Estimate the ratio of two densities at rows.
+    """Estimate the density ratio of two samples at given rows.
 
     Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
     """

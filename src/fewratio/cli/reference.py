@@ -12,13 +12,14 @@ from fewratio.cli import exchange
 @partial(exchange.verb, without=("model", "scale", "plot", "seed", "output"))
 def reference(
     request: exchange.Request,
-    table: Annotated[Path, typer.Argument(help="Table to compare others with later; - for CSV on standard input.")],
+    table: Annotated[Path, typer.Argument(help="Table to compare later ones with; - for CSV on standard input.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the reference, ending in .fewratio.")],
 ) -> None:
-    """Keep a table, and what is to become of its columns, for later comparisons.
+    """Save a table and the encoding of its columns, for `fewratio compare` with later tables.
 
     Example: fewratio reference january.csv -o january.fewratio; fewratio compare new.csv january.fewratio
     """
+    from fewratio.data.columns import counted
     from fewratio.data.encoding import ColumnRules, Encoding
     from fewratio.data.reference import SUFFIX, write_reference
 
@@ -26,5 +27,6 @@ def reference(
     (raw,), _ = request.read(table)
     encoding = Encoding.learn([raw], ColumnRules.of(request.options(raw)))
     write_reference(output, raw, encoding)
-    lines = [f"{exchange.label(table)} ({raw.n_rows} rows)", f"columns     {encoding.summary}", f"Reference: {output}"]
+    rows = counted(raw.n_rows, "row")
+    lines = [f"{exchange.label(table)} ({rows})", f"columns     {encoding.summary}", f"Reference: {output}"]
     request.deliver(exchange.Answer(lines, {"reference": str(output), "encoding": encoding.to_dict()}, {}))

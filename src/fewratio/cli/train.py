@@ -19,7 +19,8 @@ def train(
     ),
     outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
     features: Annotated[
-        str, typer.Option(help="What to learn: mlp (fast), relational, or both (the best; slow without a GPU).")
+        str,
+        typer.Option(help="Features to learn: mlp (fast), relational, or both (most accurate; slow without a GPU)."),
     ] = "mlp",
     networks: Annotated[int, typer.Option(min=1, help="Networks of each kind, whose mean is taken.")] = 1,
     init: Annotated[
@@ -27,9 +28,10 @@ def train(
     ] = "random",
     steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 5_000,
     scale: Annotated[str, typer.Option(help="columns: centre and scale the columns; none: as they are.")] = "columns",
-    device: Annotated[str, typer.Option(help="Where to learn: cpu, cuda, or auto for CUDA where it is.")] = "auto",
+    device: Annotated[str, typer.Option(help="Where to train: cpu, cuda, or auto for CUDA if available.")] = "auto",
     checkpoint: Annotated[
-        Path | None, typer.Option(help="File that keeps the training; if it is there, the training is resumed from it.")
+        Path | None,
+        typer.Option(help="File that keeps the state of the training; if it exists, the training resumes from it."),
     ] = None,
 ) -> None:
     """Learn a model from related datasets. Ctrl-C stops early and keeps the best model so far.

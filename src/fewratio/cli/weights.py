@@ -13,10 +13,10 @@ from fewratio.cli import exchange
 def weights(
     request: exchange.Request,
     train: Annotated[Path, typer.Argument(help="Table of the rows to weigh; - for CSV on standard input.")],
-    target: Annotated[Path, typer.Argument(help="Table of rows as they come where the model is to be used.")],
+    target: Annotated[Path, typer.Argument(help="Table of rows like those that the model will be used on.")],
     clip: Annotated[float | None, typer.Option(help="Largest ratio allowed.")] = None,
 ) -> None:
-    """Weigh training rows so that they look like the target.
+    """Weigh training rows so that they resemble the target.
 
     Example: fewratio weights train.csv target.csv --output weights.csv
     """
