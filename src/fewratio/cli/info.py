@@ -13,7 +13,7 @@ def info(
     model: Annotated[Path, typer.Argument(help="A model that `fewratio train` wrote.")],
     as_json: exchange.AsJson = False,
 ) -> None:
-    """Say what a model is: its columns, its parameters and its training.
+    """Describe a model: its columns, parameters and training.
 
     Example: fewratio info sites.model
     """
