@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewratio.data import files, folders, frames, partition
 from fewratio.data.columns import Layout, check_layout, counted, listed
+from fewratio.data.csv_files import SEPARATORS
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
 from fewratio.data.raw import RawTable, as_raw
@@ -239,9 +240,10 @@ class Collection:
         roles = partition.Roles(dataset, group, outlier)
         raw = files.read_raw(file)
         raw.check_has(tuple(roles.named.values()))
-        # As text: "01" is not "1", and "NA" may be a name.
-        columns = [column for column in (dataset, group) if column is not None]
-        labels = as_raw(files.read_frame(file, columns, as_text=True), str(file))
+        labels = None
+        if file.suffix in SEPARATORS:
+            # As text: "01" is not "1", and "NA" may be a name.
+            labels = as_raw(files.read_table(file, [name for name in (dataset, group) if name is not None]), str(file))
         return cls._cut(raw, roles, name or file.name, options, labels)
 
     @classmethod

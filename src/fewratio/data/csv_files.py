@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from fewratio.data.columns import counted, is_number, listed
-from fewratio.errors import MissingColumnError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,11 +20,6 @@ _BLOCK_BYTES, _COLUMN_BYTES, _MOST_BYTES = 2**22, 2**12, 2**27
 # A column takes about 0.1 ms, however few its rows are.
 _MOST_COLUMNS = 50_000
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-# What pyarrow takes for missing unless told otherwise: "None" may well be a category.
-MISSING_MARKS = [
-    *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NULL", "null"),
-    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-]
 _SEPARATOR_LINE = re.compile(r'"?sep=([\t !#-~])"?\r?\n')
 _NO_FIT = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
 _COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?")
@@ -46,8 +40,7 @@ def read_csv(
     path: Path,
     separator: str,
     decimal: str = ".",
-    columns: Sequence[str] | None = None,
-    as_text: bool = False,
+    as_text: Sequence[str] | None = None,
     block_bytes: int = _BLOCK_BYTES,
 ) -> pyarrow.Table:
     """Read a delimited file, or raise ``ValueError`` that says in which line it is wrong.
@@ -60,10 +53,8 @@ def read_csv(
     path : Path
     separator, decimal : str
         What divides fields (unless a first line ``sep=;`` says it), and the mark within numbers.
-    columns : sequence of str, optional
-        The only columns to read.
-    as_text : bool
-        Whether all is text, in which only an empty field is missing: "01" is not "1", "NA" is a name.
+    as_text : sequence of str, optional
+        The only columns to read, as text in which only an empty field is missing: "01" is not "1", "NA" is a name.
     block_bytes : int
         How much text is parsed at once.
     """
@@ -71,8 +62,7 @@ def read_csv(
     from pyarrow import csv as arrow_csv
 
     text = _read_header(path, separator)
-    check_columns(columns, text.names)
-    wanted = text.names if columns is None else list(columns)
+    wanted = as_text or text.names
     if not text.has_rows:
         _check_rows(text)
         return pyarrow.table({name: pyarrow.nulls(0) for name in wanted})
@@ -90,7 +80,7 @@ def read_csv(
     parse = arrow_csv.ParseOptions(delimiter=text.separator, newlines_in_values=n_quotes > 0)
     convert = arrow_csv.ConvertOptions(
         include_columns=wanted,
-        null_values=[""] if as_text else MISSING_MARKS,
+        null_values=[""] if as_text else None,
         strings_can_be_null=True,
         decimal_point=decimal,
         column_types=dict.fromkeys(wanted, pyarrow.string()) if as_text else None,
@@ -109,8 +99,6 @@ def read_csv(
     # A quote that is not closed makes of all lines up to the next quote, or to the end, one field.
     if n_quotes % 2 or (n_quotes and any(map(_has_lines, table.columns))):
         _check_rows(text)
-    if decimal == "." and not as_text:
-        _check_no_commas(table)
     return table
 
 
@@ -205,37 +193,6 @@ def complete_names(names: Sequence[str]) -> list[str]:
             unique += "_"
         result.append(unique)
     return result
-
-
-def check_columns(columns: Sequence[str] | None, names: Sequence[str]) -> None:
-    """Raise if a column that is asked for is not there; what the message is about is put before it."""
-    known = set(names)
-    absent = [name for name in columns or () if name not in known]
-    if absent:
-        raise MissingColumnError(
-            f"has no column {absent[0]!r}; its columns are {listed(names)}. Pass the name of one of them."
-        )
-
-
-def _check_no_commas(table: pyarrow.Table) -> None:
-    """Raise if a column of text holds numbers with commas."""
-    import pyarrow
-
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        # Most text shows at once that it is something else.
-        if not pyarrow.types.is_string(kind) or not _are_numbers(table[name][:100].to_pylist()):
-            continue
-        values = table[name].unique().to_pylist()
-        example = next((value for value in values if value and "," in value), None)
-        if example is not None and _are_numbers(values):
-            raise ValueError(
-                f"column {name!r} holds numbers with commas (such as {example!r}); give --decimal , if they are "
-                "decimal commas, else remove them"
-            )
-
-
-def _are_numbers(values: Sequence[str | None]) -> bool:
-    return all(value is None or _COMMA_NUMBER.fullmatch(value.strip()) for value in values)
 
 
 def _check_rows(text: _Text) -> None:
