@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewratio.data import files, folders, frames, partition
-from fewratio.data.columns import Layout, check_layout, counted, listed
+from fewratio.data.columns import check_features, counted, listed
 from fewratio.data.csv_files import SEPARATORS
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
@@ -68,8 +68,8 @@ class Collection:
             raise CollectionError(f"{label} has no datasets; at least one is needed. Pass some.")
         first = self.datasets[0]
         for dataset in self.datasets:
-            layout = Layout(f"dataset {dataset.name!r}", dataset.n_features)
-            check_layout(layout, Layout(f"dataset {first.name!r}", first.n_features), CollectionError)
+            labels = (f"dataset {each.name!r}" for each in (dataset, first))
+            check_features(next(labels), dataset.n_features, next(labels), first.n_features, CollectionError)
         for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
             repeated = [name for name, count in Counter(names).items() if count > 1]
             if repeated:

@@ -9,19 +9,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import (
+from fewratio.data.column import EMPTY, ID, Column, as_categories, as_numbers
+from fewratio.data.columns import (
+    BOOLEAN,
     CATEGORY,
     DATE,
-    EMPTY,
-    ID,
-    KINDS,
+    MISSING,
     NUMBER,
     PLURALS,
-    Column,
-    as_categories,
-    as_numbers,
+    TEXT,
+    check_not_almost_numbers,
+    check_numbers,
 )
-from fewratio.data.columns import BOOLEANS, DATES, MISSING, NUMBERS, TEXT, check_not_almost_numbers, check_numbers
 from fewratio.data.frames import Values, day_of_text
 from fewratio.data.options import ColumnRules
 from fewratio.data.raw import RawTable
@@ -91,23 +90,23 @@ def _kind(label: str, found: list[Values], raws: Sequence[RawTable], rules: Colu
     holder = {values.kind: raw for values, raw in zip(found, raws, strict=True) if values.kind != MISSING}
     if not holder:
         return EMPTY
-    unknown = [kind for kind in holder if kind not in KINDS]
+    unknown = [kind for kind in holder if kind not in (*PLURALS, TEXT)]
     if unknown:
         return unknown[0]
-    if set(holder) <= {TEXT, DATES} and all(day_of_text(text) is not None for values in found for text in values.texts):
+    if set(holder) <= {TEXT, DATE} and all(day_of_text(text) is not None for values in found for text in values.texts):
         return DATE
-    if set(holder) == {NUMBERS, BOOLEANS}:
+    if set(holder) == {NUMBER, BOOLEAN}:
         return NUMBER
     for values, raw in zip(found, raws, strict=True):
         if values.kind == TEXT:
             check_not_almost_numbers(values, raw.called(label))
-    if len({KINDS[kind] for kind in holder}) > 1:
-        parts = " but ".join(f"{kind} in {raw.argument}" for kind, raw in holder.items())
+    if len(holder) > 1 and set(holder) != {TEXT, CATEGORY}:
+        parts = " but ".join(f"{PLURALS.get(kind, kind)} in {raw.argument}" for kind, raw in holder.items())
         raise CollectionError(
             f"column {label!r} holds {parts}; it must hold the same in all tables. Correct it, name it in "
             "categorical=, or drop it."
         )
-    return KINDS[next(iter(holder))]
+    return CATEGORY if TEXT in holder else next(iter(holder))
 
 
 def _frequent(count: Counter[str]) -> tuple[tuple[str, ...], bool]:

@@ -13,20 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import (
-    CATEGORY,
-    DATE,
-    DROPPED,
-    ID,
-    NOT_IN_ALL,
-    NUMBER,
-    PLURALS,
-    SEPARATING,
-    Column,
-    as_categories,
-    as_numbers,
-)
-from fewratio.data.columns import Layout, check_layout, counted
+from fewratio.data.column import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, as_categories, as_numbers
+from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted
 from fewratio.data.deciding import decide
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
@@ -213,8 +201,8 @@ class Encoding:
         left_out = {column.name for column in self.columns if column.left_out is not None}
         found = tuple(label for label in raw.labels if label not in left_out)
         if set(found) != set(self.names):
-            known = Layout(reference, len(self.names), self.names if self.is_named else None)
-            check_layout(Layout(raw.argument, len(found), found if raw.is_named else None), known, InputError)
+            names: Features = self.names if self.is_named else len(self.names)
+            check_features(raw.argument, found if raw.is_named else len(found), reference, names)
         return raw.select(self.names)
 
     def _row_names(self, raw: RawTable) -> Any:
@@ -267,10 +255,13 @@ def _in_new_form(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_same(raws: Sequence[RawTable], labels: Collection[str]) -> None:
     """Raise unless all tables have the same ones of some columns, in any order."""
-    layouts = [raw.layout_of(labels) for raw in raws]
-    for layout in layouts:
-        if layout.names is None or set(layout.names) != set(layouts[0].names or ()):
-            check_layout(layout, layouts[0], CollectionError, _SAME_OR_COMMON)
+    first = raws[0]
+    for raw in raws:
+        kept = [tuple(label for label in each.labels if label in labels) for each in (raw, first)]
+        if not (raw.is_named and first.is_named):
+            check_features(raw.argument, len(kept[0]), first.argument, len(kept[1]), CollectionError, _SAME_OR_COMMON)
+        elif set(kept[0]) != set(kept[1]):
+            check_features(raw.argument, kept[0], first.argument, kept[1], CollectionError, _SAME_OR_COMMON)
 
 
 def _check(holds: object, problem: str) -> None:

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.columns import (
-    BOOLEANS,
-    CATEGORIES,
-    DATES,
+    BOOLEAN,
+    CATEGORY,
+    DATE,
     MISSING,
-    NESTED,
-    NUMBERS,
+    NUMBER,
     TEXT,
     is_missing,
     numbers_from_objects,
@@ -32,10 +31,6 @@ Frame: TypeAlias = "nw.DataFrame[Any]"
 Series: TypeAlias = "nw.Series[Any]"
 
 _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", "dask", "duckdb", "ibis"}
-ARROW_NUMBERS = {
-    **{"double": "f8", "float": "f4", "halffloat": "f2"},
-    **{f"{sign}int{bits}": f"{sign or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}
 _DAY_SECONDS = 86_400
 _UNITS_PER_DAY = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
@@ -161,7 +156,7 @@ def object_values(values: Sequence[Any], argument: str) -> Values:
 
 def _mixed_values(values: Sequence[Any], argument: str) -> Values:
     kind = object_kind(values)
-    if kind in (NUMBERS, BOOLEANS):
+    if kind == NUMBER:
         return Values(kind, numbers_from_objects(values, argument))
     if kind != TEXT:
         return Values(kind)
@@ -180,40 +175,34 @@ def _arrow_values(array: pa.ChunkedArray) -> Values:
     from pyarrow import types
 
     kind = array.type
-    if types.is_null(kind):
-        return Values(MISSING, np.full(len(array), np.nan), np.full(len(array), -1))
     if types.is_boolean(kind):
-        return Values(BOOLEANS, arrow_numbers(array.cast(pa.uint8())))
-    if types.is_decimal(kind):
-        return Values(NUMBERS, arrow_numbers(array.cast(pa.float64(), safe=False)))
-    if str(kind) in ARROW_NUMBERS:
-        return Values(NUMBERS, arrow_numbers(array))
+        return Values(BOOLEAN, arrow_numbers(array.cast(pa.uint8())))
+    if is_number_type(kind) or types.is_decimal(kind):
+        return Values(NUMBER, arrow_numbers(array))
     if types.is_temporal(kind) and not types.is_interval(kind):
-        return Values(DATES, _days(array))
-    if types.is_dictionary(kind):
-        texts = array.cast(pa.dictionary(pa.int32(), pa.string()), safe=False)
-        return _coded(texts, CATEGORIES)
-    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
-        return _coded(array.cast(pa.large_string()).dictionary_encode(), TEXT)
-    if types.is_binary(kind) or types.is_large_binary(kind):
+        return Values(DATE, _days(array))
+    is_category = types.is_dictionary(kind)
+    if is_category:
+        array = array.cast(kind.value_type)
+    elif types.is_binary(kind) or types.is_large_binary(kind):
         return Values("type binary")
-    return Values(NESTED if types.is_nested(kind) else f"type {kind}")
-
-
-def _coded(array: pa.ChunkedArray, kind: str) -> Values:
-    """Return texts in the order in which they first appear, without those that are declared but not there."""
-    import pyarrow as pa
-
-    array = array.unify_dictionaries()
-    codes = np.concatenate([arrow_numbers(chunk.indices, -1).astype(np.intp) for chunk in array.chunks])
-    found, first = np.unique(codes[codes >= 0], return_index=True)
-    if not len(found):
+    elif not (
+        types.is_null(kind) or types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view"
+    ):
+        return Values("nested values" if types.is_nested(kind) else f"type {kind}")
+    # In the order in which texts first appear, without categories that are declared but not there.
+    coded = array.cast(pa.large_string(), safe=False).combine_chunks().dictionary_encode()
+    codes: NDArray[Any] = np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(-1))
+    if not len(coded.dictionary):
         return Values(MISSING, np.full(len(codes), np.nan), codes)
-    order = found[np.argsort(first)]
-    texts = array.chunk(0).dictionary.take(pa.array(order)).to_pylist()
-    place = np.full(int(order.max()) + 2, -1, dtype=np.intp)
-    place[order] = np.arange(len(order))
-    return Values(kind, codes=place[codes], texts=texts)
+    return Values(CATEGORY if is_category else TEXT, codes=codes, texts=coded.dictionary.to_pylist())
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Tell whether a type of pyarrow is one of integers or floats."""
+    from pyarrow import types
+
+    return types.is_integer(kind) or types.is_floating(kind)
 
 
 def _days(array: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -247,19 +236,10 @@ def text_of_days(days: float) -> str:
     return text.removesuffix("T00:00:00").replace("T", " ")
 
 
-def arrow_numbers(column: Any, fill: float = np.nan) -> NDArray[Any]:
-    """Return numbers of pyarrow, whose own conversion would import pandas where it is installed."""
-    dtype = np.dtype(ARROW_NUMBERS[str(column.type)])
-    result = np.empty(len(column), dtype if dtype.kind == "f" else np.float64)
-    start = 0
-    for chunk in getattr(column, "chunks", [column]):
-        validity, data = chunk.buffers()
-        rows = slice(chunk.offset, chunk.offset + len(chunk))
-        part = result[start : start + len(chunk)]
-        if len(chunk) > chunk.null_count:
-            part[:] = np.frombuffer(data, dtype, count=rows.stop)[rows]
-        if chunk.null_count:
-            present = np.unpackbits(np.frombuffer(validity, np.uint8), count=rows.stop, bitorder="little")
-            part[present[rows] == 0] = fill
-        start += len(chunk)
-    return result
+def arrow_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return numbers of pyarrow, NaN for what is missing; its own conversion would import pandas if it is installed."""
+    import pyarrow as pa
+
+    kind = column.type if column.type == pa.float32() else pa.float64()
+    numbers: NDArray[Any] = np.from_dlpack(column.cast(kind, safe=False).fill_null(np.nan).combine_chunks())
+    return numbers
