@@ -157,9 +157,9 @@ def test_declared_categories_are_neither_ids_nor_pooled_with_unused_ones(column)
 def test_single_precision_is_kept():
     half = pl.DataFrame({"p": pl.Series([1.5, None], dtype=pl.Float32), "c": ["x", "x"], "b": [True, False]})
     whole = half.with_columns(n=pl.Series([1, 5]))
-    assert encode_together({"A": half})[1][0].dtype == np.float32
-    assert encode_together({"A": whole})[1][0].dtype == np.float64
-    assert encode_together({"A": half.with_columns(t=SOME_DAY)})[1][0].dtype == np.float64
+    assert encode_together({"A": half})[1][0].numbers.dtype == np.float32
+    assert encode_together({"A": whole})[1][0].numbers.dtype == np.float64
+    assert encode_together({"A": half.with_columns(t=SOME_DAY)})[1][0].numbers.dtype == np.float64
 
 
 def test_what_cannot_be_used_is_left_out_and_said(make):

@@ -83,7 +83,7 @@ def test_every_real_dtype_is_read(kind, dtype):
     table = as_table(CONVERSIONS[kind](values))
     np.testing.assert_array_equal(table.to_numpy(), values.astype(np.float64))
     keeps = dtype == "float32" and kind != "list"
-    assert table.dtype == (np.float32 if keeps else np.float64)
+    assert table.numbers.dtype == (np.float32 if keeps else np.float64)
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -100,7 +100,7 @@ def test_columns_of_several_types_keep_their_values(library):
     table = as_table(library(columns))
     np.testing.assert_array_equal(table.to_numpy(), expected)
     assert table.feature_names == tuple(columns)
-    assert table.dtype == np.float64
+    assert table.numbers.dtype == np.float64
 
 
 def test_wide_and_exact_numbers_are_read():

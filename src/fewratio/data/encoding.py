@@ -230,12 +230,11 @@ class Encoding:
             Column(**{**column, "categories": tuple(_texts(column["categories"]))}) for column in content["columns"]
         )
         for column in columns:
-            is_text = isinstance(column.name, str) and isinstance(column.left_out, str | None)
+            is_text = isinstance(column.left_out, str | None) and column.kind in PLURALS
             is_flag = isinstance(column.pools_others, bool) and isinstance(column.marks_missing, bool)
-            is_number = isinstance(column.median, int | float) and not isinstance(column.median, bool)
-            _check(is_text and is_flag and column.kind in PLURALS, "a column is not what one is")
-            _check(column.median is None or (is_number and math.isfinite(column.median)), "a median is no number")
-        _check(len({column.name for column in columns}) == len(columns), "several columns share a name")
+            is_number = column.median is None or (type(column.median) is not bool and math.isfinite(column.median))
+            _check(is_text and is_flag and is_number, "a column is not what one is")
+        _texts([column.name for column in columns])
         _check(isinstance(content["is_named"], bool), "whether columns have names is not said")
         _check(isinstance(content["row_names"], str | None), "the column of names is no text")
         return cls(columns, content["is_named"], content["row_names"])
@@ -255,13 +254,12 @@ def _in_new_form(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_same(raws: Sequence[RawTable], labels: Collection[str]) -> None:
     """Raise unless all tables have the same ones of some columns, in any order."""
-    first = raws[0]
-    for raw in raws:
-        kept = [tuple(label for label in each.labels if label in labels) for each in (raw, first)]
-        if not (raw.is_named and first.is_named):
-            check_features(raw.argument, len(kept[0]), first.argument, len(kept[1]), CollectionError, _SAME_OR_COMMON)
-        elif set(kept[0]) != set(kept[1]):
-            check_features(raw.argument, kept[0], first.argument, kept[1], CollectionError, _SAME_OR_COMMON)
+    kept = [tuple(label for label in raw.labels if label in labels) for raw in raws]
+    for raw, names in zip(raws, kept, strict=True):
+        is_named = raw.is_named and raws[0].is_named
+        if len(names) != len(kept[0]) or (is_named and set(names) != set(kept[0])):
+            needed: Features = kept[0] if is_named else len(kept[0])
+            check_features(raw.argument, names, raws[0].argument, needed, CollectionError, _SAME_OR_COMMON)
 
 
 def _check(holds: object, problem: str) -> None:

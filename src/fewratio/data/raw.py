@@ -57,9 +57,7 @@ class RawTable:
         place = self.places[label]
         if self.array is not None:
             return frames.Values(NUMBER, self.array[:, place])
-        column = self.columns[place]
-        read = frames.object_values if isinstance(column, list) else frames.read_values
-        return read(column, self.called(label))
+        return frames.read_values(self.columns[place], self.called(label))
 
     def called(self, label: str) -> str:
         """Return what messages call a column."""
@@ -152,15 +150,13 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
             array = array.astype(f"{array.dtype.kind}8[us]")
         return RawTable(argument, labels, False, len(array), columns=tuple(array.T.astype(object).tolist()))
     check_shape(frame.shape, argument)
-    names = frames.feature_names(frame)
-    labels = tuple(map(str, frame.columns)) if names is None else names
     index = getattr(frame.to_native(), "index", None)
     index = None if index is None or type(index).__name__ == "RangeIndex" else np.array(index.astype(str), dtype=object)
-    if frames.holds_numbers(frame):
-        array = frames.frame_numbers(frame, argument)
-        return RawTable(argument, labels, names is not None, len(frame), array, index=index)
-    columns = tuple(frame.get_column(label) for label in frame.columns)
-    return RawTable(argument, labels, names is not None, len(frame), columns=columns, index=index)
+    numbers = frames.frame_numbers(frame, argument)
+    columns = tuple(frame.get_column(label) for label in frame.columns) if numbers is None else ()
+    # As in scikit-learn, only strings are names.
+    is_named = isinstance(frame.columns[0], str)
+    return RawTable(argument, tuple(map(str, frame.columns)), is_named, len(frame), numbers, columns, index)
 
 
 def raw_of_columns(columns: dict[str, Any], argument: str) -> RawTable:

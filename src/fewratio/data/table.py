@@ -56,11 +56,6 @@ class Table:
         """Number of columns."""
         return int(self.numbers.shape[1])
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
-        return self.numbers.dtype
-
     def block(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows `start` to `stop` as a new, writeable float64 array in C order."""
         return np.array(self.numbers[start:stop], dtype=np.float64, order="C", copy=True)
