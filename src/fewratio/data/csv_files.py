@@ -112,7 +112,9 @@ def _read_typed(path: Path, read: Any, parse: Any, convert: Any) -> pyarrow.Tabl
 
     with path.open("rb") as file:
         block = file.read(read.block_size)
-    block = block[: max(block.rfind(b"\n"), block.rfind(b"\r")) + 1] or block
+    if len(block) == read.block_size:
+        # Without the line that goes on after it.
+        block = block[: max(block.rfind(b"\n"), block.rfind(b"\r")) + 1] or block
     lenient = arrow_csv.ParseOptions(delimiter=parse.delimiter, invalid_row_handler=lambda row: "skip")
     schema = arrow_csv.read_csv(pyarrow.BufferReader(block), read, lenient, convert).schema
     types = dict(zip(schema.names, schema.types, strict=True))

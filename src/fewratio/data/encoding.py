@@ -102,9 +102,14 @@ class Encoding:
         return encoding
 
     @cached_property
+    def used(self) -> tuple[Column, ...]:
+        """The columns that are used."""
+        return tuple(column for column in self.columns if column.left_out is None)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns that are used."""
-        return tuple(column.name for column in self.columns if column.left_out is None)
+        return tuple(column.name for column in self.used)
 
     @cached_property
     def features(self) -> tuple[str, ...]:
@@ -124,9 +129,8 @@ class Encoding:
     @cached_property
     def places(self) -> dict[str, slice]:
         """Where the features of each column that is used are."""
-        used = [column for column in self.columns if column.left_out is None]
-        ends = np.cumsum([len(column.feature_names) for column in used]).tolist()
-        return {column.name: slice(start, stop) for column, start, stop in zip(used, [0, *ends], ends, strict=False)}
+        ends = np.cumsum([len(column.feature_names) for column in self.used]).tolist()
+        return {name: slice(*ends) for name, *ends in zip(self.names, [0, *ends], ends, strict=False)}
 
     @property
     def is_identity(self) -> bool:
@@ -136,7 +140,7 @@ class Encoding:
     @property
     def summary(self) -> str:
         """The columns in words, such as "9 columns: 7 numbers, 1 date (as days), 1 left out (Name: id)"."""
-        kinds = Counter(column.kind for column in self.columns if column.left_out is None)
+        kinds = Counter(column.kind for column in self.used)
         parts = [
             f"{n} {kind if n == 1 else PLURALS[kind]}" + " (as days)" * (kind == DATE) for kind, n in kinds.items()
         ]
@@ -172,11 +176,10 @@ class Encoding:
 
     def _features(self, raw: RawTable) -> NDArray[Any]:
         """Return the features of a table of the columns that are used."""
-        used = [column for column in self.columns if column.left_out is None]
-        numbers = [column for column in used if column.kind in (NUMBER, DATE)]
+        numbers = [column for column in self.used if column.kind in (NUMBER, DATE)]
         is_single = bool(numbers) and all(raw.is_single(column.name) for column in numbers)
         result = np.zeros((raw.n_rows, self.n_features), np.float32 if is_single else np.float64, order="F")
-        for column in used:
+        for column in self.used:
             place = self.places[column.name]
             column.encode(raw.values(column.name), result[:, place], raw.called(column.name))
         return frozen(result)

@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.columns import (
-    BOOLEAN,
-    CATEGORY,
-    DATE,
-    MISSING,
-    NUMBER,
-    TEXT,
-    is_missing,
-    numbers_from_objects,
-    object_kind,
-)
+from fewratio.data import columns as kinds
+from fewratio.data.columns import is_missing, numbers_from_objects, object_kind
 from fewratio.errors import InputError
 
 if TYPE_CHECKING:
@@ -137,14 +128,14 @@ def read_values(column: Series | list[Any], argument: str) -> Values:
 
 def _mixed_values(values: Sequence[Any], argument: str) -> Values:
     kind = object_kind(values)
-    if kind == NUMBER:
+    if kind == kinds.NUMBER:
         return Values(kind, numbers_from_objects(values, argument))
-    if kind != TEXT:
+    if kind != kinds.TEXT:
         return Values(kind)
     return text_values([None if is_missing(value) else str(value) for value in values])
 
 
-def text_values(values: Sequence[str | None], kind: str = TEXT) -> Values:
+def text_values(values: Sequence[str | None], kind: str = kinds.TEXT) -> Values:
     """Return a column of texts, None for what is missing."""
     code = {text: number for number, text in enumerate(dict.fromkeys(value for value in values if value is not None))}
     codes = np.fromiter((-1 if value is None else code[value] for value in values), dtype=np.intp, count=len(values))
@@ -157,11 +148,11 @@ def _arrow_values(array: pa.ChunkedArray) -> Values:
 
     kind = array.type
     if types.is_boolean(kind):
-        return Values(BOOLEAN, arrow_numbers(array.cast(pa.uint8())))
+        return Values(kinds.BOOLEAN, arrow_numbers(array.cast(pa.uint8())))
     if is_number_type(kind) or types.is_decimal(kind):
-        return Values(NUMBER, arrow_numbers(array))
+        return Values(kinds.NUMBER, arrow_numbers(array))
     if types.is_temporal(kind) and not types.is_interval(kind):
-        return Values(DATE, _days(array))
+        return Values(kinds.DATE, _days(array))
     is_category = types.is_dictionary(kind)
     if is_category:
         array = array.cast(kind.value_type)
@@ -175,8 +166,8 @@ def _arrow_values(array: pa.ChunkedArray) -> Values:
     coded = array.cast(pa.large_string(), safe=False).combine_chunks().dictionary_encode()
     codes: NDArray[Any] = np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(-1))
     if not len(coded.dictionary):
-        return Values(MISSING, np.full(len(codes), np.nan), codes)
-    return Values(CATEGORY if is_category else TEXT, codes=codes, texts=coded.dictionary.to_pylist())
+        return Values(kinds.MISSING, np.full(len(codes), np.nan), codes)
+    return Values(kinds.CATEGORY if is_category else kinds.TEXT, codes=codes, texts=coded.dictionary.to_pylist())
 
 
 def is_number_type(kind: pa.DataType) -> bool:

@@ -236,7 +236,7 @@ def _read_rows(rows: list[Any], argument: str) -> NDArray[Any]:
         other = next((i for i, length in enumerate(lengths) if length is None or length != lengths[0]), None)
         problem = str(error)
         if other is not None:
-            found = f"has {lengths[other]}" if lengths[other] is not None else f"is a {type(rows[other]).__name__}"
+            found = f"is a {type(rows[other]).__name__}" if lengths[other] is None else f"has {lengths[other]}"
             problem = f"row 0 has {counted(lengths[0] or 0, 'value')} but row {other} {found}"
         raise InputError(
             f"{argument} cannot be read as rows of numbers ({problem}); {_LAYOUT}. "
