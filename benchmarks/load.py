@@ -1,4 +1,4 @@
-"""Reading tables: time and peak memory of pyarrow alone, of `read_frame`, and of the gate behind it, as JSON lines.
+"""Reading tables: time and peak memory of pyarrow alone, of `read_table`, and of the gate behind it, as JSON lines.
 
 Each run is a process of its own, and the ways take turns. What they load first is not counted: a small file is read
 before. Memory is the peak above what the process had then and above the Arrow table itself. (The gate also holds the
@@ -24,18 +24,18 @@ WAYS = {
         "csv": "from pyarrow.csv import read_csv as read",
         "parquet": "from pyarrow.parquet import read_table as read",
     },
-    "read_frame": (
-        "from pathlib import Path; from fewratio.data.files import find_file, read_frame\n"
-        "def read(path): return read_frame(find_file(Path(path))).to_native()"
+    "read_table": (
+        "from pathlib import Path; from fewratio.data.files import find_file, read_table\n"
+        "def read(path): return read_table(find_file(Path(path)))"
     ),
-    "read_frame and as_table": (
-        "from pathlib import Path; from fewratio.data.files import find_file, read_frame\n"
+    "read_table and as_table": (
+        "from pathlib import Path; from fewratio.data.files import find_file, read_table\n"
         "from fewratio.data.table import as_table\n"
         "def read(path):\n"
         "    global numbers\n"
-        "    frame = read_frame(find_file(Path(path)))\n"
-        "    numbers = as_table(frame)\n"
-        "    return frame.to_native()"
+        "    table = read_table(find_file(Path(path)))\n"
+        "    numbers = as_table(table)\n"
+        "    return table"
     ),
 }
 MEASURE = """

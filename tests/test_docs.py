@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 
 import polars as pl
-
-from fewratio.data.csv_files import MISSING_MARKS
+from pyarrow.csv import ConvertOptions
 
 GUIDE = Path(__file__).parents[1] / "docs" / "own-data.md"
 
@@ -13,7 +12,7 @@ GUIDE = Path(__file__).parents[1] / "docs" / "own-data.md"
 def test_the_guide_lists_the_marks_of_missing_values():
     rules = GUIDE.with_name("tables.md").read_text("utf-8")
     (listed,) = re.findall(r"these are missing: an empty field, (.*?)\.\n-", rules, re.DOTALL)
-    assert ["", *re.findall("`(.*?)`", listed)] == MISSING_MARKS
+    assert {"", *re.findall("`(.*?)`", listed)} == set(ConvertOptions().null_values)
 
 
 def test_the_guide_to_own_data_runs(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ N_ROWS, N_FEATURES = 1_000_000, 20
 PROGRAM = """
 import json, re, sys
 from pathlib import Path
-from fewratio.data.files import find_file, read_frame
+from fewratio.data.files import find_file, read_table
 
 def peak():
     # Not getrusage: there the peak of the process that started this one counts, too.
@@ -23,11 +23,10 @@ def peak():
 
 path = Path(sys.argv[1])
 small = path.with_name(f"small{path.suffix}")
-read_frame(find_file(small))  # what the first call loads is not the table's doing
+read_table(find_file(small))  # what the first call loads is not the table's doing
 before = peak()
-frame = read_frame(find_file(path))
-table = frame.to_native().nbytes
-print(json.dumps({"table": table, "beyond": peak() - before - table, "rows": len(frame)}))
+table = read_table(find_file(path))
+print(json.dumps({"table": table.nbytes, "beyond": peak() - before - table.nbytes, "rows": len(table)}))
 """
 
 

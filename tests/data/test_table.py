@@ -83,7 +83,7 @@ def test_every_real_dtype_is_read(kind, dtype):
     table = as_table(CONVERSIONS[kind](values))
     np.testing.assert_array_equal(table.to_numpy(), values.astype(np.float64))
     keeps = dtype == "float32" and kind != "list"
-    assert table.dtype == (np.float32 if keeps else np.float64)
+    assert table.numbers.dtype == (np.float32 if keeps else np.float64)
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -100,7 +100,7 @@ def test_columns_of_several_types_keep_their_values(library):
     table = as_table(library(columns))
     np.testing.assert_array_equal(table.to_numpy(), expected)
     assert table.feature_names == tuple(columns)
-    assert table.dtype == np.float64
+    assert table.numbers.dtype == np.float64
 
 
 def test_wide_and_exact_numbers_are_read():
@@ -232,7 +232,7 @@ def test_names_of_mixed_types_are_refused():
         (3, ("a", "b", "c"), "missing: 'c'"),
         (1, ("a",), "unexpected: 'b'"),
         (2, ("a", "c"), "missing: 'c'; unexpected: 'b'"),
-        (2, ("b", "a"), "another order (position 0 holds 'a', expected 'b')"),
+        (2, ("b", "a"), "the columns of X_nu in another order"),
     ],
 )
 def test_check_same_features(n_features, names, expected):
@@ -329,8 +329,8 @@ def test_an_array_that_numpy_cannot_read_is_refused():
     ("values", "found"),
     [
         (["x", "y"], "text"),
-        ([datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1)], "dates or times"),
-        ([datetime.timedelta(1), datetime.timedelta(2)], "dates or times"),
+        ([datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1)], "dates"),
+        ([datetime.timedelta(1), datetime.timedelta(2)], "dates"),
         ([[1], [2]], "nested values"),
     ],
 )
@@ -367,10 +367,10 @@ def test_only_the_first_few_columns_are_listed():
         (np.array([[1, "2"]], dtype=object), "column 1 (text)"),
         (np.array([["a"]]), "column 0 (text)"),
         (pd.DataFrame({"odd": np.array([1, "2"], dtype=object)}), "'odd' (text)"),
-        (np.zeros((2, 1), dtype="M8[s]"), "column 0 (dates or times)"),
-        ([[1, np.timedelta64(1, "s")]], "column 1 (dates or times)"),
+        (np.zeros((2, 1), dtype="M8[s]"), "column 0 (dates)"),
+        ([[1, np.timedelta64(1, "s")]], "column 1 (dates)"),
         ([[1, object()]], "column 1 (type object)"),
-        (pd.DataFrame({"odd": pd.period_range("2020", periods=2)}), "'odd' (dates or times)"),
+        (pd.DataFrame({"odd": pd.period_range("2020", periods=2)}), "'odd' (dates)"),
     ],
 )
 def test_text_and_other_cells_are_named(X, found):
@@ -381,9 +381,7 @@ def test_text_and_other_cells_are_named(X, found):
     "X", [np.zeros((1, 1), dtype=complex), [[1j]], torch.zeros(1, 1, dtype=torch.complex64), pd.DataFrame([[1j]])]
 )
 def test_complex_numbers_are_refused(X):
-    message = refusal(X)
-    assert "column 0 (complex numbers)" in message
-    assert "imaginary" in message
+    assert "column 0 (type complex" in refusal(X)
 
 
 def test_sparse_matrices_are_refused():

@@ -6,7 +6,6 @@ import inspect
 import io
 import json
 import math
-import os
 import sys
 import tempfile
 import warnings
@@ -41,17 +40,8 @@ _PICTURES = (".png", ".svg", ".pdf")
 SHOWN = 10
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+_OUTPUT = "File for the whole result: .json, or .csv or .tsv for its rows."
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-_Model = Annotated[
-    Path | None, typer.Option("--model", "-m", help="A model that `fewratio train` wrote. [default: none is needed]")
-]
-_Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File for the whole result: .json, or .csv or .tsv for its rows.")
-]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")]
-_Scale = Annotated[
-    str | None, typer.Option(help="columns: bring the columns to a common unit (default); none: leave their units.")
-]
 
 
 def _columns(help: str) -> Any:
@@ -74,8 +64,8 @@ class Answer(NamedTuple):
 class Request:
     """The options that verbs share, and what they ask for: `read` before the work, `deliver` after it."""
 
-    model: _Model = None
-    scale: _Scale = None
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="A model that `fewratio train` wrote.")] = None
+    scale: Annotated[str | None, typer.Option(help="columns: in a common unit (default); none: in their own.")] = None
     columns: Annotated[list[str] | None, _columns("The only columns to use.")] = None
     drop: Annotated[list[str] | None, _columns("Columns not to use.")] = None
     keep: Annotated[list[str] | None, _columns("Columns to use although they look like ids or separate.")] = None
@@ -86,8 +76,8 @@ class Request:
     separator: Annotated[str | None, typer.Option(help="What divides the columns of text files, such as ';'.")] = None
     decimal: Annotated[str, typer.Option(help="The mark within numbers of text files, such as ','.")] = "."
     as_json: AsJson = False
-    output: _Output = None
-    plot: _Plot = None
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT)] = None
+    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")] = None
     seed: Seed = 0
 
     def read(self, *paths: Path, for_ratios: bool = False) -> "tuple[list[RawTable], RatioEstimator]":
@@ -135,15 +125,14 @@ class Request:
         files = {}
         if self.output is not None:
             separator = _SEPARATORS.get(self.output.suffix.lower())
-            table = {} if separator is None else _echoed(answer) | dict(answer.columns)
-            files[self.output] = (f"{text}\n" if separator is None else _as_table(table, separator)).encode()
+            whole = f"{text}\n" if separator is None else _as_table(_echoed(answer) | dict(answer.columns), separator)
+            files[self.output] = whole.encode()
         if self.plot is not None and draw is not None:
             files[self.plot] = as_picture(draw(), self.plot)
-        if files:
+        for path, payload in files.items():
             from fewratio.core.tensorfile import write_atomically
 
-            for path, payload in files.items():
-                write_atomically(path, payload)
+            write_atomically(path, payload)
         try:
             typer.echo(text if self.as_json else "\n".join(answer.lines))
         except OSError as error:
@@ -175,8 +164,7 @@ class Request:
     def _load_model(self, *inputs: Path) -> "MetaRatioEstimator | None":
         """Refuse files that cannot be written, or that would take the place of inputs; then read the model, if any."""
         if self.output is not None:
-            _check_ending(self.output, _RESULTS, "--output")
-            check_target(self.output, "--output", *inputs, self.model)
+            check_target(self.output, "--output", *inputs, self.model, endings=_RESULTS)
         if self.plot is not None:
             check_picture(self.plot, "--plot", *inputs, self.model)
         if self.model is None:
@@ -286,56 +274,43 @@ def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
     """Refuse a picture that cannot be drawn or written."""
     if find_spec("matplotlib") is None:
         raise MissingPackageError(f"matplotlib is not installed; {option} needs it. Run pip install 'fewratio[plot]'.")
-    _check_ending(path, _PICTURES, option)
-    check_target(path, option, *inputs)
+    check_target(path, option, *inputs, endings=_PICTURES)
 
 
 def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequence[str] = ()) -> None:
     """Refuse a file that cannot be written, or would take the place of inputs, before the work."""
-    if endings:
-        _check_ending(path, endings, option)
-    folder = path.resolve().parent
-    problem = None
-    try:
-        if path.is_dir():
-            problem = "it is a folder"
-        elif path.exists() and not path.is_file():
-            # It would be replaced by a file, or wait for a reader.
-            problem = "it is a pipe or a device"
-        elif not folder.is_dir():
-            problem = f"there is no folder {str(folder)!r}"
-        else:
-            # More than asking for permission: that knows nothing of some file systems.
-            tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        problem = f"folder {str(folder)!r} does not take it: {os.strerror(error.errno or 0)}"
-    if problem is not None:
-        raise DataNotFoundError(f"{str(path)!r} cannot be written ({problem}). Give another file with {option}.")
-    check_not_input(path, option, inputs)
-
-
-def _check_ending(path: Path, endings: Sequence[str], option: str) -> None:
-    if path.suffix.lower() not in endings:
+    if endings and path.suffix.lower() not in endings:
         raise ParameterError(f"{option} is {str(path)!r}; it must end in {', '.join(endings)}. Choose one of them.")
+    folder = path.resolve().parent
+    try:
+        if path.exists() and not path.is_file():
+            # A pipe would be replaced by a file, or wait for a reader.
+            raise OSError(0, "it is a folder" if path.is_dir() else "it is a pipe or a device")
+        if not folder.is_dir():
+            raise OSError(0, f"there is no folder {str(folder)!r}")
+        # More than asking for permission: that knows nothing of some file systems.
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise DataNotFoundError(
+            f"{str(path)!r} cannot be written ({error.strerror}). Give another file with {option}."
+        ) from error
+    check_not_input(path, option, inputs)
 
 
 def _echoed(answer: Answer) -> dict[str, Sequence[Any]]:
     """Return the input columns of an answer's tables, one below the other, under names that no other column has."""
-    tables = answer.tables
-    labels = [label for label in tables[0].labels if all(label in table.places for table in tables)] if tables else []
-    return {
-        f"{label} (input)" if label in answer.columns else label: [
-            cell for table in tables for cell in table.cells(label)
-        ]
-        for label in labels
-    }
+    echoed: dict[str, Sequence[Any]] = {}
+    for label in answer.tables[0].labels if answer.tables else ():
+        if all(label in table.places for table in answer.tables):
+            name = f"{label} (input)" if label in answer.columns else label
+            echoed[name] = [cell for table in answer.tables for cell in table.cells(label)]
+    return echoed
 
 
 def _as_table(columns: Mapping[str, Sequence[Any]], separator: str) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    rows = zip(*columns.values(), strict=True)
+    csv.writer(text, delimiter=separator, lineterminator="\n").writerows([tuple(columns), *rows])
     return text.getvalue()
 
 

@@ -8,8 +8,7 @@ from fewratio.errors import FewRatioError, ParameterError
 # Parameters whose options are called otherwise.
 _OPTIONS = {"n_jobs": "jobs", "n_permutations": "permutations", "max_steps": "steps", "random_state": "seed"}
 # "clip is -1; ..." is ours, the other scikit-learn's.
-_OURS = re.compile(r"^(?P<name>\w+)(?= is )")
-_THEIRS = re.compile(r"^The '(?P<name>\w+)' parameter of \w+(?= must be )")
+_PARAMETER = re.compile(r"^(?:The ')?(?P<name>\w+)(?:(?= is )|' parameter of \w+(?= must be ))")
 # On the command line an option is given or not, and nobody thinks of types.
 _PLAIN = {
     "must be None or ": "must be ",
@@ -32,8 +31,7 @@ def in_option_words(error: FewRatioError, options: Collection[str]) -> str:
     """
     message = str(error)
     if isinstance(error, ParameterError):
-        for pattern in (_OURS, _THEIRS):
-            message = pattern.sub(lambda found: _option(found, options) or found[0], message)
+        message = _PARAMETER.sub(lambda found: _option(found, options) or found[0], message)
         for python, plain in _PLAIN.items():
             message = message.replace(python, plain)
     return arguments_as_options(message, options)

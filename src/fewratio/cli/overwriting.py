@@ -25,8 +25,9 @@ def check_not_input(path: Path, option: str, inputs: Iterable[Path | None]) -> N
         if source is None:
             continue
         if source.is_dir():
-            # The next run would take the result for another dataset.
-            inside = source.resolve() in (*path.resolve().parents, *_place(path).parents)
+            # The next run would take the result for another dataset. A link in the folder may lead out of it.
+            places = (path.resolve(), path.parent.resolve() / path.name)
+            inside = any(place.is_relative_to(source.resolve()) for place in places)
             if inside or (path.exists() and any(_is_same(path, file) for file in source.rglob("*"))):
                 raise ParameterError(
                     f"{option} is {str(path)!r}, in the folder {str(source)!r} that is read; what is there stays as it "
@@ -45,8 +46,3 @@ def _is_same(path: Path, other: Path) -> bool:
     except OSError:
         # One of them is not there.
         return path.resolve() == other.resolve()
-
-
-def _place(path: Path) -> Path:
-    """Resolve the folder of a path but not the path itself, which may be a link that leads out of it."""
-    return path.parent.resolve() / path.name

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewratio.data import files, folders, frames, partition
-from fewratio.data.columns import Layout, check_layout, counted, listed
+from fewratio.data.columns import check_features, counted, listed
+from fewratio.data.csv_files import SEPARATORS
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
 from fewratio.data.raw import RawTable, as_raw
@@ -65,16 +66,11 @@ class Collection:
         label = f"collection {self.name!r}"
         if not self.datasets:
             raise CollectionError(f"{label} has no datasets; at least one is needed. Pass some.")
-        first = self.datasets[0]
+        first = f"dataset {self.datasets[0].name!r}"
         for dataset in self.datasets:
-            layout = Layout(f"dataset {dataset.name!r}", dataset.n_features)
-            check_layout(layout, Layout(f"dataset {first.name!r}", first.n_features), CollectionError)
+            check_features(f"dataset {dataset.name!r}", dataset.n_features, first, self.n_features, CollectionError)
         for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
-            repeated = [name for name, count in Counter(names).items() if count > 1]
-            if repeated:
-                raise CollectionError(
-                    f"{label} has several {what} named {listed(repeated)}; each needs a name of its own. Rename them."
-                )
+            _check_different(label, what, names)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise CollectionError(
                 f"{label} got {counted(len(self.feature_names), 'feature name')} but its datasets have "
@@ -127,15 +123,11 @@ class Collection:
             names, arrays = arrays.keys(), arrays.values()
         members = list(arrays)
         count = len(members)
-        nothing = [None] * count
         labels = _one_each(range(count) if names is None else names, count, "names")
-        group_of = _one_each(nothing if groups is None else groups, count, "groups")
-        flags_of: list[Any] = _one_each(nothing if outliers is None else outliers, count, "outliers")
+        group_of = _one_each([None] * count if groups is None else groups, count, "groups")
+        flags_of: list[Any] = _one_each([None] * count if outliers is None else outliers, count, "outliers")
         tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
-        if len(tables) < count:
-            raise CollectionError(
-                f"collection {name!r} has several datasets of one name; each needs its own. Rename them."
-            )
+        _check_different(f"collection {name!r}", "datasets", map(str, labels))
         if not tables:
             return cls(name, ())
         encoding, encoded = _encoded(tables, options)
@@ -239,9 +231,10 @@ class Collection:
         roles = partition.Roles(dataset, group, outlier)
         raw = files.read_raw(file)
         raw.check_has(tuple(roles.named.values()))
-        # As text: "01" is not "1", and "NA" may be a name.
-        columns = [column for column in (dataset, group) if column is not None]
-        labels = as_raw(files.read_frame(file, columns, as_text=True), str(file))
+        labels = None
+        if file.suffix in SEPARATORS:
+            # As text: "01" is not "1", and "NA" may be a name.
+            labels = as_raw(files.read_table(file, [name for name in (dataset, group) if name is not None]), str(file))
         return cls._cut(raw, roles, name or file.name, options, labels)
 
     @classmethod
@@ -286,11 +279,9 @@ class Collection:
         folder = Path(path)
         found = [replace(file, separator=separator, decimal=decimal) for file in folders.find_table_files(folder)]
         contents = [files.read_with_flags(file, outlier) for file in found]
-        tables = {str(file): raw for file, (raw, _) in zip(found, contents, strict=True)}
-        learned, encoded = _encoded(tables, options)
-        members = zip(found, encoded, contents, strict=True)
-        datasets = [Dataset(file.name, file.group, table.numbers, flags) for file, table, (_, flags) in members]
-        return cls(name or folder.resolve().name, datasets, encoded[0].feature_names, learned)
+        tables, flags = zip(*contents, strict=True)
+        names, groups = [file.name for file in found], [file.group for file in found]
+        return cls.from_arrays(tables, names, groups, flags, name or folder.resolve().name, **options)
 
     def __len__(self) -> int:
         return len(self.datasets)
@@ -311,14 +302,13 @@ class Collection:
                 raise KeyError(f"collection {self.name!r} has no dataset {key!r}; it has {listed(self.names)}")
             return self.datasets[self._position[key]]
         if isinstance(key, slice):
-            return Collection(self.name, self.datasets[key], self.feature_names, self.encoding)
+            return replace(self, datasets=self.datasets[key])
         if np.ndim(key) == 0:
             return self.datasets[operator.index(key)]
         places = np.asarray(key)
         if places.dtype == np.bool_:
             places = np.flatnonzero(_one_each(places, len(self), "a boolean index"))
-        datasets = [self[place] for place in places.tolist()]
-        return Collection(self.name, datasets, self.feature_names, self.encoding)
+        return replace(self, datasets=[self[place] for place in places.tolist()])
 
     def __repr__(self) -> str:
         return f"Collection({self.name!r}, {self.summary})"
@@ -373,6 +363,14 @@ def _encoded(
         constant = [name for name in constant_columns(encoding, rows) if name not in rules.keep]
         encoding, encoded = without_columns(encoding, encoded, constant)
     return encoding if encoding.has_medians or not encoding.is_identity else None, encoded
+
+
+def _check_different(collection: str, what: str, names: Iterable[str]) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise CollectionError(
+            f"{collection} has several {what} named {listed(repeated)}; each needs a name of its own. Rename them."
+        )
 
 
 def _one_each(values: Iterable[Item], count: int, argument: str) -> list[Item]:

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.columns import BOOLEANS, CATEGORIES, DATES, MISSING, NUMBERS, TEXT, counted, is_number, quoted
+from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER, PLURALS, TEXT, counted, is_number, quoted
 from fewratio.data.frames import Values, day_of_text, text_of_days, text_values
 from fewratio.errors import InputError
 
-NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
-KINDS = {NUMBERS: NUMBER, BOOLEANS: BOOLEAN, DATES: DATE, CATEGORIES: CATEGORY, TEXT: CATEGORY}
-PLURALS = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "categories", DATE: "dates"}
 ID, SEPARATING, EMPTY, DROPPED, NOT_IN_ALL = "id", "separating", "no values", "dropped", "not in all tables"
 
 
@@ -78,7 +75,7 @@ class Column:
 def as_numbers(values: Values, kind: str, argument: str) -> NDArray[Any]:
     """Return a column of numbers, booleans or dates as finite numbers, NaN for what is missing."""
     numbers = values.numbers
-    if values.kind in (TEXT, CATEGORIES):
+    if values.kind in (TEXT, CATEGORY):
         read = [(day_of_text if kind == DATE else _number_of_text)(text) for text in values.texts]
         if None in read:
             code = read.index(None)
@@ -88,8 +85,9 @@ def as_numbers(values: Values, kind: str, argument: str) -> NDArray[Any]:
                 "the column."
             )
         numbers = np.array([*read, np.nan], dtype=np.float64)[values.codes]
-    elif values.kind != MISSING and KINDS.get(values.kind) not in ((DATE,) if kind == DATE else (NUMBER, BOOLEAN)):
-        raise InputError(f"{argument} holds {values.kind}, but {PLURALS[kind]} are needed. Pass those.")
+    elif values.kind not in ((MISSING, DATE) if kind == DATE else (MISSING, NUMBER, BOOLEAN)):
+        held = PLURALS.get(values.kind, values.kind)
+        raise InputError(f"{argument} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
     infinite = np.isinf(numbers)
     if infinite.any():
         raise InputError(
@@ -106,15 +104,15 @@ def _number_of_text(text: str) -> float | None:
 
 def as_categories(values: Values, argument: str) -> Values:
     """Return a column of any kind as texts, in the order in which they first appear."""
-    if values.kind in (TEXT, CATEGORIES):
+    if values.kind in (TEXT, CATEGORY):
         return values
-    if values.kind not in (*KINDS, MISSING):
+    if values.kind not in (*PLURALS, MISSING):
         raise InputError(
             f"{argument} holds {values.kind}; categories and names are text, numbers or dates. Choose another column, "
             "or write its values as text."
         )
-    write = {DATES: text_of_days, BOOLEANS: lambda value: str(bool(value))}.get(values.kind, _as_written)
-    return text_values([None if value != value else write(value) for value in values.numbers.tolist()], CATEGORIES)
+    write = {DATE: text_of_days, BOOLEAN: lambda value: str(bool(value))}.get(values.kind, _as_written)
+    return text_values([None if value != value else write(value) for value in values.numbers.tolist()], CATEGORY)
 
 
 def _as_written(number: float) -> str:

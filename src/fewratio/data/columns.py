@@ -1,10 +1,9 @@
 """What a column may hold, how two tables' columns compare, and the messages about both."""
 
-import datetime
-import numbers
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from numbers import Real
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +11,13 @@ from numpy.typing import NDArray
 from fewratio.errors import FewRatioError, InputError
 
 # The kinds of columns; any other is named after its type.
-NUMBERS, BOOLEANS, TEXT, CATEGORIES, DATES = "numbers", "booleans", "text", "categories", "dates or times"
-MISSING, NESTED, COMPLEX = "nothing", "nested values", "complex numbers"
+NUMBER, BOOLEAN, TEXT, CATEGORY, DATE, MISSING = "number", "boolean", "text", "category", "date", "nothing"
+PLURALS = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "categories", DATE: "dates"}
+# The names of columns, or only how many there are.
+Features: TypeAlias = "int | tuple[str, ...]"
 
 # pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
-_KIND_OF_TYPE: tuple[tuple[Any, str], ...] = (
-    ((bool, np.bool_), BOOLEANS),
-    # Before the numbers: NumPy's timedelta64 calls itself an integer.
-    ((datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64), DATES),
-    ((numbers.Real, Decimal), NUMBERS),
-    ((str, bytes), TEXT),
-    (numbers.Complex, COMPLEX),
-)
 _LISTED = 5
 _LONGEST_CELL = 40
 _SAME = "both must have the same columns. Select the same ones in both."
@@ -43,14 +36,15 @@ def listed(items: Iterable[object]) -> str:
 
 
 def object_kind(values: Iterable[Any]) -> str:
-    """Return the kind of column that Python objects make: the first that is not numbers, if there is one."""
+    """Return the kind of column that Python objects of several types make."""
     types = [kind for kind in dict.fromkeys(map(type, values)) if kind.__name__ not in _MISSING_TYPES]
-    kinds = [*map(_type_kind, types), *([] if types else [MISSING])]
-    return next((kind for kind in kinds if kind not in (NUMBERS, BOOLEANS)), NUMBERS if NUMBERS in kinds else BOOLEANS)
-
-
-def _type_kind(kind: type) -> str:
-    return next((name for types, name in _KIND_OF_TYPE if issubclass(kind, types)), f"type {kind.__name__}")
+    # NumPy's timedelta64 calls itself an integer.
+    other = [
+        kind for kind in types if not issubclass(kind, Real | Decimal | np.bool_) or issubclass(kind, np.timedelta64)
+    ]
+    if not other:
+        return NUMBER if types else MISSING
+    return TEXT if issubclass(other[0], str | bytes) else f"type {other[0].__name__}"
 
 
 def is_missing(value: object) -> bool:
@@ -83,22 +77,18 @@ def numbers_from_objects(values: Iterable[Any], argument: str) -> NDArray[np.flo
 
 def check_numbers(argument: str, columns: Sequence[tuple[object, Any]]) -> None:
     """Raise unless all columns (label, values) hold numbers or booleans."""
-    bad = [(label, values) for label, values in columns if values.kind not in (NUMBERS, BOOLEANS, MISSING)]
+    bad = [(label, values) for label, values in columns if values.kind not in (NUMBER, BOOLEAN, MISSING)]
     if not bad:
         return
-    first = ", ".join(f"column {label!r} ({values.kind})" for label, values in bad[:_LISTED])
-    more = f" and {len(bad) - _LISTED} more" if len(bad) > _LISTED else ""
-    advice = "Encode such columns as numbers or drop them."
-    if all(values.kind == COMPLEX for _, values in bad):
-        advice = "Pass the real and the imaginary parts as columns of their own."
+    found = ", ".join(f"column {label!r} ({PLURALS.get(values.kind, values.kind)})" for label, values in bad[:_LISTED])
+    found += f" and {len(bad) - _LISTED} more" if len(bad) > _LISTED else ""
     label, values = bad[0]
-    where = ""
     if values.kind == TEXT and len(values.texts):
         row, text = first_text(values)
-        where = f", such as {quoted(text)} in column {label!r} at row {row} (counting from 0)"
+        found += f", such as {quoted(text)} in column {label!r} at row {row} (counting from 0)"
     raise InputError(
-        f"{argument} has {counted(len(bad), 'column')} that cannot be used: {first}{more}{where}; "
-        f"every column must hold real numbers. {advice}"
+        f"{argument} has {counted(len(bad), 'column')} that cannot be used: {found}; every column must hold real "
+        "numbers. Encode such columns as numbers or drop them."
     )
 
 
@@ -133,39 +123,35 @@ def quoted(text: str) -> str:
     return repr(text) if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]!r}..."
 
 
-class Layout(NamedTuple):
-    """The features of a table, and what messages call the table."""
-
-    table: str
-    n_features: int
-    names: tuple[str, ...] | None = None
-
-
-def check_layout(found: Layout, reference: Layout, error: type[FewRatioError], need: str = _SAME) -> None:
+def check_features(
+    table: str,
+    found: Features,
+    reference: str,
+    needed: Features,
+    error: type[FewRatioError] = InputError,
+    need: str = _SAME,
+) -> None:
     """Raise an error of the given type if the features of one table differ from another's; `need` ends its message.
 
     Names count only if both tables have them.
     """
-    what, count, names = found
-    other, other_count, other_names = reference
-    named = names is not None and other_names is not None and names != other_names
-    if count == other_count and not named:
-        return
+    count, needed_count = (each if isinstance(each, int) else len(each) for each in (found, needed))
     details = ""
-    if names is not None and other_names is not None:
-        parts = {"missing": set(other_names) - set(names), "unexpected": set(names) - set(other_names)}
-        ordered = {part: [name for name in (*other_names, *names) if name in which] for part, which in parts.items()}
-        details = "; ".join(f"{part}: {listed(which)}" for part, which in ordered.items() if which)
-    if count != other_count:
-        problem = f"has {counted(count, 'feature')} but {other} has {other_count}" + (
-            f" ({details})" if details else ""
+    if isinstance(found, tuple) and isinstance(needed, tuple):
+        known, given = set(needed), set(found)
+        missing, unexpected = (
+            [name for name in needed if name not in given],
+            [name for name in found if name not in known],
         )
-    elif details:
-        problem = f"has other column names than {other} ({details})"
-    else:
-        pairs = zip(names or (), other_names or (), strict=True)
-        place, (name, expected) = next((j, pair) for j, pair in enumerate(pairs) if pair[0] != pair[1])
-        problem = (
-            f"has the columns of {other} in another order (position {place} holds {name!r}, expected {expected!r})"
-        )
-    raise error(f"{what} {problem}; {need}")
+        parts = {"missing": missing, "unexpected": unexpected}
+        details = "; ".join(f"{part}: {listed(names)}" for part, names in parts.items() if names)
+        if found == needed:
+            return
+    elif count == needed_count:
+        return
+    problem = (
+        f"has other column names than {reference}" if details else f"has the columns of {reference} in another order"
+    )
+    if count != needed_count:
+        problem = f"has {counted(count, 'feature')} but {reference} has {needed_count}"
+    raise error(f"{table} {problem}{f' ({details})' if details else ''}; {need}")

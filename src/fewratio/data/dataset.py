@@ -42,7 +42,7 @@ class Dataset:
         label = f"dataset {self.name!r}"
         table = as_table(self.X, label)
         kept = table.numbers.flags.c_contiguous and is_frozen(table.numbers)
-        object.__setattr__(self, "X", table.numbers if kept else frozen(table.to_numpy(table.dtype)))
+        object.__setattr__(self, "X", table.numbers if kept else frozen(table.to_numpy(table.numbers.dtype)))
         if self.is_outlier is not None:
             flags = as_flags(self.is_outlier, f"is_outlier of {label}")
             if len(flags) != table.n_rows:

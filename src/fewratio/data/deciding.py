@@ -9,19 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import (
-    CATEGORY,
-    DATE,
-    EMPTY,
-    ID,
-    KINDS,
-    NUMBER,
-    PLURALS,
-    Column,
-    as_categories,
-    as_numbers,
-)
-from fewratio.data.columns import BOOLEANS, DATES, MISSING, NUMBERS, TEXT, check_not_almost_numbers, check_numbers
+from fewratio.data import columns as kinds
+from fewratio.data.column import EMPTY, ID, Column, as_categories, as_numbers
+from fewratio.data.columns import PLURALS, check_not_almost_numbers, check_numbers
 from fewratio.data.frames import Values, day_of_text
 from fewratio.data.options import ColumnRules
 from fewratio.data.raw import RawTable
@@ -56,19 +46,19 @@ def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: 
     if kind not in PLURALS:
         return Column(label, left_out=kind)
     kept = label in (*rules.keep, *rules.categorical, *rules.numeric)
-    if kind == CATEGORY:
+    if kind == kinds.CATEGORY:
         coded = [as_categories(values, raw.called(label)) for values, raw in zip(found, raws, strict=True)]
         count = Counter[str]()
         for values in coded:
             numbers = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
             count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
-        is_text = all(values.kind in (TEXT, MISSING) for values in found)
+        is_text = all(values.kind in (kinds.TEXT, kinds.MISSING) for values in found)
         if not count or (is_text and not kept and len(count) > _DISTINCT_SHARE * count.total()):
             return Column(label, left_out=ID if count else EMPTY)
         marks_missing = any((values.codes < 0).any() for values in coded)
-        return Column(label, CATEGORY, None, *_frequent(count), marks_missing=marks_missing)
+        return Column(label, kinds.CATEGORY, None, *_frequent(count), marks_missing=marks_missing)
     parts = [as_numbers(values, kind, raw.called(label)) for values, raw in zip(found, raws, strict=True)]
-    if may_count and kind == NUMBER and not kept and _counts_rows(label, parts):
+    if may_count and kind == kinds.NUMBER and not kept and _counts_rows(label, parts):
         return Column(label, left_out=ID)
     pooled = np.concatenate(parts)
     present = pooled[~np.isnan(pooled)]
@@ -82,32 +72,34 @@ def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: 
 def _kind(label: str, found: list[Values], raws: Sequence[RawTable], rules: ColumnRules) -> str:
     """Return the kind of a column, or why it cannot be used."""
     if label in rules.categorical:
-        return CATEGORY
+        return kinds.CATEGORY
     if label in rules.numeric:
-        return NUMBER
+        return kinds.NUMBER
     if rules.only_numbers:
         for values, raw in zip(found, raws, strict=True):
             check_numbers(raw.argument, [(label, values)])
-    holder = {values.kind: raw for values, raw in zip(found, raws, strict=True) if values.kind != MISSING}
+    holder = {values.kind: raw for values, raw in zip(found, raws, strict=True) if values.kind != kinds.MISSING}
     if not holder:
         return EMPTY
-    unknown = [kind for kind in holder if kind not in KINDS]
+    unknown = [kind for kind in holder if kind not in (*PLURALS, kinds.TEXT)]
     if unknown:
         return unknown[0]
-    if set(holder) <= {TEXT, DATES} and all(day_of_text(text) is not None for values in found for text in values.texts):
-        return DATE
-    if set(holder) == {NUMBERS, BOOLEANS}:
-        return NUMBER
+    if set(holder) <= {kinds.TEXT, kinds.DATE} and all(
+        day_of_text(text) is not None for values in found for text in values.texts
+    ):
+        return kinds.DATE
+    if set(holder) == {kinds.NUMBER, kinds.BOOLEAN}:
+        return kinds.NUMBER
     for values, raw in zip(found, raws, strict=True):
-        if values.kind == TEXT:
+        if values.kind == kinds.TEXT:
             check_not_almost_numbers(values, raw.called(label))
-    if len({KINDS[kind] for kind in holder}) > 1:
-        parts = " but ".join(f"{kind} in {raw.argument}" for kind, raw in holder.items())
+    if len(holder) > 1 and set(holder) != {kinds.TEXT, kinds.CATEGORY}:
+        parts = " but ".join(f"{PLURALS.get(kind, kind)} in {raw.argument}" for kind, raw in holder.items())
         raise CollectionError(
             f"column {label!r} holds {parts}; it must hold the same in all tables. Correct it, name it in "
             "categorical=, or drop it."
         )
-    return KINDS[next(iter(holder))]
+    return kinds.CATEGORY if kinds.TEXT in holder else next(iter(holder))
 
 
 def _frequent(count: Counter[str]) -> tuple[tuple[str, ...], bool]:

@@ -13,20 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import (
-    CATEGORY,
-    DATE,
-    DROPPED,
-    ID,
-    NOT_IN_ALL,
-    NUMBER,
-    PLURALS,
-    SEPARATING,
-    Column,
-    as_categories,
-    as_numbers,
-)
-from fewratio.data.columns import Layout, check_layout, counted
+from fewratio.data.column import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, as_categories, as_numbers
+from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted
 from fewratio.data.deciding import decide
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
@@ -114,9 +102,14 @@ class Encoding:
         return encoding
 
     @cached_property
+    def used(self) -> tuple[Column, ...]:
+        """The columns that are used."""
+        return tuple(column for column in self.columns if column.left_out is None)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns that are used."""
-        return tuple(column.name for column in self.columns if column.left_out is None)
+        return tuple(column.name for column in self.used)
 
     @cached_property
     def features(self) -> tuple[str, ...]:
@@ -136,9 +129,8 @@ class Encoding:
     @cached_property
     def places(self) -> dict[str, slice]:
         """Where the features of each column that is used are."""
-        used = [column for column in self.columns if column.left_out is None]
-        ends = np.cumsum([len(column.feature_names) for column in used]).tolist()
-        return {column.name: slice(start, stop) for column, start, stop in zip(used, [0, *ends], ends, strict=False)}
+        ends = np.cumsum([len(column.feature_names) for column in self.used]).tolist()
+        return {name: slice(*ends) for name, *ends in zip(self.names, [0, *ends], ends, strict=False)}
 
     @property
     def is_identity(self) -> bool:
@@ -148,7 +140,7 @@ class Encoding:
     @property
     def summary(self) -> str:
         """The columns in words, such as "9 columns: 7 numbers, 1 date (as days), 1 left out (Name: id)"."""
-        kinds = Counter(column.kind for column in self.columns if column.left_out is None)
+        kinds = Counter(column.kind for column in self.used)
         parts = [
             f"{n} {kind if n == 1 else PLURALS[kind]}" + " (as days)" * (kind == DATE) for kind, n in kinds.items()
         ]
@@ -184,11 +176,10 @@ class Encoding:
 
     def _features(self, raw: RawTable) -> NDArray[Any]:
         """Return the features of a table of the columns that are used."""
-        used = [column for column in self.columns if column.left_out is None]
-        numbers = [column for column in used if column.kind in (NUMBER, DATE)]
+        numbers = [column for column in self.used if column.kind in (NUMBER, DATE)]
         is_single = bool(numbers) and all(raw.is_single(column.name) for column in numbers)
         result = np.zeros((raw.n_rows, self.n_features), np.float32 if is_single else np.float64, order="F")
-        for column in used:
+        for column in self.used:
             place = self.places[column.name]
             column.encode(raw.values(column.name), result[:, place], raw.called(column.name))
         return frozen(result)
@@ -213,8 +204,8 @@ class Encoding:
         left_out = {column.name for column in self.columns if column.left_out is not None}
         found = tuple(label for label in raw.labels if label not in left_out)
         if set(found) != set(self.names):
-            known = Layout(reference, len(self.names), self.names if self.is_named else None)
-            check_layout(Layout(raw.argument, len(found), found if raw.is_named else None), known, InputError)
+            names: Features = self.names if self.is_named else len(self.names)
+            check_features(raw.argument, found if raw.is_named else len(found), reference, names)
         return raw.select(self.names)
 
     def _row_names(self, raw: RawTable) -> Any:
@@ -242,12 +233,11 @@ class Encoding:
             Column(**{**column, "categories": tuple(_texts(column["categories"]))}) for column in content["columns"]
         )
         for column in columns:
-            is_text = isinstance(column.name, str) and isinstance(column.left_out, str | None)
+            is_text = isinstance(column.left_out, str | None) and column.kind in PLURALS
             is_flag = isinstance(column.pools_others, bool) and isinstance(column.marks_missing, bool)
-            is_number = isinstance(column.median, int | float) and not isinstance(column.median, bool)
-            _check(is_text and is_flag and column.kind in PLURALS, "a column is not what one is")
-            _check(column.median is None or (is_number and math.isfinite(column.median)), "a median is no number")
-        _check(len({column.name for column in columns}) == len(columns), "several columns share a name")
+            is_number = column.median is None or (type(column.median) is not bool and math.isfinite(column.median))
+            _check(is_text and is_flag and is_number, "a column is not what one is")
+        _texts([column.name for column in columns])
         _check(isinstance(content["is_named"], bool), "whether columns have names is not said")
         _check(isinstance(content["row_names"], str | None), "the column of names is no text")
         return cls(columns, content["is_named"], content["row_names"])
@@ -267,10 +257,12 @@ def _in_new_form(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_same(raws: Sequence[RawTable], labels: Collection[str]) -> None:
     """Raise unless all tables have the same ones of some columns, in any order."""
-    layouts = [raw.layout_of(labels) for raw in raws]
-    for layout in layouts:
-        if layout.names is None or set(layout.names) != set(layouts[0].names or ()):
-            check_layout(layout, layouts[0], CollectionError, _SAME_OR_COMMON)
+    kept = [tuple(label for label in raw.labels if label in labels) for raw in raws]
+    for raw, names in zip(raws, kept, strict=True):
+        is_named = raw.is_named and raws[0].is_named
+        if len(names) != len(kept[0]) or (is_named and set(names) != set(kept[0])):
+            needed: Features = kept[0] if is_named else len(kept[0])
+            check_features(raw.argument, names, raws[0].argument, needed, CollectionError, _SAME_OR_COMMON)
 
 
 def _check(holds: object, problem: str) -> None:

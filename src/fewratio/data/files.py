@@ -9,21 +9,23 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.columns import counted, listed
-from fewratio.data.csv_files import SEPARATORS, check_columns, complete_names, read_csv
+from fewratio.data.csv_files import SEPARATORS, complete_names, read_csv
 from fewratio.data.dataset import as_flags
-from fewratio.data.frames import Frame
 from fewratio.data.partition import without_flags
 from fewratio.data.raw import RawTable, as_raw, raw_of_columns
 from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
+
+if TYPE_CHECKING:
+    import pyarrow
 
 STANDARD_INPUT = "-"
 _NEEDED = {
@@ -45,7 +47,7 @@ _PIECE_ROWS = 2**16
 _MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
 _UNREADABLE = (
     *(OSError, ValueError, TypeError, KeyError, NotImplementedError, ImportError, EOFError, MemoryError, RuntimeError),
-    *(SyntaxError, OverflowError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(SyntaxError, ArithmeticError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
 )
 
 
@@ -59,15 +61,6 @@ class TableFile:
     group: str | None = None
     separator: str | None = None
     decimal: str = "."
-
-    def __post_init__(self) -> None:
-        try:
-            str(self.path).encode()
-        except UnicodeEncodeError as error:
-            raise DataFileError(
-                f"the path {str(self.path)!r} is not UTF-8; the libraries that read data files need a path of UTF-8 "
-                "text. Rename the file or folder."
-            ) from error
 
     def __str__(self) -> str:
         return f"file {self.relative!r}"
@@ -106,41 +99,52 @@ def find_file(
     return file
 
 
-def read_frame(file: TableFile, columns: Sequence[str] | None = None, as_text: bool = False) -> Frame | NDArray[Any]:
-    """Read a file whole: a data frame, in which every column has one type, or the array of an .npy or .npz file.
+def read_table(file: TableFile, as_text: Sequence[str] | None = None) -> pyarrow.Table:
+    """Read a file with named columns whole.
 
     Parameters
     ----------
     file : TableFile
-    columns : sequence of str, optional
-        The only columns to read.
-    as_text : bool
-        Whether columns of text files stay text, in which only an empty field is missing: "01" is not "1".
+    as_text : sequence of str, optional
+        Of a text file the only columns to read, as they are written: "01" is not "1".
     """
-    import narwhals.stable.v2 as nw
-
-    if file.suffix in ARRAYS:
-        if columns is not None:
-            raise MissingColumnError(
-                f"{file} has no column {columns[0]!r}, for its columns have no names. Leave it out."
-            )
-        return read_arrays(file)[0]
     with refusing(file):
-        return nw.from_native(_read_table(file, columns, as_text), eager_only=True)
+        if file.suffix not in SEPARATORS and file.path.is_file():
+            _check_not_empty(file.path)
+            table = _READERS[file.suffix](file.path)
+            return table.rename_columns(complete_names(table.column_names))
+        with _plain(file.path) as path:
+            _check_not_empty(path)
+            # Where commas are within numbers, something else divides them.
+            default = ";" if file.decimal == "," else SEPARATORS[".csv"]
+            separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
+            return read_csv(path, separator, file.decimal, as_text)
 
 
 def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Read the array of an .npy or .npz file and, where they are there, the marks of its outliers."""
-    with refusing(file):
-        return _read_arrays(file.path)
+    # A damaged header may promise more bytes than an integer can count.
+    with refusing(file), np.errstate(over="raise"):
+        _check_not_empty(file.path)
+        if file.suffix == ".npy":
+            # Mapped: it is read once, when the dataset is made.
+            return np.lib.format.open_memmap(file.path, mode="r"), None
+        with zipfile.ZipFile(file.path) as archive:
+            for info in archive.infolist():
+                _check_expansion(f"array {info.filename!r}", info.file_size, info.compress_size)
+        with np.load(file.path) as arrays:
+            names = set(arrays)
+            if len(names) != 1 and names != {"X", "is_outlier"}:
+                raise ValueError(f"it holds {counted(len(names), 'array')}{': ' * bool(names)}{listed(sorted(names))}")
+            flags = arrays["is_outlier"] if len(names) == 2 else None
+            return arrays["X" if len(names) == 2 else names.pop()], flags
 
 
 def read_raw(file: TableFile) -> RawTable:
     """Read a file as a table whose columns may be of any kind."""
     if file.suffix in ARRAYS:
         return as_raw(read_arrays(file)[0], str(file))
-    with refusing(file):
-        table = _read_table(file, None, as_text=False)
+    table = read_table(file)
     columns = dict(zip(table.column_names, table.columns, strict=True))
     del table
     return raw_of_columns(columns, str(file))
@@ -160,46 +164,30 @@ def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTab
     return as_raw(X, str(file)), None if flags is None else as_flags(flags, f"is_outlier of {file}")
 
 
-def _read_table(file: TableFile, columns: Sequence[str] | None, as_text: bool) -> Any:
-    """Read a file with named columns as a table of pyarrow."""
-    if file.suffix in SEPARATORS or not file.path.is_file():
-        with _plain(file.path) as path:
-            _check_not_empty(path)
-            # Where commas are within numbers, something else divides them.
-            default = ";" if file.decimal == "," else SEPARATORS[".csv"]
-            separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
-            return read_csv(path, separator, file.decimal, columns, as_text)
-    _check_not_empty(file.path)
-    if file.suffix == ".parquet":
-        import pyarrow
-        from pyarrow.parquet import ParquetFile
+def _read_parquet(path: Path) -> pyarrow.Table:
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
 
-        # Page by page: a row group, which may be the whole file, would otherwise be held at once.
-        with ParquetFile(file.path, pre_buffer=False, buffer_size=2**16) as parquet:
-            names = complete_names(parquet.schema_arrow.names)
-            read = columns if names == parquet.schema_arrow.names else None
-            batches = list(parquet.iter_batches(_PIECE_ROWS, columns=read, use_threads=False))
-            table = pyarrow.Table.from_batches(batches) if batches else parquet.read(read)
-    else:
-        table = _read_whole(file.path, file.suffix)
-        names = complete_names(table.column_names)
-    check_columns(columns, names)
-    table = table.rename_columns(complete_names(table.column_names))
-    return table if columns is None else table.select(columns)
+    # Page by page: a row group, which may be the whole file, would otherwise be held at once.
+    with ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
+        return pyarrow.Table.from_batches(parquet.iter_batches(_PIECE_ROWS, use_threads=False), parquet.schema_arrow)
 
 
-def _read_whole(path: Path, suffix: str) -> Any:
-    """Read an Arrow, JSON or Excel file as a table of pyarrow."""
+def _read_arrow(path: Path) -> pyarrow.Table:
+    from pyarrow.feather import read_table
+
+    return read_table(path, use_threads=False)
+
+
+def _read_json(path: Path) -> pyarrow.Table:
+    from pyarrow.json import ReadOptions, read_json
+
+    return read_json(path, ReadOptions(use_threads=False, block_size=2**24))
+
+
+def _read_excel(path: Path) -> pyarrow.Table:
     import pyarrow
 
-    if suffix in (".arrow", ".feather", ".fewratio"):
-        from pyarrow.feather import read_table
-
-        return read_table(path, use_threads=False)
-    if suffix in (".jsonl", ".ndjson"):
-        from pyarrow.json import ReadOptions, read_json
-
-        return read_json(path, ReadOptions(use_threads=False, block_size=2**24))
     try:
         from openpyxl import load_workbook
     except ImportError as error:
@@ -212,6 +200,14 @@ def _read_whole(path: Path, suffix: str) -> Any:
         [_as_arrow(values) for _, *values in columns],
         ["" if name is None else str(name) for name, *_ in columns],
     )
+
+
+_READERS = {
+    ".parquet": _read_parquet,
+    **dict.fromkeys((".arrow", ".feather", ".fewratio"), _read_arrow),
+    **dict.fromkeys((".jsonl", ".ndjson"), _read_json),
+    ".xlsx": _read_excel,
+}
 
 
 def _as_arrow(values: Sequence[Any]) -> Any:
@@ -231,9 +227,16 @@ def _plain(path: Path) -> Iterator[Path]:
     if path.is_file() and suffix not in COMPRESSED:
         yield path
         return
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".zip": _open_zip}
+    is_stdin = str(path) == STANDARD_INPUT
+    if is_stdin and (sys.stdin is None or sys.stdin.closed):
+        raise ValueError("standard input is closed")
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
-        with _stream(path, suffix) as source, copy.open("wb") as target:
+        with (
+            nullcontext(sys.stdin.buffer) if is_stdin else openers.get(suffix, open)(path, "rb") as source,
+            copy.open("wb") as target,
+        ):
             size = path.stat().st_size if suffix in COMPRESSED else None
             while block := source.read(2**20):
                 target.write(block)
@@ -241,23 +244,12 @@ def _plain(path: Path) -> Iterator[Path]:
         yield copy
 
 
-@contextmanager
-def _stream(path: Path, suffix: str) -> Iterator[IO[bytes]]:
-    if str(path) == STANDARD_INPUT:
-        if sys.stdin is None or sys.stdin.closed:
-            raise ValueError("standard input is closed")
-        yield sys.stdin.buffer
-    elif suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            members = [name for name in archive.namelist() if not name.endswith("/")]
-            if len(members) != 1:
-                raise ValueError(f"it holds {counted(len(members), 'file')} where one is needed: {listed(members)}")
-            with archive.open(members[0]) as member:
-                yield member
-    else:
-        openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-        with openers.get(suffix, open)(path, "rb") as source:
-            yield source
+def _open_zip(path: Path, mode: str) -> IO[bytes]:
+    archive = zipfile.ZipFile(path)
+    members = [name for name in archive.namelist() if not name.endswith("/")]
+    if len(members) != 1:
+        raise ValueError(f"it holds {counted(len(members), 'file')} where one is needed: {listed(members)}")
+    return archive.open(members[0])
 
 
 @contextmanager
@@ -265,8 +257,6 @@ def refusing(file: TableFile) -> Iterator[None]:
     """Turn what a library raises on a file that it cannot parse into the error that names the file."""
     try:
         yield
-    except MissingColumnError as error:
-        raise MissingColumnError(f"{file} {error}") from None
     except _UNREADABLE as error:
         needed = _NEEDED.get(file.suffix, _NEEDED[".csv"])
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
@@ -286,47 +276,3 @@ def _check_not_empty(path: Path) -> None:
     with path.open("rb") as file:
         if not file.read(1):
             raise ValueError("it is empty")
-
-
-def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Read an array and, where they are there, the marks of its outliers; nothing is allocated on a header's word."""
-    _check_not_empty(path)
-    if path.suffix.lower() == ".npy":
-        with path.open("rb") as file:
-            _check_array(file, path.stat().st_size, "its array", 2)
-        # Mapped: it is read once, when the dataset is made.
-        return np.load(path, mmap_mode="r", allow_pickle=False), None
-    if not zipfile.is_zipfile(path):
-        raise ValueError("it is no archive of arrays")
-    with zipfile.ZipFile(path) as archive:
-        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        pair = "X" in members and set(members) <= {"X", "is_outlier"}
-        if not pair and len(members) != 1:
-            raise ValueError(f"it holds {counted(len(members), 'array')}{': ' * bool(members)}{listed(members)}")
-        arrays = {}
-        for name, info in members.items():
-            _check_expansion(f"array {name!r}", info.file_size, info.compress_size)
-            with archive.open(info) as file:
-                _check_array(
-                    file, info.file_size, name if pair else f"array {name!r}", 1 if name == "is_outlier" else 2
-                )
-            with archive.open(info) as file:
-                arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
-    flags = arrays.pop("is_outlier", None) if pair else None
-    return next(iter(arrays.values())), flags
-
-
-def _check_array(file: IO[bytes], size: int, what: str, n_axes: int) -> None:
-    """Raise ``ValueError`` unless the header at the beginning of a file fits what follows."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    if not dtype.itemsize:
-        raise ValueError(f"{what} holds values of no bytes")
-    if dtype.hasobject:
-        raise ValueError(f"{what} holds Python objects, which cannot be loaded without running code")
-    if len(shape) != n_axes or min(shape, default=0) < 0:
-        raise ValueError(f"the shape of {what} is {shape}")
-    promised = int(np.prod(shape, dtype=object)) * dtype.itemsize
-    if promised > size - file.tell():
-        raise ValueError(f"{what} should have {promised:,} bytes but has {size - file.tell():,}")

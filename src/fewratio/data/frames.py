@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.columns import (
-    BOOLEANS,
-    CATEGORIES,
-    DATES,
-    MISSING,
-    NESTED,
-    NUMBERS,
-    TEXT,
-    is_missing,
-    numbers_from_objects,
-    object_kind,
-)
+from fewratio.data import columns as kinds
+from fewratio.data.columns import is_missing, numbers_from_objects, object_kind
 from fewratio.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,10 +22,6 @@ Frame: TypeAlias = "nw.DataFrame[Any]"
 Series: TypeAlias = "nw.Series[Any]"
 
 _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", "dask", "duckdb", "ibis"}
-ARROW_NUMBERS = {
-    **{"double": "f8", "float": "f4", "halffloat": "f2"},
-    **{f"{sign}int{bits}": f"{sign or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}
 _DAY_SECONDS = 86_400
 _UNITS_PER_DAY = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
@@ -102,73 +88,54 @@ def open_frame(X: Any, argument: str) -> Frame | None:
     return frame
 
 
-def feature_names(frame: Frame) -> tuple[str, ...] | None:
-    """Return the column names, or None where they are not strings (as scikit-learn does)."""
-    names = tuple(frame.columns)
-    return names if names and isinstance(names[0], str) else None
+def frame_numbers(frame: Frame, argument: str) -> NDArray[Any] | None:
+    """Return the rows of a frame whose columns are all declared as numbers of one precision, NaN for what is missing.
 
-
-def holds_numbers(frame: Frame) -> bool:
-    """Tell whether all columns are declared to hold numbers of one precision."""
-    single = [str(dtype) == "Float32" for dtype in frame.schema.values()]
-    return all(dtype.is_numeric() for dtype in frame.schema.values()) and all(single) == any(single)
-
-
-def frame_numbers(frame: Frame, argument: str) -> NDArray[Any]:
-    """Return the rows of a frame of numbers or booleans, NaN for what is missing."""
+    None if there are others.
+    """
+    kinds = set(frame.schema.values())
+    if not all(kind.is_numeric() for kind in kinds) or (len(kinds) > 1 and "Float32" in map(str, kinds)):
+        return None
     columns = [frame.get_column(label) for label in frame.columns]
-    in_arrow = hasattr(columns[0].to_native(), "chunks")
-    if not in_arrow and all(column.dtype.is_float() and column.dtype == columns[0].dtype for column in columns):
+    if len(kinds) == 1 and kinds.pop().is_float() and not hasattr(columns[0].to_native(), "chunks"):
         # About ten times as fast as one column at a time in pandas, and without a copy where there is one array.
         whole = frame.to_numpy()
         if whole.dtype.kind == "f":
             return whole
-    parts = [read_values(column, f"column {column.name!r} of {argument}").numbers for column in columns]
-    dtype = np.float32 if all(part.dtype == np.float32 for part in parts) else np.float64
-    result = np.empty(frame.shape, dtype=dtype)
-    for j in range(len(parts)):
-        # One by one, so that only one column is held twice.
-        result[:, j], parts[j] = parts[j], np.empty(0)
+    result = np.empty(frame.shape, np.float32 if str(columns[0].dtype) == "Float32" else np.float64)
+    for place, column in enumerate(columns):
+        result[:, place] = read_values(column, f"column {column.name!r} of {argument}").numbers
     return result
 
 
-def read_values(column: Series, argument: str) -> Values:
-    """Return what a column holds."""
-    import pyarrow as pa
-
-    array = column.to_native()
-    if str(getattr(array, "dtype", "")).startswith("period"):
-        array = pa.chunked_array([pa.array(array.dt.to_timestamp())])
-    if not isinstance(array, pa.ChunkedArray):
-        try:
-            array = pa.chunked_array([column.to_arrow()])
-        except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
-            # Python objects of several types.
-            return _mixed_values(column.to_list(), argument)
-    return _arrow_values(array)
-
-
-def object_values(values: Sequence[Any], argument: str) -> Values:
-    """Return what a list of Python objects holds."""
+def read_values(column: Series | list[Any], argument: str) -> Values:
+    """Return what a column of a frame, or a list of Python objects, holds."""
     import pyarrow as pa
 
     try:
-        array = pa.chunked_array([pa.array([None if is_missing(value) else value for value in values])])
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return _mixed_values(values, argument)
-    return _arrow_values(array)
+        if isinstance(column, list):
+            return _arrow_values(pa.chunked_array([pa.array([None if is_missing(each) else each for each in column])]))
+        array = column.to_native()
+        if str(getattr(array, "dtype", "")).startswith("period"):
+            array = pa.array(array.dt.to_timestamp())
+        elif not isinstance(array, pa.ChunkedArray):
+            array = column.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
+        # Python objects of several types.
+        return _mixed_values(column if isinstance(column, list) else column.to_list(), argument)
+    return _arrow_values(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
 
 
 def _mixed_values(values: Sequence[Any], argument: str) -> Values:
     kind = object_kind(values)
-    if kind in (NUMBERS, BOOLEANS):
+    if kind == kinds.NUMBER:
         return Values(kind, numbers_from_objects(values, argument))
-    if kind != TEXT:
+    if kind != kinds.TEXT:
         return Values(kind)
     return text_values([None if is_missing(value) else str(value) for value in values])
 
 
-def text_values(values: Sequence[str | None], kind: str = TEXT) -> Values:
+def text_values(values: Sequence[str | None], kind: str = kinds.TEXT) -> Values:
     """Return a column of texts, None for what is missing."""
     code = {text: number for number, text in enumerate(dict.fromkeys(value for value in values if value is not None))}
     codes = np.fromiter((-1 if value is None else code[value] for value in values), dtype=np.intp, count=len(values))
@@ -180,40 +147,34 @@ def _arrow_values(array: pa.ChunkedArray) -> Values:
     from pyarrow import types
 
     kind = array.type
-    if types.is_null(kind):
-        return Values(MISSING, np.full(len(array), np.nan), np.full(len(array), -1))
     if types.is_boolean(kind):
-        return Values(BOOLEANS, arrow_numbers(array.cast(pa.uint8())))
-    if types.is_decimal(kind):
-        return Values(NUMBERS, arrow_numbers(array.cast(pa.float64(), safe=False)))
-    if str(kind) in ARROW_NUMBERS:
-        return Values(NUMBERS, arrow_numbers(array))
+        return Values(kinds.BOOLEAN, arrow_numbers(array.cast(pa.uint8())))
+    if is_number_type(kind) or types.is_decimal(kind):
+        return Values(kinds.NUMBER, arrow_numbers(array))
     if types.is_temporal(kind) and not types.is_interval(kind):
-        return Values(DATES, _days(array))
-    if types.is_dictionary(kind):
-        texts = array.cast(pa.dictionary(pa.int32(), pa.string()), safe=False)
-        return _coded(texts, CATEGORIES)
-    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
-        return _coded(array.cast(pa.large_string()).dictionary_encode(), TEXT)
-    if types.is_binary(kind) or types.is_large_binary(kind):
+        return Values(kinds.DATE, _days(array))
+    is_category = types.is_dictionary(kind)
+    if is_category:
+        array = array.cast(kind.value_type)
+    elif types.is_binary(kind) or types.is_large_binary(kind):
         return Values("type binary")
-    return Values(NESTED if types.is_nested(kind) else f"type {kind}")
+    elif not (
+        types.is_null(kind) or types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view"
+    ):
+        return Values("nested values" if types.is_nested(kind) else f"type {kind}")
+    # In the order in which texts first appear, without categories that are declared but not there.
+    coded = array.cast(pa.large_string(), safe=False).combine_chunks().dictionary_encode()
+    codes: NDArray[Any] = np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(-1))
+    if not len(coded.dictionary):
+        return Values(kinds.MISSING, np.full(len(codes), np.nan), codes)
+    return Values(kinds.CATEGORY if is_category else kinds.TEXT, codes=codes, texts=coded.dictionary.to_pylist())
 
 
-def _coded(array: pa.ChunkedArray, kind: str) -> Values:
-    """Return texts in the order in which they first appear, without those that are declared but not there."""
-    import pyarrow as pa
+def is_number_type(kind: pa.DataType) -> bool:
+    """Tell whether a type of pyarrow is one of integers or floats."""
+    from pyarrow import types
 
-    array = array.unify_dictionaries()
-    codes = np.concatenate([arrow_numbers(chunk.indices, -1).astype(np.intp) for chunk in array.chunks])
-    found, first = np.unique(codes[codes >= 0], return_index=True)
-    if not len(found):
-        return Values(MISSING, np.full(len(codes), np.nan), codes)
-    order = found[np.argsort(first)]
-    texts = array.chunk(0).dictionary.take(pa.array(order)).to_pylist()
-    place = np.full(int(order.max()) + 2, -1, dtype=np.intp)
-    place[order] = np.arange(len(order))
-    return Values(kind, codes=place[codes], texts=texts)
+    return types.is_integer(kind) or types.is_floating(kind)
 
 
 def _days(array: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -231,14 +192,13 @@ def _days(array: pa.ChunkedArray) -> NDArray[np.float64]:
 
 def day_of_text(text: str) -> float | None:
     """Return an ISO date as days since 1970 (UTC where it names no zone), or None if it is no such date."""
-    try:
-        moment = datetime.datetime.fromisoformat(text) if _ISO_DATE.fullmatch(text) else None
-    except ValueError:
-        moment = None
-    if moment is None:
+    if not _ISO_DATE.fullmatch(text):
         return None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
-    return (aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) / datetime.timedelta(days=1)
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp() / _DAY_SECONDS
 
 
 def text_of_days(days: float) -> str:
@@ -247,19 +207,10 @@ def text_of_days(days: float) -> str:
     return text.removesuffix("T00:00:00").replace("T", " ")
 
 
-def arrow_numbers(column: Any, fill: float = np.nan) -> NDArray[Any]:
-    """Return numbers of pyarrow, whose own conversion would import pandas where it is installed."""
-    dtype = np.dtype(ARROW_NUMBERS[str(column.type)])
-    result = np.empty(len(column), dtype if dtype.kind == "f" else np.float64)
-    start = 0
-    for chunk in getattr(column, "chunks", [column]):
-        validity, data = chunk.buffers()
-        rows = slice(chunk.offset, chunk.offset + len(chunk))
-        part = result[start : start + len(chunk)]
-        if len(chunk) > chunk.null_count:
-            part[:] = np.frombuffer(data, dtype, count=rows.stop)[rows]
-        if chunk.null_count:
-            present = np.unpackbits(np.frombuffer(validity, np.uint8), count=rows.stop, bitorder="little")
-            part[present[rows] == 0] = fill
-        start += len(chunk)
-    return result
+def arrow_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return numbers of pyarrow, NaN for what is missing; its own conversion would import pandas if it is installed."""
+    import pyarrow as pa
+
+    kind = column.type if column.type == pa.float32() else pa.float64()
+    numbers: NDArray[Any] = np.from_dlpack(column.cast(kind, safe=False).fill_null(np.nan).combine_chunks())
+    return numbers

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data import frames
-from fewratio.data.columns import NUMBERS, Layout, counted, listed
+from fewratio.data.columns import NUMBER, counted, listed
 from fewratio.errors import InputError, MissingColumnError
 
 _LAYOUT = "needed is a table with one row per instance and one column per feature"
@@ -56,10 +56,8 @@ class RawTable:
         """Return what a column holds."""
         place = self.places[label]
         if self.array is not None:
-            return frames.Values(NUMBERS, self.array[:, place])
-        column = self.columns[place]
-        read = frames.object_values if isinstance(column, list) else frames.read_values
-        return read(column, self.called(label))
+            return frames.Values(NUMBER, self.array[:, place])
+        return frames.read_values(self.columns[place], self.called(label))
 
     def called(self, label: str) -> str:
         """Return what messages call a column."""
@@ -69,11 +67,6 @@ class RawTable:
         """Tell whether a column holds numbers of single precision."""
         kind = self.columns[self.places[label]] if self.array is None else self.array
         return str(getattr(kind, "dtype", "")).lower() == "float32"
-
-    def layout_of(self, labels: Collection[str]) -> Layout:
-        """Return those of some columns that there are, for comparison with another table's."""
-        kept = tuple(label for label in self.labels if label in labels)
-        return Layout(self.argument, len(kept), kept if self.is_named else None)
 
     def cells(self, label: str) -> list[Any]:
         """Return the values of a column as they were given; None for what is missing."""
@@ -157,28 +150,26 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
             array = array.astype(f"{array.dtype.kind}8[us]")
         return RawTable(argument, labels, False, len(array), columns=tuple(array.T.astype(object).tolist()))
     check_shape(frame.shape, argument)
-    names = frames.feature_names(frame)
-    labels = tuple(map(str, frame.columns)) if names is None else names
     index = getattr(frame.to_native(), "index", None)
     index = None if index is None or type(index).__name__ == "RangeIndex" else np.array(index.astype(str), dtype=object)
-    if frames.holds_numbers(frame):
-        array = frames.frame_numbers(frame, argument)
-        return RawTable(argument, labels, names is not None, len(frame), array, index=index)
-    columns = tuple(frame.get_column(label) for label in frame.columns)
-    return RawTable(argument, labels, names is not None, len(frame), columns=columns, index=index)
+    numbers = frames.frame_numbers(frame, argument)
+    columns = tuple(frame.get_column(label) for label in frame.columns) if numbers is None else ()
+    # As in scikit-learn, only strings are names.
+    is_named = isinstance(frame.columns[0], str)
+    return RawTable(argument, tuple(map(str, frame.columns)), is_named, len(frame), numbers, columns, index)
 
 
 def raw_of_columns(columns: dict[str, Any], argument: str) -> RawTable:
     """Return a table of columns of pyarrow that nobody else needs: each is let go when it has become numbers."""
     import pyarrow as pa
 
-    kinds = {str(column.type) for column in columns.values()}
-    if not kinds <= set(frames.ARROW_NUMBERS):
+    kinds = {column.type for column in columns.values()}
+    if not all(map(frames.is_number_type, kinds)):
         return as_raw(pa.table(columns), argument)
     labels, n_rows = tuple(columns), len(next(iter(columns.values())))
     check_shape((n_rows, len(labels)), argument)
     # In Fortran order memory is taken a column at a time.
-    array = np.empty((n_rows, len(labels)), np.float32 if kinds == {"float"} else np.float64, order="F")
+    array = np.empty((n_rows, len(labels)), np.float32 if kinds == {pa.float32()} else np.float64, order="F")
     for place, label in enumerate(labels):
         array[:, place] = frames.arrow_numbers(columns.pop(label))
     return RawTable(argument, labels, True, n_rows, array)
@@ -189,18 +180,13 @@ def check_shape(shape: Sequence[int], argument: str) -> None:
     shape = tuple(shape)
     if shape and shape[0] == 0:
         raise InputError(f"{argument} is empty (0 rows); {_LAYOUT}. Pass at least one row.")
-    if len(shape) == 1:
-        raise InputError(
-            f"{argument} has one axis (shape {shape}); {_LAYOUT}. Use reshape(-1, 1) if it is one feature, or "
-            "reshape(1, -1) if it is one instance."
-        )
-    if len(shape) == 0:
-        raise InputError(f"{argument} is a single number; {_LAYOUT}. Use reshape(1, 1) if that is what it holds.")
     if len(shape) != 2:
-        raise InputError(
-            f"{argument} has {len(shape)} axes (shape {shape}); {_LAYOUT}. Flatten each instance to one row, "
-            f"with {argument}.reshape(len({argument}), -1)."
-        )
+        advice = {
+            0: "Use reshape(1, 1) if that is what it holds.",
+            1: "Use reshape(-1, 1) if it is one feature, or reshape(1, -1) if it is one instance.",
+        }.get(len(shape), f"Flatten each instance to one row, with {argument}.reshape(len({argument}), -1).")
+        found = {0: "is a single number", 1: "has one axis"}.get(len(shape), f"has {len(shape)} axes")
+        raise InputError(f"{argument} {found} (shape {shape}); {_LAYOUT}. {advice}")
     if shape[1] == 0:
         raise InputError(f"{argument} has {counted(shape[0], 'row')} but no columns; {_LAYOUT}. Pass some features.")
 
@@ -250,7 +236,7 @@ def _read_rows(rows: list[Any], argument: str) -> NDArray[Any]:
         other = next((i for i, length in enumerate(lengths) if length is None or length != lengths[0]), None)
         problem = str(error)
         if other is not None:
-            found = f"has {lengths[other]}" if lengths[other] is not None else f"is a {type(rows[other]).__name__}"
+            found = f"is a {type(rows[other]).__name__}" if lengths[other] is None else f"has {lengths[other]}"
             problem = f"row 0 has {counted(lengths[0] or 0, 'value')} but row {other} {found}"
         raise InputError(
             f"{argument} cannot be read as rows of numbers ({problem}); {_LAYOUT}. "

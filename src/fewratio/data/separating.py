@@ -42,15 +42,14 @@ def separating_columns(
         Whether outliers are sought in the second sample. Then only dates are enough if their ranges do not overlap:
         a batch comes later, but numbers that are far from all others are what is sought.
     """
-    used = [column for column in encoding.columns if column.left_out is None]
     found = []
-    for column in used:
+    for column in encoding.used:
         sides = [_present(column, rows[:, encoding.places[column.name]]) for rows in (first, second)]
         n_rows = len(first), len(second)
         if all(len(side) for side in sides):
             constant = all((side == side[0]).all() for side in sides)
             chance = _constant_chance(*map(len, sides)) if constant else _apart_chance(column, *sides)
-            limit = _CONSTANT_CHANCE if constant else _APART_CHANCE / len(used)
+            limit = _CONSTANT_CHANCE if constant else _APART_CHANCE / len(encoding.used)
         else:
             # Nothing but gaps in one sample, and none in the other.
             constant, limit = True, _CONSTANT_CHANCE

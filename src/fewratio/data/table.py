@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.data.columns import Layout, check_layout, check_numbers, counted
+from fewratio.data.columns import check_features, check_numbers, counted
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.errors import InputError
 
@@ -55,16 +55,6 @@ class Table:
     def n_features(self) -> int:
         """Number of columns."""
         return int(self.numbers.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
-        return self.numbers.dtype
-
-    @property
-    def layout(self) -> Layout:
-        """The features, for comparison with another table's."""
-        return Layout(self.argument, self.n_features, self.feature_names)
 
     def block(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows `start` to `stop` as a new, writeable float64 array in C order."""
@@ -148,8 +138,8 @@ def check_same_features(table: Table, n_features: int, feature_names: Sequence[s
     ...
     fewratio.errors.InputError: X_de has 2 features but X_nu has 3; both must have the same columns. ...
     """
-    names = None if feature_names is None else tuple(feature_names)
-    check_layout(table.layout, Layout(reference, n_features, names), InputError)
+    needed = n_features if feature_names is None else tuple(feature_names)
+    check_features(table.argument, table.feature_names or table.n_features, reference, needed)
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

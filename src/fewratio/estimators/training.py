@@ -12,7 +12,7 @@ import torch
 
 from fewratio.core.objectives import CalibratedSquaredError, Objective, RelativeSquaredError
 from fewratio.data.collection import Collection
-from fewratio.data.columns import Layout, check_layout, listed
+from fewratio.data.columns import check_features, listed
 from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError, TrainingError
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.scaling import column_scaling
@@ -185,11 +185,8 @@ def hold_out(
             f"Collection {collection.name!r} has one dataset; learning needs at least two. Add related datasets."
         )
     if validation is not None:
-        check_layout(
-            Layout("the validation collection", validation.n_features, feature_names(validation)),
-            Layout("the source collection", collection.n_features, feature_names(collection)),
-            CollectionError,
-        )
+        names = (feature_names(each) or each.n_features for each in (validation, collection))
+        check_features("the validation collection", next(names), "the source collection", next(names), CollectionError)
         if len(validation) < 2 and needs_two:
             raise CollectionError(
                 f"The validation collection {validation.name!r} has one dataset, which can only be compared with "
