@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from fewratio.applications.inputs import (
@@ -19,6 +18,7 @@ from fewratio.applications.inputs import (
     seeded_copy,
 )
 from fewratio.applications.permutation import ROUNDING
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.data.separating import without_columns
@@ -56,10 +56,10 @@ class ChangePoints:
         What became of the columns.
     """
 
-    points: NDArray[np.intp]
-    scores: NDArray[np.float64]
+    points: Numbers
+    scores: Floats
     threshold: float
-    p_values: NDArray[np.float64] | None
+    p_values: Floats | None
     window: int
     estimator: RatioEstimator
     row_names: Sequence[str] | None = None
@@ -194,11 +194,11 @@ def detect_changes(
 
 def _scores(
     model: RatioEstimator,
-    rows: NDArray[np.float64],
-    order: NDArray[np.intp],
-    positions: NDArray[np.intp],
+    rows: Floats,
+    order: Numbers,
+    positions: Numbers,
     window: int,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Give the divergences of the windows before and from each position, summed over both directions."""
     steps = np.arange(window)
     before, after = order[positions[:, None] - window + steps], order[positions[:, None] + steps]
@@ -223,12 +223,12 @@ def _open_series(
     return table, encoding
 
 
-def _shuffle(order: NDArray[np.intp], block: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _shuffle(order: Numbers, block: int, rng: np.random.Generator) -> Numbers:
     blocks = np.split(order, np.arange(block, len(order), block))
     return np.concatenate([blocks[number] for number in rng.permutation(len(blocks))])
 
 
-def _peaks(scores: NDArray[np.float64], positions: NDArray[np.intp], window: int) -> list[int]:
+def _peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
     """Positions with the highest score among those less than a window away; of equal ones the first."""
     found: list[int] = []
     for position in positions:
@@ -299,7 +299,7 @@ class ChangeDetector:
         self.n_rows_ = 0
         self.score_ = float("nan")
         self.changes_: list[int] = []
-        self._rows: NDArray[np.float64] | None = None
+        self._rows: Floats | None = None
 
     def update(self, row: Any) -> bool:
         """Take the next row, and tell whether a change is reported.

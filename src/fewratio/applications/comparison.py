@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewratio.applications.columns import ColumnDifference, column_differences, drops_without_columns
 from fewratio.applications.inputs import (
@@ -20,6 +19,7 @@ from fewratio.applications.inputs import (
     seeded_copy,
 )
 from fewratio.applications.permutation import permute_pairs
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, Encoding
@@ -72,12 +72,12 @@ class ComparisonResult:
     backward: float
     statistic: float
     p_value: float | None
-    null: NDArray[np.float64]
+    null: Floats
     exact: bool
-    ratios_a: NDArray[np.float64]
-    ratios_b: NDArray[np.float64]
+    ratios_a: Floats
+    ratios_b: Floats
     samples: Samples
-    _pooled: NDArray[np.float64] = field(repr=False)
+    _pooled: Floats = field(repr=False)
     _estimator: RatioEstimator = field(repr=False)
 
     @property
@@ -86,12 +86,12 @@ class ComparisonResult:
         return self.forward
 
     @cached_property
-    def rows_a(self) -> NDArray[np.intp]:
+    def rows_a(self) -> Numbers:
         """Numbers of the first sample's rows, the most typical of it (of the largest ratio A/B) first."""
         return np.argsort(-self.ratios_a, kind="stable")
 
     @cached_property
-    def rows_b(self) -> NDArray[np.intp]:
+    def rows_b(self) -> Numbers:
         """Numbers of the second sample's rows, the most typical of it (of the smallest ratio A/B) first."""
         return np.argsort(self.ratios_b, kind="stable")
 
@@ -112,7 +112,7 @@ class ComparisonResult:
         return [] if self.encoding is None else column_differences(self.encoding, first, second)
 
     @cached_property
-    def column_scores(self) -> NDArray[np.float64]:
+    def column_scores(self) -> Floats:
         """How far the statistic falls when all values of a column become their mean; of shape (n_columns,).
 
         A column that only adds noise has a score of zero or less. Of columns that tell the same, each has a small

@@ -6,8 +6,8 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
@@ -80,11 +80,10 @@ def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generato
     copied._check_parameters()
     generators = {k: v for k, v in copied.get_params().items() if isinstance(v, np.random.Generator)}
     copied.set_params(**{name: int(generator.integers(2**31)) for name, generator in generators.items()})
-    result: RatioEstimator = seeded(copied, rng)
-    return result
+    return seeded(copied, rng)
 
 
-def in_common_units(estimator: RatioEstimator, rows: NDArray[np.float64]) -> RatioEstimator:
+def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
     """Return an estimator with the units of all rows, if it would take those of each pair of samples.
 
     So all pairs have the same units; for those that are made of all rows, as in a permutation test, nothing changes.
@@ -94,11 +93,10 @@ def in_common_units(estimator: RatioEstimator, rows: NDArray[np.float64]) -> Rat
         or estimator.get_params()["scale"] == "none"
     ):
         return estimator
-    result: RatioEstimator = copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
-    return result
+    return copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
 
 
-def fitted_copy(estimator: RatioEstimator, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> RatioEstimator:
+def fitted_copy(estimator: RatioEstimator, X_nu: Floats, X_de: Floats) -> RatioEstimator:
     """Fit a copy to two valid samples; the estimator itself stays as it is, so that threads may share it."""
     fitted = copy(estimator)
     fitted._fit(X_nu, X_de)

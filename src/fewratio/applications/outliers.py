@@ -20,6 +20,7 @@ from fewratio.applications.inputs import (
     seeded_copy,
 )
 from fewratio.applications.rows import RowExplanation, conformal_p_values, discovery_threshold, explain_row
+from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions, ColumnRules
 from fewratio.data.partition import divided
 from fewratio.data.separating import Separating, separating_columns, without_columns
@@ -154,12 +155,12 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             self.threshold_rule_ = _CONTAMINATION
         return self
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> Floats:
         """Give the ratio of the normals' density to the batch's at each row of the batch X; higher is more normal."""
         normals, rows = self._read_batch(X)
         return fitted_copy(self.estimator_, normals, rows).ratio_de_
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
 
         Where the false discovery rate is held, the score is not that of `score_samples` but that behind `p_values`.
@@ -191,7 +192,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         return self.fit(X).predict(X)
 
-    def p_values(self, X: Any) -> NDArray[np.float64]:
+    def p_values(self, X: Any) -> Floats:
         """Give conformal p-values of the rows of the batch X; a small one speaks against the row being normal.
 
         The normals are split: one half makes the numerator, the other (the calibration part) is put into the
@@ -273,7 +274,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._check_fitted()
         return PyODStyle(self)
 
-    def _judge(self, X: Any) -> tuple[NDArray[np.float64], float]:
+    def _judge(self, X: Any) -> tuple[Floats, float]:
         """Give the scores of a batch and the threshold below which a row is flagged."""
         normals, rows = self._read_batch(X)
         if self.threshold_rule_ == _DISCOVERIES:
@@ -293,9 +294,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             )
         return scores, float(np.median(np.append(scores, fitted.ratio_nu_)) / 4)
 
-    def _split_scores(
-        self, normals: NDArray[np.float64], rows: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _split_scores(self, normals: Floats, rows: Floats) -> tuple[Floats, Floats]:
         """Score a batch and the calibration part of the normals by one ratio that cannot tell them apart."""
         if len(self.calibration_) == 0:
             raise InputError(
@@ -322,7 +321,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         found = separating_columns(encoding, self._normals, self._open(X, "X").numbers, is_batch=True)
         return [column for column in found if column.column not in self._keep]
 
-    def _read_batch(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _read_batch(self, X: Any) -> tuple[Floats, Floats]:
         """Return the normals and the rows of a batch, without columns that separate them."""
         table = self._open(X, "X")
         normals, rows = self._without(table, [column.column for column in self.separating(table)])
@@ -365,7 +364,7 @@ class PyODStyle:
         The labels.
     """
 
-    decision_scores_: NDArray[np.float64]
+    decision_scores_: Floats
     threshold_: float
     labels_: NDArray[np.int64]
 
@@ -383,7 +382,7 @@ class PyODStyle:
         """Judge the rows of a batch and give their labels."""
         return self.fit(X).labels_
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Give the scores of another batch; higher is more anomalous."""
         return -self.detector._judge(X)[0]
 

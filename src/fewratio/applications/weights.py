@@ -16,6 +16,7 @@ from fewratio.applications.inputs import (
     rng_streams,
     seeded_copy,
 )
+from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions
 from fewratio.errors import InputError
 
@@ -41,8 +42,8 @@ class ImportanceWeights:
         The tables, and what became of their columns.
     """
 
-    weights: NDArray[np.float64]
-    ratio: NDArray[np.float64]
+    weights: Floats
+    ratio: Floats
     n_clipped: int
     samples: Samples
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.least_squares import RuLSIF
@@ -66,7 +67,7 @@ class AutoRatioEstimator(RatioEstimator):
     scale: str = "columns"
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         self._scaling = ColumnScaling.of([X_nu, X_de], self.scale)
         X_nu, X_de = self._scaling(X_nu), self._scaling(X_de)
         estimator = self._chosen(len(X_nu), len(X_de))
@@ -81,7 +82,7 @@ class AutoRatioEstimator(RatioEstimator):
             for X, rows, fitted in zip((X_nu, X_de), kept, (estimator.ratio_nu_, estimator.ratio_de_), strict=True)
         )
 
-    def _at_all(self, X: NDArray[np.float64], kept: Any, fitted: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _at_all(self, X: Floats, kept: Any, fitted: Floats) -> Floats:
         """Give the ratio at all rows of a sample, of which some were fitted."""
         if len(fitted) == len(X):
             return fitted
@@ -89,12 +90,10 @@ class AutoRatioEstimator(RatioEstimator):
         ratio[kept] = fitted
         return ratio
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
+    def _ratio(self, X: Floats) -> NDArray[Any]:
         return self.estimator_._ratio(self._scaling(X))
 
-    def _divergences(
-        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         chosen = self._chosen(nu.shape[1], de.shape[1])
         one_by_one = self.scale != "none" or (max(nu.shape[1], de.shape[1]) > LARGE and not isinstance(chosen, RuLSIF))
         if one_by_one:
@@ -115,6 +114,6 @@ class AutoRatioEstimator(RatioEstimator):
         return RuLSIF(self.alpha, sigma="cv", reg="cv", random_state=self.random_state)
 
 
-def _some(X: NDArray[np.float64], limit: int | None, rng: np.random.Generator) -> Any:
+def _some(X: Floats, limit: int | None, rng: np.random.Generator) -> Any:
     """Give the rows to fit: all, or so many drawn."""
     return slice(None) if limit is None or len(X) <= limit else row_order(X)[rng.permutation(len(X))[:limit]]

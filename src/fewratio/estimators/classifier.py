@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from fewratio.core.exact import relative_ratio
+from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.gaussian_basis import SCALE
@@ -86,7 +87,7 @@ class ClassifierRatio(RatioEstimator):
     scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
         n_nu, n_de = len(X_nu), len(X_de)
         self._scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
@@ -99,14 +100,11 @@ class ClassifierRatio(RatioEstimator):
         self._log_prior = float(np.log(n_nu / n_de))
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _ratio(self, X: Floats) -> Floats:
         log_odds = self._calibration.log_odds(_scores(self.classifier_, self._scaling(X)))
-        ratio: NDArray[np.float64] = relative_ratio(_bounded(log_odds) - self._log_prior, 0.0, float(self.alpha))
-        return ratio
+        return relative_ratio(_bounded(log_odds) - self._log_prior, 0.0, float(self.alpha))
 
-    def _calibrated(
-        self, fresh: Any, X: NDArray[np.float64], is_nu: NDArray[np.int64], rng: np.random.Generator
-    ) -> "_AsItIs":
+    def _calibrated(self, fresh: Any, X: Floats, is_nu: NDArray[np.int64], rng: np.random.Generator) -> "_AsItIs":
         n_folds = min(self.n_folds, *np.bincount(is_nu))
         if self.calibrate is False or n_folds < 2:
             if not hasattr(fresh, "predict_proba"):
@@ -125,20 +123,20 @@ class ClassifierRatio(RatioEstimator):
 class _AsItIs:
     """No calibration: the scores are log odds."""
 
-    def log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_odds(self, scores: Floats) -> Floats:
         return scores
 
 
 class _Sigmoid(_AsItIs):
     """Platt's: log odds = slope * score + offset, with his targets, which are a little inside 0 and 1."""
 
-    def __init__(self, scores: NDArray[np.float64], is_nu: NDArray[np.int64]) -> None:
+    def __init__(self, scores: Floats, is_nu: NDArray[np.int64]) -> None:
         n_de, n_nu = np.bincount(is_nu)
         targets = np.where(is_nu == 1, (n_nu + 1) / (n_nu + 2), 1 / (n_de + 2))
         self.scale = max(float(np.abs(scores).max()), 1.0)
         scores = scores / self.scale
 
-        def loss(line: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        def loss(line: Floats) -> tuple[float, Floats]:
             log_odds = line[0] * scores + line[1]
             error = expit(log_odds) - targets
             value = np.mean(np.logaddexp(0, log_odds) - targets * log_odds)
@@ -155,14 +153,14 @@ class _Sigmoid(_AsItIs):
         )
         self.slope, self.offset = found.x[0] / self.scale, found.x[1]
 
-    def log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_odds(self, scores: Floats) -> Floats:
         return self.slope * scores + self.offset
 
 
 class _Isotonic(_AsItIs):
     """Isotonic regression of the labels on the scores."""
 
-    def __init__(self, scores: NDArray[np.float64], is_nu: NDArray[np.int64]) -> None:
+    def __init__(self, scores: Floats, is_nu: NDArray[np.int64]) -> None:
         steps = IsotonicRegression().fit_transform(scores, is_nu)
         # A step of a few rows that are all of one sample would have a probability of 0 or 1. One row more in each, of
         # both samples in proportion, bounds it by the step's size.
@@ -170,12 +168,11 @@ class _Isotonic(_AsItIs):
         inside = (steps * counts[step] + is_nu.mean()) / (counts[step] + 1)
         self.steps = IsotonicRegression(out_of_bounds="clip").fit(scores, inside)
 
-    def log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        result: NDArray[np.float64] = logit(self.steps.predict(scores))
-        return result
+    def log_odds(self, scores: Floats) -> Floats:
+        return logit(self.steps.predict(scores))
 
 
-def _scores(classifier: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scores(classifier: Any, X: Floats) -> Floats:
     """Log odds from probabilities where there are any, and whatever the decision function gives elsewhere."""
     if not hasattr(classifier, "predict_proba"):
         return np.asarray(classifier.decision_function(X), dtype=np.float64)
@@ -185,6 +182,6 @@ def _scores(classifier: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.log(p_nu) - np.log(p_de)
 
 
-def _bounded(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+def _bounded(log_odds: Floats) -> Floats:
     limit = -np.log(LEAST_PROBABILITY)
     return log_odds.clip(-limit, limit)

@@ -13,6 +13,7 @@ from torch import Tensor
 from fewratio.core.draws import fold, uniform
 from fewratio.core.objectives import NonNegativeLSIF
 from fewratio.core.pair import Episode, Pair
+from fewratio.core.shapes import Floats
 from fewratio.errors import InputError
 from fewratio.estimators.base import SEEDS, RatioEstimator
 from fewratio.estimators.devices import resolve_device
@@ -87,7 +88,7 @@ class D3RE(RatioEstimator):
     device: str = "auto"
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         device = resolve_device(self.device)
         start, sampling = (int(seed) for seed in np.random.default_rng(self.random_state).integers(2**62, size=2))
         scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
@@ -110,16 +111,15 @@ class D3RE(RatioEstimator):
         self.model_, self._scaling = model, scaling
         self.ratio_nu_, self.ratio_de_ = ratios
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
+    def _ratio(self, X: Floats) -> NDArray[np.float32]:
         return _evaluate(self.model_, self._scaling(X))
 
 
 @torch.no_grad()
-def _evaluate(model: RatioModel, X: NDArray[np.float64]) -> NDArray[np.float32]:
+def _evaluate(model: RatioModel, X: Floats) -> NDArray[np.float32]:
     rows = torch.from_numpy(X).to(next(model.parameters()).device, torch.float32)
     # The model ignores the support that it is asked to adapt to.
-    found: NDArray[np.float32] = model.adapt(Pair(rows[:1], rows[:1]))(rows).cpu().numpy()
-    return found
+    return model.adapt(Pair(rows[:1], rows[:1]))(rows).cpu().numpy()
 
 
 class _Batches:

@@ -6,7 +6,6 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from scipy.spatial.distance import cdist
@@ -14,9 +13,10 @@ from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
 from fewratio.core.kernels import gaussian_kernel
+from fewratio.core.shapes import Floats
 from fewratio.errors import FewRatioError, InputError, TrainingError
 from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import SCALE, SIGMA, Rows, check_squares
+from fewratio.estimators.gaussian_basis import SCALE, SIGMA, check_squares
 from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -97,7 +97,7 @@ class KMM(RatioEstimator):
     scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: Rows, X_de: Rows) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         solver = _solver()
         m = len(X_de)
         if m > MAX_ROWS:
@@ -123,7 +123,7 @@ class KMM(RatioEstimator):
         self.sigma_, self.X_de_, self._scaling = sigma, X_de, scaling
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self.weights_
 
-    def _ratio(self, X: Rows) -> NDArray[np.float64]:
+    def _ratio(self, X: Floats) -> Floats:
         rows, x = (self._scaling(each) / self.sigma_ for each in (self.X_de_, X))
         step = max(1, BLOCK_VALUES // len(rows))
         ratios = []
@@ -144,18 +144,17 @@ def _solver() -> ModuleType:
             "KMM needs a solver of quadratic programmes, and Clarabel is not installed. "
             "Install it: pip install 'fewratio[kmm]'."
         ) from error
-    module: ModuleType = clarabel
-    return module
+    return clarabel
 
 
 def _quadratic_programme(
     solver: ModuleType,
-    kernel: NDArray[np.float64],
-    target: NDArray[np.float64],
+    kernel: Floats,
+    target: Floats,
     reg: float,
     bound: float,
     total: tuple[float, float],
-) -> NDArray[np.float64]:
+) -> Floats:
     """Minimise 1/2 b'(kernel + reg I)b - target'b where 0 <= b <= bound and total[0] <= sum(b) <= total[1].
 
     With kernel = LL' and y = L'b beside b the quadratic form is diagonal. Kernel matrices are of low rank where the
@@ -185,7 +184,7 @@ def _quadratic_programme(
     return np.clip(solution.x[:m], 0, bound)
 
 
-def _factor(kernel: NDArray[np.float64]) -> NDArray[np.float64]:
+def _factor(kernel: Floats) -> Floats:
     """Give L of few columns with kernel = LL', by a pivoted Cholesky factorisation that stops where nothing is left."""
     lower, pivots, rank, _ = dpstrf(kernel, tol=FACTOR_TOLERANCE, lower=1)
     factor = np.empty((len(kernel), rank))

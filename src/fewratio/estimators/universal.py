@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from fewratio.core.shapes import Floats
 from fewratio.core.tensorfile import read_tensors
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.adapted import NetworkEstimator, as_rows
@@ -159,7 +160,7 @@ class UniversalRatioEstimator(NetworkEstimator):
     device: str = "cpu"
     ratio_: AdaptedRatio = field(init=False)
 
-    def interval(self, X: Any, level: float = 0.9) -> NDArray[np.float64]:
+    def interval(self, X: Any, level: float = 0.9) -> Floats:
         """Give, for each row, bounds that the true ratio is within with this probability.
 
         The probability is over distributions like those that the network was trained on; the model's card says how
@@ -195,10 +196,9 @@ class UniversalRatioEstimator(NetworkEstimator):
         return SampleScaled(model, float(self.alpha), self.scale)
 
     @torch.no_grad()
-    def _bounds(self, X: NDArray[np.float64], level: int, side: int) -> NDArray[Any]:
+    def _bounds(self, X: Floats, level: int, side: int) -> NDArray[Any]:
         bounds = self._intervals().of_ratio(self.ratio_, as_rows(self.model_, X))[..., level, side]
-        found: NDArray[Any] = bounds.cpu().numpy()
-        return found
+        return bounds.cpu().numpy()
 
     def _intervals(self) -> Intervals:
         return shipped_parts(str(resolve_device(self.device)))[1]
