@@ -26,7 +26,7 @@ from fewratio.data.partition import divided
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import InputError
-from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
+from fewratio.estimators.base import NotFittedError, TableEstimator, common
 from fewratio.estimators.randomness import row_order
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     _reference = "X_inlier"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("random_state"),
         # What `seeded_copy` says of a wrong one is clearer.
         "estimator": "no_validation",
         "contamination": [None, Interval(Real, 0, 0.5, closed="right")],
         "false_discovery_rate": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": SEEDS,
     }
 
     def __init__(

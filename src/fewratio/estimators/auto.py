@@ -2,16 +2,13 @@
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import SCALE
+from fewratio.estimators.base import RatioEstimator, common
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -56,11 +53,7 @@ class AutoRatioEstimator(RatioEstimator):
     UniversalRatioEstimator()
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = common("alpha", "scale", "random_state")
 
     alpha: float = 0.5
     _: KW_ONLY

@@ -4,28 +4,50 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import ColumnRules, Encoding, encode_together
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators.quantities import relative_pearson_divergence
+from fewratio.estimators.scaling import ColumnScaling
 
 # Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
 # of however few features becomes a few hundred values (kernels, hidden units), which count too.
 _BLOCK_VALUES = 2**22
 _HIDDEN_VALUES = 512
 
-# What `random_state` may be, for tables of parameter constraints.
-SEEDS = [None, Interval(Integral, 0, None, closed="left"), np.random.Generator]
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE, NOT_NEGATIVE = (Interval(Real, 0, None, closed=closed) for closed in ("neither", "left"))
+# What parameters that several estimators have may be.
+_COMMON: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, 1, closed="left")],
+    "sigma": [StrOptions({"median"}), POSITIVE],
+    "centres": [StrOptions({"both", "numerator"}), COUNT],
+    "learning_rate": [POSITIVE],
+    "n_folds": [Interval(Integral, 2, None, closed="left")],
+    "scale": [StrOptions({"columns", "none"}), ColumnScaling],
+    "device": [str],
+    "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
+}
+
+
+def common(*names: str) -> dict[str, list[Any]]:
+    """Give the part of a table of parameter constraints that is the same for all estimators."""
+    return {name: _COMMON[name] for name in names}
 
 
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):

@@ -1,7 +1,6 @@
 """The ratio from a classifier that tells the two samples apart."""
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +13,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from fewratio.core.exact import relative_ratio
 from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import SCALE
+from fewratio.estimators.base import RatioEstimator, common
 from fewratio.estimators.randomness import in_row_order, seeded
 from fewratio.estimators.scaling import ColumnScaling
 
@@ -71,12 +69,9 @@ class ClassifierRatio(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("alpha", "n_folds", "scale", "random_state"),
         "classifier": [None, HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])],
-        "alpha": [Interval(Real, 0, 1, closed="left")],
         "calibrate": ["boolean", StrOptions({"sigmoid", "isotonic"})],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
     }
 
     classifier: Any = None

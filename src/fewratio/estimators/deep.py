@@ -1,13 +1,11 @@
 """A network trained on the two samples alone: D3RE."""
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from fewratio.core.draws import fold, uniform
@@ -15,9 +13,8 @@ from fewratio.core.objectives import NonNegativeLSIF
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.shapes import Floats
 from fewratio.errors import InputError
-from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.base import COUNT, NOT_NEGATIVE, RatioEstimator, common
 from fewratio.estimators.devices import resolve_device
-from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
@@ -70,12 +67,9 @@ class D3RE(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "bound": [Interval(Real, 0, None, closed="left")],
-        **{name: [Interval(Integral, 1, None, closed="left")] for name in ("n_steps", "width", "depth")},
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "scale": SCALE,
-        "device": [str],
-        "random_state": SEEDS,
+        **common("learning_rate", "scale", "device", "random_state"),
+        **{name: [COUNT] for name in ("n_steps", "width", "depth")},
+        "bound": [NOT_NEGATIVE],
     }
 
     bound: float = 0.1

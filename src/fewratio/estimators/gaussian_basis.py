@@ -2,11 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.core.kernels import median_distance, squared_distances
 from fewratio.core.moments import Moments
@@ -19,11 +16,6 @@ MAX_CENTRES = 300
 MEDIAN_ROWS = 1000
 # Kernel values in a block of rows: half a megabyte, so that what is made of a block stays in the processor's cache.
 _BLOCK_VALUES = 2**16
-
-# What `sigma` (where it cannot be chosen), `centres` and `scale` may be, for tables of parameter constraints.
-SIGMA: list[Any] = [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")]
-CENTRES: list[Any] = [StrOptions({"both", "numerator"}), Interval(Integral, 1, None, closed="left")]
-SCALE: list[Any] = [StrOptions({"columns", "none"}), ColumnScaling]
 
 
 def check_squares(*samples: Floats) -> None:

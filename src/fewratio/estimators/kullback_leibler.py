@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.divergence import kullback_leibler_divergence
@@ -16,15 +15,8 @@ from fewratio.core.kernels import gaussian_kernel
 from fewratio.core.objectives import UnnormalisedKL
 from fewratio.core.shapes import Floats
 from fewratio.errors import TrainingError
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import (
-    CENTRES,
-    SCALE,
-    SIGMA,
-    GaussianBasis,
-    check_squares,
-    choose_centres,
-)
+from fewratio.estimators.base import NOT_NEGATIVE, POSITIVE, RatioEstimator, common
+from fewratio.estimators.gaussian_basis import GaussianBasis, check_squares, choose_centres
 from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import deal, in_row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -87,13 +79,9 @@ class UnconstrainedKL(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="left")],
-        "sigma": [*SIGMA, StrOptions({"cv"}), list, tuple, np.ndarray],
-        "reg": [Interval(Real, 0, None, closed="left")],
-        "centres": CENTRES,
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
+        **common("alpha", "centres", "n_folds", "scale", "random_state"),
+        "sigma": [StrOptions({"median"}), POSITIVE, StrOptions({"cv"}), list, tuple, np.ndarray],
+        "reg": [NOT_NEGATIVE],
     }
 
     alpha: float = 0.5

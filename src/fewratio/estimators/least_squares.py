@@ -16,16 +16,8 @@ from fewratio.core.moments import Moments
 from fewratio.core.ridge import ridge_weights, ridge_weights_of_moments
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import (
-    CENTRES,
-    MAX_CENTRES,
-    SCALE,
-    GaussianBasis,
-    check_squares,
-    choose_centres,
-    median_of_some,
-)
+from fewratio.estimators.base import POSITIVE, RatioEstimator, common
+from fewratio.estimators.gaussian_basis import MAX_CENTRES, GaussianBasis, check_squares, choose_centres, median_of_some
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, Selection, candidates, kernel_widths, nearest
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -100,14 +92,11 @@ class RuLSIF(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="left")],
-        "sigma": [StrOptions({"median", "cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "reg": [StrOptions({"cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "centres": CENTRES,
+        **common("alpha", "centres", "scale", "random_state"),
+        "sigma": [StrOptions({"median", "cv"}), POSITIVE, "array-like"],
+        "reg": [StrOptions({"cv"}), POSITIVE, "array-like"],
         "clip": [StrOptions({"ratio", "weights"})],
         "cv": [StrOptions({"loo"}), Interval(Integral, 2, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
     }
 
     alpha: float = 0.5

@@ -4,12 +4,11 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import ColumnRules, Encoding
@@ -18,7 +17,7 @@ from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.adapted import Model, NetworkEstimator
-from fewratio.estimators.base import SEEDS, NotFittedError
+from fewratio.estimators.base import NotFittedError, common
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, network_kinds, train_networks
 from fewratio.estimators.settings import KINDS, Architecture, Episodes, Pairs, Training, architecture_of
@@ -83,14 +82,12 @@ class MetaRatioEstimator(NetworkEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="left")],
+        **common("alpha", "device", "random_state"),
         "episodes": [Episodes],
         "network": [StrOptions(set(KINDS)), Architecture],
         "training": [Training],
         "init": [StrOptions({"random", UNIVERSAL})],
         "scale": [StrOptions({"columns", "none"})],
-        "device": [str],
-        "random_state": SEEDS,
         "progress": [None, "boolean"],
     }
 

@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import Interval
 from fewratio.core.kernels import gaussian_kernel
 from fewratio.core.shapes import Floats
 from fewratio.errors import FewRatioError, InputError, TrainingError
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import SCALE, SIGMA, check_squares
+from fewratio.estimators.base import NOT_NEGATIVE, POSITIVE, RatioEstimator, common
+from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -82,12 +82,10 @@ class KMM(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "sigma": SIGMA,
-        "reg": [Interval(Real, 0, None, closed="neither")],
+        **common("sigma", "scale", "random_state"),
+        "reg": [POSITIVE],
         "bound": [Interval(Real, 1, None, closed="left")],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
+        "tolerance": [NOT_NEGATIVE],
     }
 
     sigma: str | float = "median"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.base import RatioEstimator, common
 from fewratio.estimators.quantities import relative_squared_error
 from fewratio.estimators.randomness import deal, in_row_order, seeded
 
@@ -66,11 +66,10 @@ class HeldOutSelection(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("n_folds", "random_state"),
         "estimator": [HasMethods(["fit", "predict", "divergence", "set_params"])],
         "param_grid": [dict, list],
         "alpha": [None, Interval(Real, 0, 1, closed="left")],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "random_state": SEEDS,
     }
 
     estimator: Any

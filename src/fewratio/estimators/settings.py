@@ -4,7 +4,7 @@ They are plain values, and come without torch.
 """
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,13 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import Parameters
+from fewratio.estimators.base import COUNT, NOT_NEGATIVE, Parameters, common
 
 if TYPE_CHECKING:
     from fewratio.training.pools import Pools, RowTable
 
-POSITIVE = Interval(Integral, 1, None, closed="left")
-_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 # Kinds of networks that an architecture with these features consists of.
 KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relational",)}
 
@@ -83,9 +81,9 @@ class Pairs(Episodes):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_support": [POSITIVE, tuple, list],
-        "n_support_de": [None, POSITIVE, tuple, list],
-        "n_query": [POSITIVE],
+        "n_support": [COUNT, tuple, list],
+        "n_support_de": [None, COUNT, tuple, list],
+        "n_query": [COUNT],
     }
     paired = False
 
@@ -126,7 +124,7 @@ class Inliers(Episodes):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Pairs._parameter_constraints,
-        "n_inliers": [None, POSITIVE],
+        "n_inliers": [None, COUNT],
     }
     paired = True
 
@@ -177,7 +175,7 @@ class Architecture(Settings):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "features": [StrOptions(set(KINDS))],
-        **{name: [POSITIVE] for name in ("n_networks", "latent_dim", "width", "depth", "n_outputs")},
+        **{name: [COUNT] for name in ("n_networks", "latent_dim", "width", "depth", "n_outputs")},
         "pooling": [StrOptions({"mean", "sum", "attention"})],
         "space": [StrOptions({"both", "learned", "raw"})],
         "clip": [StrOptions({"range", "ratio", "weights"})],
@@ -231,12 +229,11 @@ class Training(Settings):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{name: [POSITIVE] for name in ("max_steps", "tasks_per_step", "validate_every")},
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "weight_decay": [_NOT_NEGATIVE],
+        **common("learning_rate"),
+        **{name: [COUNT] for name in ("max_steps", "tasks_per_step", "validate_every")},
+        **{name: [NOT_NEGATIVE] for name in ("weight_decay", "calibration")},
         "averaging": [Interval(Real, 0, 1, closed="left")],
-        "calibration": [_NOT_NEGATIVE],
-        "patience": [None, POSITIVE],
+        "patience": [None, COUNT],
     }
 
     max_steps: int = 5000

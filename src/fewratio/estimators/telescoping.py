@@ -2,19 +2,17 @@
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods
 
 from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.base import COUNT, RatioEstimator, common
 from fewratio.estimators.classifier import ClassifierRatio
-from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.randomness import in_row_order, seeded
 from fewratio.estimators.scaling import ColumnScaling
 
@@ -65,10 +63,8 @@ class Telescoping(RatioEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [None, HasMethods(["fit", "predict", "divergence"])],
-        "n_bridges": [Interval(Integral, 1, None, closed="left")],
-        "n_pairings": [Interval(Integral, 1, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
+        **common("scale", "random_state"),
+        **{name: [COUNT] for name in ("n_bridges", "n_pairings")},
     }
 
     estimator: Any = None

@@ -14,6 +14,7 @@ from fewratio.core.shapes import Floats
 from fewratio.core.tensorfile import read_tensors
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.adapted import NetworkEstimator, as_rows
+from fewratio.estimators.base import common
 from fewratio.estimators.devices import resolve_device
 from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead, SampleScaled, Standardiser
 from fewratio.nn.intervals import LEVELS, Intervals
@@ -149,9 +150,9 @@ class UniversalRatioEstimator(NetworkEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("device"),
         "alpha": [Interval(Real, *ALPHAS, closed="both")],
         "scale": [StrOptions({"columns", "none"})],
-        "device": [str],
     }
 
     alpha: float = 0.5
