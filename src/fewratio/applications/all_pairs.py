@@ -14,7 +14,14 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.applications.inputs import check_count, default_estimator, fitted_copy, in_common_units, seeded_copy
+from fewratio.applications.inputs import (
+    check_count,
+    default_estimator,
+    fitted_copy,
+    in_common_units,
+    plain,
+    seeded_copy,
+)
 from fewratio.applications.pair_blocks import Block, Checkpoint, blocks, compare_block
 from fewratio.applications.permutation import smallest_p_value
 from fewratio.core.shapes import Floats, Numbers
@@ -111,14 +118,8 @@ class AllPairsResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        adjusted = self.adjusted_p_values
-        return {
-            "names": list(self.names),
-            "divergences": self.divergences.tolist(),
-            "p_values": None if self.p_values is None else self.p_values.tolist(),
-            "adjusted_p_values": None if adjusted is None else adjusted.tolist(),
-            "order": self.order().tolist(),
-        }
+        known = plain(self, "names", "divergences", "p_values", "adjusted_p_values")
+        return known | {"order": self.order().tolist()}
 
     def plot(self) -> "Figure":
         """Draw the divergences as a heat map, like datasets side by side.

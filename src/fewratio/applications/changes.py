@@ -13,6 +13,7 @@ from fewratio.applications.inputs import (
     check_number,
     default_estimator,
     in_common_units,
+    plain,
     read_samples,
     rng_streams,
     seeded_copy,
@@ -67,14 +68,9 @@ class ChangePoints:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
-        return {
-            "points": self.points.tolist(),
-            "scores": [None if np.isnan(score) else float(score) for score in self.scores],
-            "threshold": self.threshold,
-            "p_values": None if self.p_values is None else self.p_values.tolist(),
-            "window": self.window,
-            "names": None if self.row_names is None else [self.row_names[point] for point in self.points],
-        }
+        scores = [None if np.isnan(score) else float(score) for score in self.scores]
+        names = None if self.row_names is None else [self.row_names[point] for point in self.points]
+        return plain(self, "points", "scores", "threshold", "p_values", "window") | {"scores": scores, "names": names}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the scores, the threshold and the points.

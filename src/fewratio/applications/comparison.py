@@ -14,6 +14,7 @@ from fewratio.applications.inputs import (
     default_estimator,
     fitted_copy,
     in_common_units,
+    plain,
     read_samples,
     rng_streams,
     seeded_copy,
@@ -138,28 +139,16 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
+        scores = zip(self._places, self.column_scores.tolist(), strict=True)
         return {
-            "names": list(self.names),
+            **plain(self, "names"),
             "n_rows": [len(self.ratios_a), len(self.ratios_b)],
-            "divergence": self.divergence,
-            "forward": self.forward,
-            "backward": self.backward,
-            "statistic": self.statistic,
-            "p_value": self.p_value,
+            **plain(self, "divergence", "forward", "backward", "statistic", "p_value"),
             "n_permutations": len(self.null),
-            "exact": self.exact,
-            "ratios_a": self.ratios_a.tolist(),
-            "ratios_b": self.ratios_b.tolist(),
-            "rows_a": self.rows_a.tolist(),
-            "rows_b": self.rows_b.tolist(),
-            "row_names": [_listed(table.row_names) for table in self.samples.tables],
-            "separating": [column._asdict() for column in self.separating],
-            "differences": [column._asdict() for column in self.differences],
-            "columns": list(self.columns),
-            "column_scores": [
-                {"column": label, "score": score}
-                for label, score in zip(self._places, self.column_scores.tolist(), strict=True)
-            ],
+            **plain(self, "exact", "ratios_a", "ratios_b", "rows_a", "rows_b"),
+            "row_names": [plain(table, "row_names")["row_names"] for table in self.samples.tables],
+            **plain(self, "separating", "differences", "columns"),
+            "column_scores": [{"column": label, "score": score} for label, score in scores],
         }
 
     def plot(self) -> "Figure":
@@ -190,10 +179,6 @@ class ComparisonResult:
             parts.append(f"p = {self.p_value:.4g} ({'all ' if self.exact else ''}{len(self.null)} permutations)")
         apart = [f"told apart by {listed(column.column for column in self.separating)}"] if self.separating else []
         return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join([*apart, *parts])})"
-
-
-def _listed(names: Any) -> list[str] | None:
-    return None if names is None else list(names)
 
 
 def compare_datasets(

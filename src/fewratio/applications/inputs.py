@@ -1,6 +1,6 @@
 """What applications are given: numbers, tables and the estimator, of which they use a seeded copy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -142,6 +142,20 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
     found = separating_columns(encoding, first.numbers, second.numbers)
     names = [column.column for column in found if column.column not in rules.keep]
     return Samples(*without_columns(encoding, encoded, names), found)
+
+
+def plain(result: Any, *names: str) -> dict[str, Any]:
+    """Give attributes of a result as numbers, strings and lists, by their names."""
+    return {name: _plain(getattr(result, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return [_plain(each) for each in value] if is_list else value
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:

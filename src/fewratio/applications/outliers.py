@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
@@ -36,6 +36,7 @@ _NEIGHBOURS = 5
 _CONTAMINATION, _DISCOVERIES, _PART_OF_MEDIAN = "contamination", "false discovery rate", "quarter of the median"
 
 
+@dataclass(eq=False, repr=False)
 class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """Find the outliers of a batch, given rows that are known to be normal (Hido et al. 2011).
 
@@ -103,18 +104,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         "false_discovery_rate": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        contamination: float | None = None,
-        *,
-        false_discovery_rate: float = 0.1,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.contamination = contamination
-        self.false_discovery_rate = false_discovery_rate
-        self.random_state = random_state
+    estimator: Any = None
+    contamination: float | None = None
+    _: KW_ONLY
+    false_discovery_rate: float = 0.1
+    random_state: int | np.random.Generator | None = None
 
     def fit(
         self, X_inlier: Any, y: None = None, *, normal_if: str | None = None, **columns: Unpack[ColumnOptions]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fewratio.applications.inputs import plain
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.scaling import column_scaling
 
@@ -35,12 +36,7 @@ class RowExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain lists."""
-        return {
-            "neighbours": self.neighbours.tolist(),
-            "distances": self.distances.tolist(),
-            "columns": list(self.columns),
-            "differences": self.differences.tolist(),
-        }
+        return plain(self, "neighbours", "distances", "columns", "differences")
 
     def __repr__(self) -> str:
         numbers = ", ".join(map(str, self.neighbours[:_SHOWN]))

@@ -12,6 +12,7 @@ from fewratio.applications.inputs import (
     check_number,
     default_weights_estimator,
     fitted_copy,
+    plain,
     read_samples,
     rng_streams,
     seeded_copy,
@@ -59,12 +60,7 @@ class ImportanceWeights:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists."""
-        return {
-            "weights": self.weights.tolist(),
-            "effective_sample_size": self.effective_sample_size,
-            "overlap": self.overlap,
-            "n_clipped": self.n_clipped,
-        }
+        return plain(self, "weights", "effective_sample_size", "overlap", "n_clipped")
 
     def plot(self) -> "Figure":
         """Draw the weights from large to small, and what they are worth.

@@ -63,7 +63,7 @@ class Selection:
     ----------
     basis : GaussianBasis
         The kernels; their centres stay the same whatever is left out.
-    sigmas, regs : sequence of float
+    sigmas, regs : sequence of float, ndarray
         The grid.
     alpha : float
         Relative parameter.
@@ -73,7 +73,7 @@ class Selection:
 
     basis: GaussianBasis
     sigmas: Sequence[float]
-    regs: Sequence[float]
+    regs: Floats
     alpha: float
     clip: str
 
@@ -91,7 +91,7 @@ class Selection:
         """
         n_pairs = min(len(nu), len(de), MAX_LEFT_OUT)
         nu, de = (rows[rng.permutation(len(rows))[:n_pairs]] for rows in (nu, de))
-        without = [LeaveOneOut(of_all, self.alpha, self._regs, self.clip) for of_all in moments]
+        without = [LeaveOneOut(of_all, self.alpha, self.regs, self.clip) for of_all in moments]
         blocks = [
             np.stack([each.ratios(*pair) for each, *pair in zip(without, *features, strict=True)])
             for features in zip(self.basis.blocks(nu, self.sigmas), self.basis.blocks(de, self.sigmas), strict=True)
@@ -111,7 +111,7 @@ class Selection:
     def _score_fold(self, nu: Floats, de: Floats, moments: list[Moments]) -> Floats:
         parts = self.basis.moments(nu, de, self.sigmas)
         rest = [of_all - part for of_all, part in zip(moments, parts, strict=True)]
-        weights = np.stack([RidgePath.of(each.K(self.alpha), self._regs).solve(each.k) for each in rest])
+        weights = np.stack([RidgePath.of(each.K(self.alpha), self.regs).solve(each.k) for each in rest])
         if self.clip == "weights":
             weights = weights.clip(min=0)
         return self._score(
@@ -120,7 +120,3 @@ class Selection:
 
     def _score(self, ratios: Floats, n_nu: int) -> Floats:
         return RelativeSquaredError(self.alpha)(ratios, equal_shares(n_nu, ratios.shape[-1] - n_nu, ratios))
-
-    @property
-    def _regs(self) -> Floats:
-        return np.array(self.regs)

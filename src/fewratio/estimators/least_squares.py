@@ -120,7 +120,7 @@ class RuLSIF(RatioEstimator):
         alpha = float(self.alpha)
         sigmas, regs = kernel_widths(self.sigma, nu, de, scaling, rng), self._regularisers(len(basis.centres))
         moments = basis.moments(nu, de, sigmas.tolist())
-        scores = self._scores(Selection(basis, sigmas.tolist(), regs.tolist(), alpha, self.clip), nu, de, moments, rng)
+        scores = self._scores(Selection(basis, sigmas.tolist(), regs, alpha, self.clip), nu, de, moments, rng)
         if scores is not None:
             width, reg = divmod(int(scores.argmin()), len(regs))
         else:

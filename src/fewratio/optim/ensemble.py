@@ -65,9 +65,7 @@ class Ensemble:
 
     def __call__(self, episode: Episode) -> Float[Tensor, "member task n"]:
         """Give the query ratios of every member on its own episodes; leading axes (member, task)."""
-        if self.size == 1:
-            return self.models[0](episode)
-        return self._stacked(self._named, episode)
+        return self.models[0](episode) if self.size == 1 else self._stacked(self._named, episode)
 
     def evaluate(self, episode: Episode) -> Float[Tensor, "member task n"]:
         """Give the query ratios by the weights that would be kept."""
