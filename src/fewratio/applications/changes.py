@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fewratio.applications.inputs import (
-    check_count,
-    check_number,
-    default_estimator,
-    in_common_units,
-    plain,
-    read_samples,
-    rng_streams,
-    seeded_copy,
-)
+from fewratio.applications import inputs
 from fewratio.applications.permutation import ROUNDING
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
@@ -70,7 +61,8 @@ class ChangePoints:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
         scores = [None if np.isnan(score) else float(score) for score in self.scores]
         names = None if self.row_names is None else [self.row_names[point] for point in self.points]
-        return plain(self, "points", "scores", "threshold", "p_values", "window") | {"scores": scores, "names": names}
+        known = inputs.plain(self, "points", "scores", "threshold", "p_values", "window")
+        return known | {"scores": scores, "names": names}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the scores, the threshold and the points.
@@ -157,10 +149,10 @@ def detect_changes(
     """
     step = max(1, window // 5) if step is None and isinstance(window, Integral) else step
     for name, value in (("window", window), ("n_permutations", n_permutations), ("step", step), ("block", block)):
-        check_count(name, value)
+        inputs.check_count(name, value)
     rank = _rank(level, n_permutations) if threshold is None else 0
-    for_estimator, for_permutations = rng_streams(random_state, 2)
-    model = seeded_copy(estimator, default_estimator(), for_estimator)
+    for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     table, encoding = _open_series(model, series, "series", columns)
     if table.n_rows < 2 * window:
         raise InputError(
@@ -168,7 +160,7 @@ def detect_changes(
             f"{2 * window}. Pass a longer series or a smaller window."
         )
     rows, order = table.to_numpy(), np.arange(table.n_rows)
-    model = in_common_units(model, rows)
+    model = inputs.in_common_units(model, rows)
     positions = np.arange(window, table.n_rows - window + 1)
     scores = np.full(table.n_rows, np.nan)
     scores[positions] = _scores(model, rows, order, positions, window)
@@ -178,7 +170,7 @@ def detect_changes(
         highest = np.sort([_scores(model, rows, shuffled, tested, window).max() for shuffled in orders])
         limit = float(highest[-rank]) + ROUNDING
     else:
-        limit, highest = check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD), None
+        limit, highest = inputs.check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD), None
     peaks = _peaks(scores, positions, window)
     bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
     points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], None
@@ -212,7 +204,7 @@ def _open_series(
         shape = (len(series),)
     if shape is not None and len(shape) == 1:
         series = np.asarray(series).reshape(-1, 1)
-    encoding, (table,), _ = read_samples(model, {argument: series}, columns)
+    encoding, (table,), _ = inputs.read_samples(model, {argument: series}, columns)
     if encoding is not None and encoding.row_names in encoding.places and not model.has_sources:
         # When a row came says nothing about whether the series has changed.
         encoding, (table,) = without_columns(encoding, [table], [encoding.row_names])
@@ -236,7 +228,7 @@ def _peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
 
 def _rank(level: Any, n_permutations: int) -> int:
     """Give which of the highest scores of shuffled series is the threshold."""
-    chance = check_number("level", level, 0, 1, "a chance between 0 and 1")
+    chance = inputs.check_number("level", level, 0, 1, "a chance between 0 and 1")
     # 0.01 * 200 must not fall below 2 by rounding.
     rank = int(np.floor(chance * (n_permutations + 1) * (1 + 1e-12)))
     if rank < 1:
@@ -287,11 +279,11 @@ class ChangeDetector:
     """
 
     def __init__(self, window: int, threshold: float, estimator: Any = None) -> None:
-        check_count("window", window)
+        inputs.check_count("window", window)
         self.window = window
-        self.threshold = check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD)
+        self.threshold = inputs.check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD)
         # A seed once and for all: the same windows must have the same score at any time.
-        self.estimator = seeded_copy(estimator, default_estimator(), np.random.default_rng(0))
+        self.estimator = inputs.seeded_copy(estimator, inputs.default_estimator(), np.random.default_rng(0))
         self.n_rows_ = 0
         self.score_ = float("nan")
         self.changes_: list[int] = []

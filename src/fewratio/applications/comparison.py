@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from fewratio.applications import inputs
 from fewratio.applications.columns import ColumnDifference, column_differences, drops_without_columns
-from fewratio.applications.inputs import (
-    Samples,
-    check_count,
-    default_estimator,
-    fitted_copy,
-    in_common_units,
-    plain,
-    read_samples,
-    rng_streams,
-    seeded_copy,
-)
 from fewratio.applications.permutation import permute_pairs
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
@@ -77,7 +67,7 @@ class ComparisonResult:
     exact: bool
     ratios_a: Floats
     ratios_b: Floats
-    samples: Samples
+    samples: inputs.Samples
     _pooled: Floats = field(repr=False)
     _estimator: RatioEstimator = field(repr=False)
 
@@ -141,13 +131,13 @@ class ComparisonResult:
         """Return everything as plain numbers, strings and lists."""
         scores = zip(self._places, self.column_scores.tolist(), strict=True)
         return {
-            **plain(self, "names"),
+            **inputs.plain(self, "names"),
             "n_rows": [len(self.ratios_a), len(self.ratios_b)],
-            **plain(self, "divergence", "forward", "backward", "statistic", "p_value"),
+            **inputs.plain(self, "divergence", "forward", "backward", "statistic", "p_value"),
             "n_permutations": len(self.null),
-            **plain(self, "exact", "ratios_a", "ratios_b", "rows_a", "rows_b"),
-            "row_names": [plain(table, "row_names")["row_names"] for table in self.samples.tables],
-            **plain(self, "separating", "differences", "columns"),
+            **inputs.plain(self, "exact", "ratios_a", "ratios_b", "rows_a", "rows_b"),
+            "row_names": [None if table.row_names is None else list(table.row_names) for table in self.samples.tables],
+            **inputs.plain(self, "separating", "differences", "columns"),
             "column_scores": [{"column": label, "score": score} for label, score in scores],
         }
 
@@ -236,15 +226,15 @@ def compare_datasets(
     >>> result
     ComparisonResult(A and B: 8 rows and 10 rows; divergence ... (A/B) and ... (B/A); p = ... (999 permutations))
     """
-    check_count("n_permutations", n_permutations, 0)
-    for_estimator, for_permutations = rng_streams(random_state, 2)
-    model = seeded_copy(estimator, default_estimator(), for_estimator)
+    inputs.check_count("n_permutations", n_permutations, 0)
+    for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     names, tables = _two_samples(A, B, by)
-    samples = read_samples(model, tables, columns)
+    samples = inputs.read_samples(model, tables, columns)
     first, second = samples.tables
     pooled, n_first = np.concatenate([first.numbers, second.numbers], dtype=np.float64), first.n_rows
-    model = in_common_units(model, pooled)
-    fitted = fitted_copy(model, pooled[:n_first], pooled[n_first:])
+    model = inputs.in_common_units(model, pooled)
+    fitted = inputs.fitted_copy(model, pooled[:n_first], pooled[n_first:])
     numbers = np.arange(len(pooled))[None]
     found = permute_pairs(model, pooled, numbers[:, :n_first], numbers[:, n_first:], n_permutations, [for_permutations])
     statistic = float(found.statistic[0])

@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
-from fewratio.applications.inputs import (
-    check_count,
-    default_estimator,
-    fitted_copy,
-    read_samples,
-    rng_streams,
-    seeded_copy,
-)
+from fewratio.applications import inputs
 from fewratio.applications.rows import RowExplanation, conformal_p_values, discovery_threshold, explain_row
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions, ColumnRules
@@ -133,11 +126,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self
         """
         self._check_parameters()
-        for_estimator, for_calibration = rng_streams(self.random_state, 2)
-        estimator = seeded_copy(self.estimator, default_estimator(), for_estimator)
+        for_estimator, for_calibration = inputs.rng_streams(self.random_state, 2)
+        estimator = inputs.seeded_copy(self.estimator, inputs.default_estimator(), for_estimator)
         if normal_if is not None:
             X_inlier, _ = divided(X_inlier, normal_if)
-        encoding, (table,), _ = read_samples(estimator, {"X_inlier": X_inlier}, columns)
+        encoding, (table,), _ = inputs.read_samples(estimator, {"X_inlier": X_inlier}, columns)
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
         self._keep, self._reference = ColumnRules.of(columns).keep, table.argument
         self._remember(encoding, table)
@@ -152,7 +145,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def score_samples(self, X: Any) -> Floats:
         """Give the ratio of the normals' density to the batch's at each row of the batch X; higher is more normal."""
         normals, rows = self._read_batch(X)
-        return fitted_copy(self.estimator_, normals, rows).ratio_de_
+        return inputs.fitted_copy(self.estimator_, normals, rows).ratio_de_
 
     def decision_function(self, X: Any) -> Floats:
         """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
@@ -223,7 +216,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         RowExplanation: nearest normals 2, 0; differs most in column 1 (+17 deviations), column 0 (+1.06)
         """
         self._check_fitted()
-        check_count("n_neighbours", n_neighbours)
+        inputs.check_count("n_neighbours", n_neighbours)
         table = x if isinstance(x, Table) else self._open(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, "x")
         if table.n_rows != 1:
             raise InputError(f"x has {table.n_rows} rows; needed is the one to explain. Pass a single row.")
@@ -246,7 +239,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         from fewratio.charts.results import draw_outliers
 
-        check_count("n_shown", n_shown)
+        inputs.check_count("n_shown", n_shown)
         table = self._open(X, "X")
         scores, threshold = self._judge(table)
         lowest = np.argsort(scores, kind="stable")[:n_shown].tolist()
@@ -274,11 +267,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         if self.threshold_rule_ == _DISCOVERIES:
             scores, calibration = self._split_scores(normals, rows)
             return scores, discovery_threshold(scores, calibration, self.false_discovery_rate)
-        fitted = fitted_copy(self.estimator_, normals, rows)
+        fitted = inputs.fitted_copy(self.estimator_, normals, rows)
         scores = fitted.ratio_de_
         if self.contamination is not None:
             return scores, float(np.percentile(scores, 100 * self.contamination))
-        default = type(default_estimator())
+        default = type(inputs.default_estimator())
         if not isinstance(fitted, default):
             warnings.warn(
                 f"Rows are flagged below a quarter of the median score, a rule of thumb for {default.__name__}; with "
@@ -298,7 +291,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         calibration = normals[self.calibration_]
         together = np.concatenate([rows, calibration])
         reference = np.delete(normals, self.calibration_, axis=0)
-        scores = fitted_copy(self.estimator_, reference, together).ratio_de_
+        scores = inputs.fitted_copy(self.estimator_, reference, together).ratio_de_
         return scores[: len(rows)], scores[len(rows) :]
 
     def _open(self, X: Any, argument: str) -> Table:

@@ -37,10 +37,8 @@ class Block(NamedTuple):
 
     def places(self) -> tuple[Numbers, Numbers]:
         """Give the pairs as places on either side."""
-        if self.first == self.second:
-            a, b = np.triu_indices(len(self.first), 1)
-            return a, b
-        a, b = np.indices((len(self.first), len(self.second))).reshape(2, -1)
+        apart = np.ones((len(self.first), len(self.second)))
+        a, b = np.nonzero(np.triu(apart, 1) if self.first == self.second else apart)
         return a, b
 
 

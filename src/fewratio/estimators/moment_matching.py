@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,7 +95,6 @@ class KMM(RatioEstimator):
     random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
-        solver = _solver()
         m = len(X_de)
         if m > MAX_ROWS:
             raise InputError(
@@ -111,7 +109,6 @@ class KMM(RatioEstimator):
         step = max(1, BLOCK_VALUES // m)
         blocks = (gaussian_kernel(de, nu[start : start + step], sigma) for start in range(0, len(nu), step))
         self.weights_ = _quadratic_programme(
-            solver,
             gaussian_kernel(de, de, sigma),
             m / len(nu) * np.sum([block.sum(-1) for block in blocks], 0),
             float(self.reg),
@@ -134,7 +131,14 @@ class KMM(RatioEstimator):
         return np.concatenate(ratios)
 
 
-def _solver() -> ModuleType:
+def _quadratic_programme(
+    kernel: Floats, target: Floats, reg: float, bound: float, total: tuple[float, float]
+) -> Floats:
+    """Minimise 1/2 b'(kernel + reg I)b - target'b where 0 <= b <= bound and total[0] <= sum(b) <= total[1].
+
+    With kernel = LL' and y = L'b beside b the quadratic form is diagonal. Kernel matrices are of low rank where the
+    data have few features, so L has few columns and a step of the solver costs little.
+    """
     try:
         import clarabel
     except ImportError as error:
@@ -142,22 +146,6 @@ def _solver() -> ModuleType:
             "KMM needs a solver of quadratic programmes, and Clarabel is not installed. "
             "Install it: pip install 'fewratio[kmm]'."
         ) from error
-    return clarabel
-
-
-def _quadratic_programme(
-    solver: ModuleType,
-    kernel: Floats,
-    target: Floats,
-    reg: float,
-    bound: float,
-    total: tuple[float, float],
-) -> Floats:
-    """Minimise 1/2 b'(kernel + reg I)b - target'b where 0 <= b <= bound and total[0] <= sum(b) <= total[1].
-
-    With kernel = LL' and y = L'b beside b the quadratic form is diagonal. Kernel matrices are of low rank where the
-    data have few features, so L has few columns and a step of the solver costs little.
-    """
     m = len(kernel)
     factor = _factor(kernel)
     rank = factor.shape[1]
@@ -169,12 +157,13 @@ def _quadratic_programme(
     on_b = sparse.vstack([sparse.csc_array(factor.T), -identity, identity, sparse.csc_array(np.vstack([-ones, ones]))])
     on_y = sparse.vstack([-sparse.eye_array(rank), sparse.csc_array((2 * m + 2, rank))])
     limits = np.concatenate([np.zeros(rank + m), np.full(m, bound), [-total[0], total[1]]])
-    cones = [solver.ZeroConeT(rank), solver.NonnegativeConeT(2 * m + 2)]
-    settings = solver.DefaultSettings()
+    cones = [clarabel.ZeroConeT(rank), clarabel.NonnegativeConeT(2 * m + 2)]
+    settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
     constraints = sparse.csc_matrix(sparse.hstack([on_b, on_y]))
-    solution = solver.DefaultSolver(sparse.csc_matrix(quadratic), linear, constraints, limits, cones, settings).solve()
+    solver = clarabel.DefaultSolver(sparse.csc_matrix(quadratic), linear, constraints, limits, cones, settings)
+    solution = solver.solve()
     if str(solution.status) not in ("Solved", "AlmostSolved"):
         raise TrainingError(
             f"The quadratic programme ended as {solution.status}. Use a larger reg, or a larger tolerance."
