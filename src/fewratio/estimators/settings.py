@@ -5,17 +5,13 @@ They are plain values, and come without torch.
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import COUNT, NOT_NEGATIVE, Parameters, common
-
-if TYPE_CHECKING:
-    from fewratio.training.pools import Pools, RowTable
 
 # Kinds of networks that an architecture with these features consists of.
 KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relational",)}
@@ -55,10 +51,6 @@ class Episodes(Settings):
                     "Choose such sizes."
                 )
 
-    def pools(self, collection: Collection, table: "RowTable", seed: int) -> "Pools":
-        """Give the rows that numerators and denominators are drawn from."""
-        raise NotImplementedError
-
 
 @dataclass(repr=False)
 class Pairs(Episodes):
@@ -90,12 +82,6 @@ class Pairs(Episodes):
     n_support: int | tuple[int, int] = (1, 10)
     n_support_de: int | tuple[int, int] | None = None
     n_query: int = 64
-
-    def pools(self, collection: Collection, table: "RowTable", seed: int) -> "Pools":
-        """Give the datasets, any of which may meet any."""
-        from fewratio.training.pools import pair_pools
-
-        return pair_pools(collection, table)
 
 
 @dataclass(repr=False)
@@ -132,12 +118,6 @@ class Inliers(Episodes):
     n_support_de: int | tuple[int, int] | None = 100
     n_inliers: int | None = None
     n_query: int = 64
-
-    def pools(self, collection: Collection, table: "RowTable", seed: int) -> "Pools":
-        """Give the known normal instances of each dataset, drawn by the seed, and its other instances."""
-        from fewratio.training.pools import inlier_pools
-
-        return inlier_pools(collection, table, np.random.default_rng(seed), self.n_inliers)
 
 
 @dataclass(repr=False)

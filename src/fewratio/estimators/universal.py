@@ -14,6 +14,7 @@ from fewratio.core.shapes import Floats
 from fewratio.core.tensorfile import read_tensors
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.adapted import NetworkEstimator, as_rows
+from fewratio.estimators.auto import ALPHAS as ALPHAS
 from fewratio.estimators.base import common
 from fewratio.estimators.devices import resolve_device
 from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead, SampleScaled, Standardiser
@@ -21,8 +22,6 @@ from fewratio.nn.intervals import LEVELS, Intervals
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures
 from fewratio.pretrained import UNIVERSAL
 
-# The range of alpha that the network was trained with.
-ALPHAS = (0.1, 0.9)
 _WIDTH = 96
 
 
@@ -89,15 +88,9 @@ def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
         model, intervals = universal_model(), untrained_intervals()
     try:
         arrays, _header = read_tensors(UNIVERSAL, "model", finite=True)
-        for part, name in ((model, "ratio"), (intervals, "intervals")):
-            part.load_state_dict(
-                {
-                    key.removeprefix(f"{name}."): torch.from_numpy(array)
-                    for key, array in arrays.items()
-                    if key.startswith(f"{name}.")
-                }
-            )
-            part.requires_grad_(False).to(device)
+        parts = torch.nn.ModuleDict({"ratio": model, "intervals": intervals})
+        parts.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+        parts.requires_grad_(False).to(device)
     except (FewRatioError, RuntimeError) as error:
         raise ModelFileError(
             f"The weights that come with fewratio cannot be used ({error}). Install fewratio again."
