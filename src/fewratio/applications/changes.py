@@ -180,13 +180,7 @@ def detect_changes(
     return ChangePoints(points, scores, limit, p_values, window, model, table.row_names, encoding)
 
 
-def _scores(
-    model: RatioEstimator,
-    rows: Floats,
-    order: Numbers,
-    positions: Numbers,
-    window: int,
-) -> Floats:
+def _scores(model: RatioEstimator, rows: Floats, order: Numbers, positions: Numbers, window: int) -> Floats:
     """Give the divergences of the windows before and from each position, summed over both directions."""
     steps = np.arange(window)
     before, after = order[positions[:, None] - window + steps], order[positions[:, None] + steps]

@@ -65,12 +65,7 @@ def blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> list[B
 
 
 def compare_block(
-    estimator: RatioEstimator,
-    first: Floats,
-    second: Floats,
-    block: Block,
-    n_permutations: int,
-    seed: int,
+    estimator: RatioEstimator, first: Floats, second: Floats, block: Block, n_permutations: int, seed: int
 ) -> Floats:
     """Give forward and backward divergence, and the p-value if asked for, of each pair: shape (2 or 3, n_pairs).
 

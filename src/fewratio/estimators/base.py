@@ -11,12 +11,7 @@ import numpy as np
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import (
-    Interval,
-    InvalidParameterError,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import ColumnRules, Encoding, encode_together

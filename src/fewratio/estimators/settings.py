@@ -108,10 +108,7 @@ class Inliers(Episodes):
     100
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Pairs._parameter_constraints,
-        "n_inliers": [None, COUNT],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**Pairs._parameter_constraints, "n_inliers": [None, COUNT]}
     paired = True
 
     n_support: int | tuple[int, int] = (1, 10)

@@ -99,10 +99,7 @@ def train(
     training = Training(ensemble, draw, validation, objective, plan)
     training.resume()
     description = "training" if ensemble.size == 1 else f"training {ensemble.size} models"
-    with (
-        deferred_interrupt() as interrupted,
-        progress_bar(plan.max_steps, description, plan.show_progress) as report,
-    ):
+    with deferred_interrupt() as interrupted, progress_bar(plan.max_steps, description, plan.show_progress) as report:
         training.run(interrupted, report)
         # Before a last validation between the regular ones: a resumed training must not know of it.
         training.save()
