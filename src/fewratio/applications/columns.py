@@ -48,9 +48,8 @@ def drops_without_columns(
             table[:, places[column]] = means[places[column]]
         numbers = np.arange(tables.shape[0] * n_rows).reshape(-1, n_rows)
         rows = tables.reshape(-1, n_features)
-        drops[columns] = (
-            statistic - permute_pairs(estimator, rows, numbers[:, :n_first], numbers[:, n_first:]).statistic
-        )
+        without = permute_pairs(estimator, rows, numbers[:, :n_first], numbers[:, n_first:])
+        drops[columns] = statistic - without.statistic
     return drops
 
 

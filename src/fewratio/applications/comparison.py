@@ -109,7 +109,7 @@ class ComparisonResult:
         A column that only adds noise has a score of zero or less. Of columns that tell the same, each has a small
         score only, for the others still tell it. Computed when first asked for: two divergences per column.
         """
-        places = [self._places[label] for label in self._places]
+        places = list(self._places.values())
         return drops_without_columns(self._estimator, self._pooled, len(self.ratios_a), self.statistic, places)
 
     @property
@@ -150,16 +150,8 @@ class ComparisonResult:
         """
         from fewratio.charts.results import draw_comparison
 
-        labels = [str(label) for label in self._places]
-        return draw_comparison(
-            self.names,
-            (self.ratios_a, self.ratios_b),
-            self.statistic,
-            self.null,
-            self.p_value,
-            labels,
-            self.column_scores,
-        )
+        ratios, test = (self.ratios_a, self.ratios_b), (self.statistic, self.null, self.p_value)
+        return draw_comparison(self.names, ratios, *test, [str(label) for label in self._places], self.column_scores)
 
     def __repr__(self) -> str:
         a, b = self.names

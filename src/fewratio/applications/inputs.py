@@ -88,10 +88,8 @@ def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
 
     So all pairs have the same units; for those that are made of all rows, as in a permutation test, nothing changes.
     """
-    if (
-        ColumnScaling not in estimator._parameter_constraints.get("scale", ())
-        or estimator.get_params()["scale"] == "none"
-    ):
+    allowed = estimator._parameter_constraints.get("scale", ())
+    if ColumnScaling not in allowed or estimator.get_params()["scale"] == "none":
         return estimator
     return copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
 

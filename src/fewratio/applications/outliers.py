@@ -375,5 +375,4 @@ class PyODStyle:
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Give the labels of another batch, by that batch's threshold."""
-        scores, threshold = self.detector._judge(X)
-        return (scores < threshold).astype(np.int64)
+        return PyODStyle(self.detector).fit(X).labels_

@@ -66,14 +66,12 @@ class AutoRatioEstimator(RatioEstimator):
         estimator = self._chosen(len(X_nu), len(X_de))
         rng = np.random.default_rng(self.random_state)
         limit = None if isinstance(estimator, RuLSIF) else LARGE
-        kept = [_some(X, limit, rng) for X in (X_nu, X_de)]
-        estimator._fit(X_nu[kept[0]], X_de[kept[1]])
+        rows_nu, rows_de = (_some(X, limit, rng) for X in (X_nu, X_de))
+        estimator._fit(X_nu[rows_nu], X_de[rows_de])
         estimator._set_features(X_nu.shape[1], None)
         self.estimator_ = estimator
-        self.ratio_nu_, self.ratio_de_ = (
-            self._at_all(X, rows, fitted)
-            for X, rows, fitted in zip((X_nu, X_de), kept, (estimator.ratio_nu_, estimator.ratio_de_), strict=True)
-        )
+        self.ratio_nu_ = self._at_all(X_nu, rows_nu, estimator.ratio_nu_)
+        self.ratio_de_ = self._at_all(X_de, rows_de, estimator.ratio_de_)
 
     def _at_all(self, X: Floats, kept: Any, fitted: Floats) -> Floats:
         """Give the ratio at all rows of a sample, of which some were fitted."""
@@ -89,9 +87,7 @@ class AutoRatioEstimator(RatioEstimator):
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         chosen = self._chosen(nu.shape[1], de.shape[1])
         one_by_one = self.scale != "none" or (max(nu.shape[1], de.shape[1]) > LARGE and not isinstance(chosen, RuLSIF))
-        if one_by_one:
-            return super()._divergences(rows, nu, de)
-        return chosen._divergences(rows, nu, de)
+        return super()._divergences(rows, nu, de) if one_by_one else chosen._divergences(rows, nu, de)
 
     def _chosen(self, n_nu: int, n_de: int) -> RatioEstimator:
         if min(n_nu, n_de) < LARGE and ALPHAS[0] <= self.alpha <= ALPHAS[1]:

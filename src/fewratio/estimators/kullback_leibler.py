@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from fewratio.core.arrays import equal_shares
 from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.core.kernels import gaussian_kernel
-from fewratio.core.objectives import UnnormalisedKL
+from fewratio.core.objectives import UnnormalisedKL, shares_of_expectations
 from fewratio.core.shapes import Floats
 from fewratio.errors import TrainingError
 from fewratio.estimators.base import NOT_NEGATIVE, POSITIVE, RatioEstimator, common
@@ -131,10 +131,8 @@ class UnconstrainedKL(RatioEstimator):
         return float(widths[losses.argmin()])
 
     def _weights(self, phi: Floats, shares: Floats) -> Floats:
-        share_nu, share_de = shares
-        alpha = float(self.alpha)
-        linear = (alpha * share_nu + (1 - alpha) * share_de) @ phi
-        return minimise(phi[share_nu > 0], linear, float(self.reg))
+        share_nu, mixture = shares_of_expectations(shares, float(self.alpha))
+        return minimise(phi[share_nu > 0], mixture @ phi, float(self.reg))
 
 
 @dataclass(eq=False, repr=False)

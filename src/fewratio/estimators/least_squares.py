@@ -181,9 +181,8 @@ class RuLSIF(RatioEstimator):
                 yield self._kernel(np.stack([_distances(sample) for sample in scaled])), shares
 
     def _kernel(self, distances: Floats) -> Floats:
-        n_rows = distances.shape[-1]
         if isinstance(self.sigma, str):
-            width = median_width(distances[:, *np.triu_indices(n_rows, 1)])[:, None, None]
+            width = median_width(distances[:, *np.triu_indices(distances.shape[-1], 1)])[:, None, None]
         else:
             width = float(candidates("sigma", self.sigma)[0])
         return np.exp(-((distances / width) ** 2))

@@ -191,8 +191,7 @@ class UniversalRatioEstimator(NetworkEstimator):
 
     @torch.no_grad()
     def _bounds(self, X: Floats, level: int, side: int) -> NDArray[Any]:
-        bounds = self._intervals().of_ratio(self.ratio_, as_rows(self.model_, X))[..., level, side]
-        return bounds.cpu().numpy()
+        return self._intervals().of_ratio(self.ratio_, as_rows(self.model_, X))[..., level, side].cpu().numpy()
 
     def _intervals(self) -> Intervals:
         return shipped_parts(str(resolve_device(self.device)))[1]

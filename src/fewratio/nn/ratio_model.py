@@ -221,14 +221,13 @@ class AdaptedRatio:
     def combine(self, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n"]:
         """Give the ratios of instances whose features are known."""
         ratio = (phi @ self.weights.unsqueeze(-1)).squeeze(-1)
-        # A plain ratio, of alpha 0, has no upper bound.
-        bounded = isinstance(self.alpha, Tensor) or bool(self.alpha)
-        if self.model.clip == "range" and bounded:
-            assert self.alpha is not None
-            # A plain number stays one: made a tensor, it would have to be copied to the device.
-            most = 1 / (self.alpha.unsqueeze(-1) if isinstance(self.alpha, Tensor) else self.alpha)
-            return torch.minimum(ratio.relu(), most) if isinstance(most, Tensor) else ratio.clamp(0, most)
-        return ratio.relu() if self.model.clip in ("ratio", "range") else ratio
+        if self.model.clip == "range":
+            if isinstance(self.alpha, Tensor):
+                return torch.minimum(ratio.relu(), 1 / self.alpha.unsqueeze(-1))
+            # A plain number stays one: made a tensor, it would have to be copied to the device. A plain ratio, of
+            # alpha 0, has no upper bound.
+            return ratio.clamp(0, 1 / self.alpha) if self.alpha else ratio.relu()
+        return ratio.relu() if self.model.clip == "ratio" else ratio
 
 
 def _themselves(support: Pair) -> Int[Tensor, " n"]:
