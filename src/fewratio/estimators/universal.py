@@ -14,7 +14,6 @@ from fewratio.core.shapes import Floats
 from fewratio.core.tensorfile import read_tensors
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.adapted import NetworkEstimator, as_rows
-from fewratio.estimators.auto import ALPHAS as ALPHAS
 from fewratio.estimators.base import common
 from fewratio.estimators.devices import resolve_device
 from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead, SampleScaled, Standardiser
@@ -22,6 +21,8 @@ from fewratio.nn.intervals import LEVELS, Intervals
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures
 from fewratio.pretrained import UNIVERSAL
 
+# The range of alpha that the network was trained with.
+ALPHAS = (0.1, 0.9)
 _WIDTH = 96
 
 
