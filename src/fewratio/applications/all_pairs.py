@@ -14,9 +14,17 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.applications.inputs import check_count, default_estimator, fitted_copy, in_common_units, seeded_copy
+from fewratio.applications.inputs import (
+    check_count,
+    default_estimator,
+    fitted_copy,
+    in_common_units,
+    plain,
+    seeded_copy,
+)
 from fewratio.applications.pair_blocks import Block, Checkpoint, blocks, compare_block
 from fewratio.applications.permutation import smallest_p_value
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
 from fewratio.data.encoding import ColumnOptions
@@ -60,11 +68,11 @@ class AllPairsResult:
     """
 
     names: Sequence[str]
-    divergences: NDArray[np.float64]
-    p_values: NDArray[np.float64] | None = None
+    divergences: Floats
+    p_values: Floats | None = None
 
     @cached_property
-    def adjusted_p_values(self) -> NDArray[np.float64] | None:
+    def adjusted_p_values(self) -> Floats | None:
         """The p-values adjusted by Benjamini and Hochberg: those below q make a share of at most q false discoveries.
 
         Pairs that share a dataset are not independent; the control under such dependence is not proved, but usual.
@@ -96,7 +104,7 @@ class AllPairsResult:
         order = [i for i in np.argsort(distance, kind="stable").tolist() if i != place]
         return [(self.names[i], float(distance[i])) for i in order[:k]]
 
-    def order(self) -> NDArray[np.intp]:
+    def order(self) -> Numbers:
         """Give the datasets' numbers in an order in which like ones are neighbours.
 
         They are the leaves of hierarchical clustering by average linkage on the mean divergence of both directions.
@@ -110,14 +118,8 @@ class AllPairsResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        adjusted = self.adjusted_p_values
-        return {
-            "names": list(self.names),
-            "divergences": self.divergences.tolist(),
-            "p_values": None if self.p_values is None else self.p_values.tolist(),
-            "adjusted_p_values": None if adjusted is None else adjusted.tolist(),
-            "order": self.order().tolist(),
-        }
+        known = plain(self, "names", "divergences", "p_values", "adjusted_p_values")
+        return known | {"order": self.order().tolist()}
 
     def plot(self) -> "Figure":
         """Draw the divergences as a heat map, like datasets side by side.
@@ -258,7 +260,7 @@ def _check_workers(n_jobs: Any) -> None:
 
 def _samples(
     collection: Collection, model: RatioEstimator, n_rows: int | None, rng: np.random.Generator
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """Draw rows of large datasets, and let the estimator object to columns before the work begins."""
     names = None if collection.feature_names is None else tuple(collection.feature_names)
     samples = []
@@ -294,7 +296,7 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
         )
 
 
-def _store(state: Checkpoint, batch: list[Block], results: list[NDArray[np.float64]], collection: Collection) -> None:
+def _store(state: Checkpoint, batch: list[Block], results: list[Floats], collection: Collection) -> None:
     for block, found in zip(batch, results, strict=True):
         i, j = block.pairs()
         unusable = ~np.isfinite(found[:2]).all(0)

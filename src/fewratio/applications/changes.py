@@ -6,19 +6,11 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from fewratio.applications.inputs import (
-    check_count,
-    check_number,
-    default_estimator,
-    in_common_units,
-    read_samples,
-    rng_streams,
-    seeded_copy,
-)
+from fewratio.applications import inputs
 from fewratio.applications.permutation import ROUNDING
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.data.separating import without_columns
@@ -56,10 +48,10 @@ class ChangePoints:
         What became of the columns.
     """
 
-    points: NDArray[np.intp]
-    scores: NDArray[np.float64]
+    points: Numbers
+    scores: Floats
     threshold: float
-    p_values: NDArray[np.float64] | None
+    p_values: Floats | None
     window: int
     estimator: RatioEstimator
     row_names: Sequence[str] | None = None
@@ -67,14 +59,10 @@ class ChangePoints:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
-        return {
-            "points": self.points.tolist(),
-            "scores": [None if np.isnan(score) else float(score) for score in self.scores],
-            "threshold": self.threshold,
-            "p_values": None if self.p_values is None else self.p_values.tolist(),
-            "window": self.window,
-            "names": None if self.row_names is None else [self.row_names[point] for point in self.points],
-        }
+        scores = [None if np.isnan(score) else float(score) for score in self.scores]
+        names = None if self.row_names is None else [self.row_names[point] for point in self.points]
+        known = inputs.plain(self, "points", "scores", "threshold", "p_values", "window")
+        return known | {"scores": scores, "names": names}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the scores, the threshold and the points.
@@ -161,10 +149,10 @@ def detect_changes(
     """
     step = max(1, window // 5) if step is None and isinstance(window, Integral) else step
     for name, value in (("window", window), ("n_permutations", n_permutations), ("step", step), ("block", block)):
-        check_count(name, value)
+        inputs.check_count(name, value)
     rank = _rank(level, n_permutations) if threshold is None else 0
-    for_estimator, for_permutations = rng_streams(random_state, 2)
-    model = seeded_copy(estimator, default_estimator(), for_estimator)
+    for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     table, encoding = _open_series(model, series, "series", columns)
     if table.n_rows < 2 * window:
         raise InputError(
@@ -172,7 +160,7 @@ def detect_changes(
             f"{2 * window}. Pass a longer series or a smaller window."
         )
     rows, order = table.to_numpy(), np.arange(table.n_rows)
-    model = in_common_units(model, rows)
+    model = inputs.in_common_units(model, rows)
     positions = np.arange(window, table.n_rows - window + 1)
     scores = np.full(table.n_rows, np.nan)
     scores[positions] = _scores(model, rows, order, positions, window)
@@ -182,7 +170,7 @@ def detect_changes(
         highest = np.sort([_scores(model, rows, shuffled, tested, window).max() for shuffled in orders])
         limit = float(highest[-rank]) + ROUNDING
     else:
-        limit, highest = check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD), None
+        limit, highest = inputs.check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD), None
     peaks = _peaks(scores, positions, window)
     bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
     points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], None
@@ -192,13 +180,7 @@ def detect_changes(
     return ChangePoints(points, scores, limit, p_values, window, model, table.row_names, encoding)
 
 
-def _scores(
-    model: RatioEstimator,
-    rows: NDArray[np.float64],
-    order: NDArray[np.intp],
-    positions: NDArray[np.intp],
-    window: int,
-) -> NDArray[np.float64]:
+def _scores(model: RatioEstimator, rows: Floats, order: Numbers, positions: Numbers, window: int) -> Floats:
     """Give the divergences of the windows before and from each position, summed over both directions."""
     steps = np.arange(window)
     before, after = order[positions[:, None] - window + steps], order[positions[:, None] + steps]
@@ -216,19 +198,19 @@ def _open_series(
         shape = (len(series),)
     if shape is not None and len(shape) == 1:
         series = np.asarray(series).reshape(-1, 1)
-    encoding, (table,), _ = read_samples(model, {argument: series}, columns)
+    encoding, (table,), _ = inputs.read_samples(model, {argument: series}, columns)
     if encoding is not None and encoding.row_names in encoding.places and not model.has_sources:
         # When a row came says nothing about whether the series has changed.
         encoding, (table,) = without_columns(encoding, [table], [encoding.row_names])
     return table, encoding
 
 
-def _shuffle(order: NDArray[np.intp], block: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _shuffle(order: Numbers, block: int, rng: np.random.Generator) -> Numbers:
     blocks = np.split(order, np.arange(block, len(order), block))
     return np.concatenate([blocks[number] for number in rng.permutation(len(blocks))])
 
 
-def _peaks(scores: NDArray[np.float64], positions: NDArray[np.intp], window: int) -> list[int]:
+def _peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
     """Positions with the highest score among those less than a window away; of equal ones the first."""
     found: list[int] = []
     for position in positions:
@@ -240,7 +222,7 @@ def _peaks(scores: NDArray[np.float64], positions: NDArray[np.intp], window: int
 
 def _rank(level: Any, n_permutations: int) -> int:
     """Give which of the highest scores of shuffled series is the threshold."""
-    chance = check_number("level", level, 0, 1, "a chance between 0 and 1")
+    chance = inputs.check_number("level", level, 0, 1, "a chance between 0 and 1")
     # 0.01 * 200 must not fall below 2 by rounding.
     rank = int(np.floor(chance * (n_permutations + 1) * (1 + 1e-12)))
     if rank < 1:
@@ -291,15 +273,15 @@ class ChangeDetector:
     """
 
     def __init__(self, window: int, threshold: float, estimator: Any = None) -> None:
-        check_count("window", window)
+        inputs.check_count("window", window)
         self.window = window
-        self.threshold = check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD)
+        self.threshold = inputs.check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD)
         # A seed once and for all: the same windows must have the same score at any time.
-        self.estimator = seeded_copy(estimator, default_estimator(), np.random.default_rng(0))
+        self.estimator = inputs.seeded_copy(estimator, inputs.default_estimator(), np.random.default_rng(0))
         self.n_rows_ = 0
         self.score_ = float("nan")
         self.changes_: list[int] = []
-        self._rows: NDArray[np.float64] | None = None
+        self._rows: Floats | None = None
 
     def update(self, row: Any) -> bool:
         """Take the next row, and tell whether a change is reported.

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewratio.applications.permutation import permute_pairs
+from fewratio.core.shapes import Floats
 from fewratio.data.encoding import CATEGORY, DATE, Column, Encoding
 from fewratio.data.separating import as_text
 from fewratio.estimators.base import RatioEstimator
@@ -18,8 +18,8 @@ _BLOCK_VALUES = 2**22
 
 
 def drops_without_columns(
-    estimator: RatioEstimator, pooled: NDArray[np.float64], n_first: int, statistic: float, places: Sequence[slice]
-) -> NDArray[np.float64]:
+    estimator: RatioEstimator, pooled: Floats, n_first: int, statistic: float, places: Sequence[slice]
+) -> Floats:
     """Give how far the statistic falls when a column says nothing: all values of its features become their means.
 
     Parameters
@@ -48,9 +48,8 @@ def drops_without_columns(
             table[:, places[column]] = means[places[column]]
         numbers = np.arange(tables.shape[0] * n_rows).reshape(-1, n_rows)
         rows = tables.reshape(-1, n_features)
-        drops[columns] = (
-            statistic - permute_pairs(estimator, rows, numbers[:, :n_first], numbers[:, n_first:]).statistic
-        )
+        without = permute_pairs(estimator, rows, numbers[:, :n_first], numbers[:, n_first:])
+        drops[columns] = statistic - without.statistic
     return drops
 
 
@@ -76,9 +75,7 @@ class ColumnDifference(NamedTuple):
     effect: float
 
 
-def column_differences(
-    encoding: Encoding, first: NDArray[np.float64], second: NDArray[np.float64]
-) -> list[ColumnDifference]:
+def column_differences(encoding: Encoding, first: Floats, second: Floats) -> list[ColumnDifference]:
     """Describe how each column differs between two encoded samples, the largest effect first."""
     used = [column for column in encoding.columns if column.left_out is None]
     found = [
@@ -88,7 +85,7 @@ def column_differences(
     return sorted(found, key=lambda difference: -abs(difference.effect))
 
 
-def _difference(column: Column, first: NDArray[np.float64], second: NDArray[np.float64]) -> ColumnDifference:
+def _difference(column: Column, first: Floats, second: Floats) -> ColumnDifference:
     shares = first.mean(0), second.mean(0)
     is_share = np.full(first.shape[1], column.kind == CATEGORY)
     is_share[-1] |= column.marks_missing
@@ -106,12 +103,12 @@ def _difference(column: Column, first: NDArray[np.float64], second: NDArray[np.f
     return ColumnDifference(column.name, column.kind, words[0], words[1], float(effects[largest]))
 
 
-def _shares_apart(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares_apart(first: Floats, second: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         return 2 * (np.arcsin(np.sqrt(first.clip(0, 1))) - np.arcsin(np.sqrt(second.clip(0, 1))))
 
 
-def _means_apart(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+def _means_apart(first: Floats, second: Floats) -> float:
     """Give Cohen's d; of constants, however far apart, as many deviations as there are rows."""
     within = np.sqrt((first.var() + second.var()) / 2)
     difference = float(first.mean() - second.mean())

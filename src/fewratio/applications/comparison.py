@@ -6,20 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewratio.applications import inputs
 from fewratio.applications.columns import ColumnDifference, column_differences, drops_without_columns
-from fewratio.applications.inputs import (
-    Samples,
-    check_count,
-    default_estimator,
-    fitted_copy,
-    in_common_units,
-    read_samples,
-    rng_streams,
-    seeded_copy,
-)
 from fewratio.applications.permutation import permute_pairs
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, Encoding
@@ -72,12 +63,12 @@ class ComparisonResult:
     backward: float
     statistic: float
     p_value: float | None
-    null: NDArray[np.float64]
+    null: Floats
     exact: bool
-    ratios_a: NDArray[np.float64]
-    ratios_b: NDArray[np.float64]
-    samples: Samples
-    _pooled: NDArray[np.float64] = field(repr=False)
+    ratios_a: Floats
+    ratios_b: Floats
+    samples: inputs.Samples
+    _pooled: Floats = field(repr=False)
     _estimator: RatioEstimator = field(repr=False)
 
     @property
@@ -86,12 +77,12 @@ class ComparisonResult:
         return self.forward
 
     @cached_property
-    def rows_a(self) -> NDArray[np.intp]:
+    def rows_a(self) -> Numbers:
         """Numbers of the first sample's rows, the most typical of it (of the largest ratio A/B) first."""
         return np.argsort(-self.ratios_a, kind="stable")
 
     @cached_property
-    def rows_b(self) -> NDArray[np.intp]:
+    def rows_b(self) -> Numbers:
         """Numbers of the second sample's rows, the most typical of it (of the smallest ratio A/B) first."""
         return np.argsort(self.ratios_b, kind="stable")
 
@@ -112,13 +103,13 @@ class ComparisonResult:
         return [] if self.encoding is None else column_differences(self.encoding, first, second)
 
     @cached_property
-    def column_scores(self) -> NDArray[np.float64]:
+    def column_scores(self) -> Floats:
         """How far the statistic falls when all values of a column become their mean; of shape (n_columns,).
 
         A column that only adds noise has a score of zero or less. Of columns that tell the same, each has a small
         score only, for the others still tell it. Computed when first asked for: two divergences per column.
         """
-        places = [self._places[label] for label in self._places]
+        places = list(self._places.values())
         return drops_without_columns(self._estimator, self._pooled, len(self.ratios_a), self.statistic, places)
 
     @property
@@ -138,28 +129,16 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
+        scores = zip(self._places, self.column_scores.tolist(), strict=True)
         return {
-            "names": list(self.names),
+            **inputs.plain(self, "names"),
             "n_rows": [len(self.ratios_a), len(self.ratios_b)],
-            "divergence": self.divergence,
-            "forward": self.forward,
-            "backward": self.backward,
-            "statistic": self.statistic,
-            "p_value": self.p_value,
+            **inputs.plain(self, "divergence", "forward", "backward", "statistic", "p_value"),
             "n_permutations": len(self.null),
-            "exact": self.exact,
-            "ratios_a": self.ratios_a.tolist(),
-            "ratios_b": self.ratios_b.tolist(),
-            "rows_a": self.rows_a.tolist(),
-            "rows_b": self.rows_b.tolist(),
-            "row_names": [_listed(table.row_names) for table in self.samples.tables],
-            "separating": [column._asdict() for column in self.separating],
-            "differences": [column._asdict() for column in self.differences],
-            "columns": list(self.columns),
-            "column_scores": [
-                {"column": label, "score": score}
-                for label, score in zip(self._places, self.column_scores.tolist(), strict=True)
-            ],
+            **inputs.plain(self, "exact", "ratios_a", "ratios_b", "rows_a", "rows_b"),
+            "row_names": [None if table.row_names is None else list(table.row_names) for table in self.samples.tables],
+            **inputs.plain(self, "separating", "differences", "columns"),
+            "column_scores": [{"column": label, "score": score} for label, score in scores],
         }
 
     def plot(self) -> "Figure":
@@ -171,16 +150,8 @@ class ComparisonResult:
         """
         from fewratio.charts.results import draw_comparison
 
-        labels = [str(label) for label in self._places]
-        return draw_comparison(
-            self.names,
-            (self.ratios_a, self.ratios_b),
-            self.statistic,
-            self.null,
-            self.p_value,
-            labels,
-            self.column_scores,
-        )
+        ratios, test = (self.ratios_a, self.ratios_b), (self.statistic, self.null, self.p_value)
+        return draw_comparison(self.names, ratios, *test, [str(label) for label in self._places], self.column_scores)
 
     def __repr__(self) -> str:
         a, b = self.names
@@ -190,10 +161,6 @@ class ComparisonResult:
             parts.append(f"p = {self.p_value:.4g} ({'all ' if self.exact else ''}{len(self.null)} permutations)")
         apart = [f"told apart by {listed(column.column for column in self.separating)}"] if self.separating else []
         return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join([*apart, *parts])})"
-
-
-def _listed(names: Any) -> list[str] | None:
-    return None if names is None else list(names)
 
 
 def compare_datasets(
@@ -251,15 +218,15 @@ def compare_datasets(
     >>> result
     ComparisonResult(A and B: 8 rows and 10 rows; divergence ... (A/B) and ... (B/A); p = ... (999 permutations))
     """
-    check_count("n_permutations", n_permutations, 0)
-    for_estimator, for_permutations = rng_streams(random_state, 2)
-    model = seeded_copy(estimator, default_estimator(), for_estimator)
+    inputs.check_count("n_permutations", n_permutations, 0)
+    for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     names, tables = _two_samples(A, B, by)
-    samples = read_samples(model, tables, columns)
+    samples = inputs.read_samples(model, tables, columns)
     first, second = samples.tables
     pooled, n_first = np.concatenate([first.numbers, second.numbers], dtype=np.float64), first.n_rows
-    model = in_common_units(model, pooled)
-    fitted = fitted_copy(model, pooled[:n_first], pooled[n_first:])
+    model = inputs.in_common_units(model, pooled)
+    fitted = inputs.fitted_copy(model, pooled[:n_first], pooled[n_first:])
     numbers = np.arange(len(pooled))[None]
     found = permute_pairs(model, pooled, numbers[:, :n_first], numbers[:, n_first:], n_permutations, [for_permutations])
     statistic = float(found.statistic[0])

@@ -1,13 +1,13 @@
 """What applications are given: numbers, tables and the estimator, of which they use a seeded copy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
@@ -80,25 +80,21 @@ def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generato
     copied._check_parameters()
     generators = {k: v for k, v in copied.get_params().items() if isinstance(v, np.random.Generator)}
     copied.set_params(**{name: int(generator.integers(2**31)) for name, generator in generators.items()})
-    result: RatioEstimator = seeded(copied, rng)
-    return result
+    return seeded(copied, rng)
 
 
-def in_common_units(estimator: RatioEstimator, rows: NDArray[np.float64]) -> RatioEstimator:
+def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
     """Return an estimator with the units of all rows, if it would take those of each pair of samples.
 
     So all pairs have the same units; for those that are made of all rows, as in a permutation test, nothing changes.
     """
-    if (
-        ColumnScaling not in estimator._parameter_constraints.get("scale", ())
-        or estimator.get_params()["scale"] == "none"
-    ):
+    allowed = estimator._parameter_constraints.get("scale", ())
+    if ColumnScaling not in allowed or estimator.get_params()["scale"] == "none":
         return estimator
-    result: RatioEstimator = copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
-    return result
+    return copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
 
 
-def fitted_copy(estimator: RatioEstimator, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> RatioEstimator:
+def fitted_copy(estimator: RatioEstimator, X_nu: Floats, X_de: Floats) -> RatioEstimator:
     """Fit a copy to two valid samples; the estimator itself stays as it is, so that threads may share it."""
     fitted = copy(estimator)
     fitted._fit(X_nu, X_de)
@@ -144,6 +140,20 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
     found = separating_columns(encoding, first.numbers, second.numbers)
     names = [column.column for column in found if column.column not in rules.keep]
     return Samples(*without_columns(encoding, encoded, names), found)
+
+
+def plain(result: Any, *names: str) -> dict[str, Any]:
+    """Give attributes of a result as numbers, strings and lists, by their names."""
+    return {name: _plain(getattr(result, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return [_plain(each) for each in value] if is_list else value
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
@@ -11,21 +11,15 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
-from fewratio.applications.inputs import (
-    check_count,
-    default_estimator,
-    fitted_copy,
-    read_samples,
-    rng_streams,
-    seeded_copy,
-)
+from fewratio.applications import inputs
 from fewratio.applications.rows import RowExplanation, conformal_p_values, discovery_threshold, explain_row
+from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions, ColumnRules
 from fewratio.data.partition import divided
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import InputError
-from fewratio.estimators.base import SEEDS, NotFittedError, TableEstimator
+from fewratio.estimators.base import NotFittedError, TableEstimator, common
 from fewratio.estimators.randomness import row_order
 
 if TYPE_CHECKING:
@@ -35,6 +29,7 @@ _NEIGHBOURS = 5
 _CONTAMINATION, _DISCOVERIES, _PART_OF_MEDIAN = "contamination", "false discovery rate", "quarter of the median"
 
 
+@dataclass(eq=False, repr=False)
 class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """Find the outliers of a batch, given rows that are known to be normal (Hido et al. 2011).
 
@@ -95,25 +90,18 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     _reference = "X_inlier"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("random_state"),
         # What `seeded_copy` says of a wrong one is clearer.
         "estimator": "no_validation",
         "contamination": [None, Interval(Real, 0, 0.5, closed="right")],
         "false_discovery_rate": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": SEEDS,
     }
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        contamination: float | None = None,
-        *,
-        false_discovery_rate: float = 0.1,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.contamination = contamination
-        self.false_discovery_rate = false_discovery_rate
-        self.random_state = random_state
+    estimator: Any = None
+    contamination: float | None = None
+    _: KW_ONLY
+    false_discovery_rate: float = 0.1
+    random_state: int | np.random.Generator | None = None
 
     def fit(
         self, X_inlier: Any, y: None = None, *, normal_if: str | None = None, **columns: Unpack[ColumnOptions]
@@ -138,11 +126,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self
         """
         self._check_parameters()
-        for_estimator, for_calibration = rng_streams(self.random_state, 2)
-        estimator = seeded_copy(self.estimator, default_estimator(), for_estimator)
+        for_estimator, for_calibration = inputs.rng_streams(self.random_state, 2)
+        estimator = inputs.seeded_copy(self.estimator, inputs.default_estimator(), for_estimator)
         if normal_if is not None:
             X_inlier, _ = divided(X_inlier, normal_if)
-        encoding, (table,), _ = read_samples(estimator, {"X_inlier": X_inlier}, columns)
+        encoding, (table,), _ = inputs.read_samples(estimator, {"X_inlier": X_inlier}, columns)
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
         self._keep, self._reference = ColumnRules.of(columns).keep, table.argument
         self._remember(encoding, table)
@@ -154,12 +142,12 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             self.threshold_rule_ = _CONTAMINATION
         return self
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> Floats:
         """Give the ratio of the normals' density to the batch's at each row of the batch X; higher is more normal."""
         normals, rows = self._read_batch(X)
-        return fitted_copy(self.estimator_, normals, rows).ratio_de_
+        return inputs.fitted_copy(self.estimator_, normals, rows).ratio_de_
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
 
         Where the false discovery rate is held, the score is not that of `score_samples` but that behind `p_values`.
@@ -191,7 +179,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         return self.fit(X).predict(X)
 
-    def p_values(self, X: Any) -> NDArray[np.float64]:
+    def p_values(self, X: Any) -> Floats:
         """Give conformal p-values of the rows of the batch X; a small one speaks against the row being normal.
 
         The normals are split: one half makes the numerator, the other (the calibration part) is put into the
@@ -228,7 +216,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         RowExplanation: nearest normals 2, 0; differs most in column 1 (+8 deviations), column 0 (+0.5)
         """
         self._check_fitted()
-        check_count("n_neighbours", n_neighbours)
+        inputs.check_count("n_neighbours", n_neighbours)
         table = x if isinstance(x, Table) else self._open(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, "x")
         if table.n_rows != 1:
             raise InputError(f"x has {table.n_rows} rows; needed is the one to explain. Pass a single row.")
@@ -251,7 +239,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         from fewratio.charts.results import draw_outliers
 
-        check_count("n_shown", n_shown)
+        inputs.check_count("n_shown", n_shown)
         table = self._open(X, "X")
         scores, threshold = self._judge(table)
         lowest = np.argsort(scores, kind="stable")[:n_shown].tolist()
@@ -273,17 +261,17 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._check_fitted()
         return PyODStyle(self)
 
-    def _judge(self, X: Any) -> tuple[NDArray[np.float64], float]:
+    def _judge(self, X: Any) -> tuple[Floats, float]:
         """Give the scores of a batch and the threshold below which a row is flagged."""
         normals, rows = self._read_batch(X)
         if self.threshold_rule_ == _DISCOVERIES:
             scores, calibration = self._split_scores(normals, rows)
             return scores, discovery_threshold(scores, calibration, self.false_discovery_rate)
-        fitted = fitted_copy(self.estimator_, normals, rows)
+        fitted = inputs.fitted_copy(self.estimator_, normals, rows)
         scores = fitted.ratio_de_
         if self.contamination is not None:
             return scores, float(np.percentile(scores, 100 * self.contamination))
-        default = type(default_estimator())
+        default = type(inputs.default_estimator())
         if not isinstance(fitted, default):
             warnings.warn(
                 f"Rows are flagged below a quarter of the median score, a rule of thumb for {default.__name__}; with "
@@ -293,9 +281,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             )
         return scores, float(np.median(np.append(scores, fitted.ratio_nu_)) / 4)
 
-    def _split_scores(
-        self, normals: NDArray[np.float64], rows: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _split_scores(self, normals: Floats, rows: Floats) -> tuple[Floats, Floats]:
         """Score a batch and the calibration part of the normals by one ratio that cannot tell them apart."""
         if len(self.calibration_) == 0:
             raise InputError(
@@ -305,7 +291,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         calibration = normals[self.calibration_]
         together = np.concatenate([rows, calibration])
         reference = np.delete(normals, self.calibration_, axis=0)
-        scores = fitted_copy(self.estimator_, reference, together).ratio_de_
+        scores = inputs.fitted_copy(self.estimator_, reference, together).ratio_de_
         return scores[: len(rows)], scores[len(rows) :]
 
     def _open(self, X: Any, argument: str) -> Table:
@@ -322,7 +308,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         found = separating_columns(encoding, self._normals, self._open(X, "X").numbers, is_batch=True)
         return [column for column in found if column.column not in self._keep]
 
-    def _read_batch(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _read_batch(self, X: Any) -> tuple[Floats, Floats]:
         """Return the normals and the rows of a batch, without columns that separate them."""
         table = self._open(X, "X")
         normals, rows = self._without(table, [column.column for column in self.separating(table)])
@@ -365,7 +351,7 @@ class PyODStyle:
         The labels.
     """
 
-    decision_scores_: NDArray[np.float64]
+    decision_scores_: Floats
     threshold_: float
     labels_: NDArray[np.int64]
 
@@ -383,11 +369,10 @@ class PyODStyle:
         """Judge the rows of a batch and give their labels."""
         return self.fit(X).labels_
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Give the scores of another batch; higher is more anomalous."""
         return -self.detector._judge(X)[0]
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Give the labels of another batch, by that batch's threshold."""
-        scores, threshold = self.detector._judge(X)
-        return (scores < threshold).astype(np.int64)
+        return PyODStyle(self.detector).fit(X).labels_

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewratio.applications.permutation import permute_pairs
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
 from fewratio.estimators.base import RatioEstimator
@@ -30,17 +30,15 @@ class Block(NamedTuple):
     first: tuple[int, ...]
     second: tuple[int, ...]
 
-    def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def pairs(self) -> tuple[Numbers, Numbers]:
         """Give the numbers of the datasets of each unordered pair."""
         a, b = self.places()
         return np.array(self.first)[a], np.array(self.second)[b]
 
-    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def places(self) -> tuple[Numbers, Numbers]:
         """Give the pairs as places on either side."""
-        if self.first == self.second:
-            a, b = np.triu_indices(len(self.first), 1)
-            return a, b
-        a, b = np.indices((len(self.first), len(self.second))).reshape(2, -1)
+        apart = np.ones((len(self.first), len(self.second)))
+        a, b = np.nonzero(np.triu(apart, 1) if self.first == self.second else apart)
         return a, b
 
 
@@ -67,13 +65,8 @@ def blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> list[B
 
 
 def compare_block(
-    estimator: RatioEstimator,
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    block: Block,
-    n_permutations: int,
-    seed: int,
-) -> NDArray[np.float64]:
+    estimator: RatioEstimator, first: Floats, second: Floats, block: Block, n_permutations: int, seed: int
+) -> Floats:
     """Give forward and backward divergence, and the p-value if asked for, of each pair: shape (2 or 3, n_pairs).
 
     Parameters
@@ -124,7 +117,7 @@ class Checkpoint:
     """
 
     def __init__(self, n_datasets: int, with_p_values: bool, path: str | os.PathLike[str] | None) -> None:
-        self.matrices: dict[str, NDArray[np.float64]] = {"divergences": np.zeros((n_datasets, n_datasets))}
+        self.matrices: dict[str, Floats] = {"divergences": np.zeros((n_datasets, n_datasets))}
         if with_p_values:
             self.matrices["p_values"] = np.ones((n_datasets, n_datasets))
         self.n_done = 0

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.randomness import row_order
 
@@ -33,18 +34,18 @@ class PermutationTest:
         Whether all permutations were enumerated.
     """
 
-    forward: NDArray[np.float64]
-    backward: NDArray[np.float64]
-    null: NDArray[np.float64]
+    forward: Floats
+    backward: Floats
+    null: Floats
     exact: bool
 
     @property
-    def statistic(self) -> NDArray[np.float64]:
+    def statistic(self) -> Floats:
         """The mean of both directions: it does not matter which sample is called the first."""
         return (self.forward + self.backward) / 2
 
     @property
-    def p_values(self) -> NDArray[np.float64]:
+    def p_values(self) -> Floats:
         """The share of permutations whose statistic is at least the observed one; that counts as one of them."""
         observed = self.statistic[:, None]
         at_least = (self.null >= observed - ROUNDING * np.maximum(1, np.abs(observed))).sum(1)
@@ -68,9 +69,9 @@ def smallest_p_value(n_first: int, n_second: int, n_permutations: int) -> float:
 
 def permute_pairs(
     estimator: RatioEstimator,
-    rows: NDArray[np.float64],
-    first: NDArray[np.intp],
-    second: NDArray[np.intp],
+    rows: Floats,
+    first: Numbers,
+    second: Numbers,
     n_permutations: int = 0,
     rngs: Sequence[np.random.Generator] = (),
 ) -> PermutationTest:
@@ -132,9 +133,7 @@ def _permutations(
         yield np.array(drawn).reshape(n_pairs, n_block, n) < n_small
 
 
-def _both_directions(
-    estimator: RatioEstimator, rows: NDArray[np.float64], first: NDArray[np.intp], second: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def _both_directions(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:
     """Give the divergences of shape (2, n_pairs, n_block): of the first samples from the second, and the reverse."""
     flat = [sample.reshape(-1, sample.shape[-1]) for sample in (first, second)]
     if first.shape == second.shape:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewratio.applications.inputs import plain
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.scaling import column_scaling
 
 _SHOWN = 3
@@ -28,19 +29,14 @@ class RowExplanation:
         The row less the mean of these neighbours in each of these columns, in the same units.
     """
 
-    neighbours: NDArray[np.intp]
-    distances: NDArray[np.float64]
+    neighbours: Numbers
+    distances: Floats
     columns: tuple[str | int, ...]
-    differences: NDArray[np.float64]
+    differences: Floats
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain lists."""
-        return {
-            "neighbours": self.neighbours.tolist(),
-            "distances": self.distances.tolist(),
-            "columns": list(self.columns),
-            "differences": self.differences.tolist(),
-        }
+        return plain(self, "neighbours", "distances", "columns", "differences")
 
     def __repr__(self) -> str:
         numbers = ", ".join(map(str, self.neighbours[:_SHOWN]))
@@ -52,9 +48,7 @@ class RowExplanation:
         return f"RowExplanation: nearest normals {numbers}; differs most in {parts}"
 
 
-def explain_row(
-    row: NDArray[np.float64], normals: NDArray[np.float64], n_neighbours: int, names: Sequence[str] | None
-) -> RowExplanation:
+def explain_row(row: Floats, normals: Floats, n_neighbours: int, names: Sequence[str] | None) -> RowExplanation:
     """Compare a row with its nearest normals.
 
     Parameters
@@ -78,7 +72,7 @@ def explain_row(
     return RowExplanation(nearest, distances[nearest], columns, mean[order])
 
 
-def conformal_p_values(scores: NDArray[np.float64], calibration: NDArray[np.float64]) -> NDArray[np.float64]:
+def conformal_p_values(scores: Floats, calibration: Floats) -> Floats:
     """Give (1 + k) / (1 + n) for each score, where k of the n calibration scores are no higher.
 
     Examples
@@ -90,7 +84,7 @@ def conformal_p_values(scores: NDArray[np.float64], calibration: NDArray[np.floa
     return (1 + no_higher) / (1 + len(calibration))
 
 
-def discovery_threshold(scores: NDArray[np.float64], calibration: NDArray[np.float64], rate: float) -> float:
+def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> float:
     """Give the threshold below which lie the scores that Benjamini and Hochberg's rule rejects at a rate.
 
     Where it rejects none, that is the smallest of all scores.

@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.applications.inputs import (
-    Samples,
-    check_number,
-    default_weights_estimator,
-    fitted_copy,
-    read_samples,
-    rng_streams,
-    seeded_copy,
-)
+from fewratio.applications import inputs
+from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions
 from fewratio.errors import InputError
 
@@ -41,10 +34,10 @@ class ImportanceWeights:
         The tables, and what became of their columns.
     """
 
-    weights: NDArray[np.float64]
-    ratio: NDArray[np.float64]
+    weights: Floats
+    ratio: Floats
     n_clipped: int
-    samples: Samples
+    samples: inputs.Samples
 
     @property
     def effective_sample_size(self) -> float:
@@ -58,12 +51,7 @@ class ImportanceWeights:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists."""
-        return {
-            "weights": self.weights.tolist(),
-            "effective_sample_size": self.effective_sample_size,
-            "overlap": self.overlap,
-            "n_clipped": self.n_clipped,
-        }
+        return inputs.plain(self, "weights", "effective_sample_size", "overlap", "n_clipped")
 
     def plot(self) -> "Figure":
         """Draw the weights from large to small, and what they are worth.
@@ -141,11 +129,13 @@ def importance_weights(
     >>> [round(float(np.mean((model.predict(X_target) - y_target) ** 2)), 3) for model in models]
     [0.306, 0.031]
     """
-    limit = np.inf if clip is None else check_number("clip", clip, 0, np.inf, "a positive number, the largest ratio")
-    model = seeded_copy(estimator, default_weights_estimator(), *rng_streams(random_state, 1))
-    samples = read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
+    limit = np.inf
+    if clip is not None:
+        limit = inputs.check_number("clip", clip, 0, np.inf, "a positive number, the largest ratio")
+    model = inputs.seeded_copy(estimator, inputs.default_weights_estimator(), *inputs.rng_streams(random_state, 1))
+    samples = inputs.read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
     train, target = samples.tables
-    ratio = fitted_copy(model, target.to_numpy(), train.to_numpy()).ratio_de_
+    ratio = inputs.fitted_copy(model, target.to_numpy(), train.to_numpy()).ratio_de_
     weights = np.minimum(ratio, limit)
     if not weights.any():
         raise InputError(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewratio.charts.style import FIRST, GRID, MUTED, SECOND, new_figure, tidy
+from fewratio.core.shapes import Floats
 from fewratio.estimators.quantities import gaussian_relative_ratio
 
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ class DrawnPair:
     """
 
     moments: tuple[float, float, float, float]
-    nu: Sequence[float] | NDArray[np.float64]
-    de: Sequence[float] | NDArray[np.float64]
-    curves: Mapping[str, Sequence[float] | NDArray[np.float64]]
+    nu: Sequence[float] | Floats
+    de: Sequence[float] | Floats
+    curves: Mapping[str, Sequence[float] | Floats]
 
     @property
-    def grid(self) -> NDArray[np.float64]:
+    def grid(self) -> Floats:
         """Where the ratios are drawn."""
         return ratio_grid(self.moments)
 
 
-def ratio_grid(moments: tuple[float, float, float, float]) -> NDArray[np.float64]:
+def ratio_grid(moments: tuple[float, float, float, float]) -> Floats:
     """Give points that cover both Gaussians."""
     nu_mean, nu_std, de_mean, de_std = moments
     low, high = min(nu_mean - 3 * nu_std, de_mean - 3 * de_std), max(nu_mean + 3 * nu_std, de_mean + 3 * de_std)

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, SECOND, new_figure, tidy
+from fewratio.core.shapes import Floats, Numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,12 +19,12 @@ _N_LABELS = 60
 
 def draw_comparison(
     names: tuple[str, str],
-    ratios: tuple[NDArray[np.float64], NDArray[np.float64]],
+    ratios: tuple[Floats, Floats],
     statistic: float,
-    null: NDArray[np.float64],
+    null: Floats,
     p_value: float | None,
     columns: Sequence[str],
-    column_scores: NDArray[np.float64],
+    column_scores: Floats,
 ) -> "Figure":
     """Draw the ratio at the rows of both samples, the test, and the columns that differ most.
 
@@ -65,7 +65,7 @@ def draw_comparison(
     return figure
 
 
-def draw_all_pairs(names: Sequence[str], divergences: NDArray[np.float64]) -> "Figure":
+def draw_all_pairs(names: Sequence[str], divergences: Floats) -> "Figure":
     """Draw a heat map of the divergences of all pairs of datasets, in the order given."""
     figure = new_figure((7, 6))
     panel = figure.subplots()
@@ -78,9 +78,7 @@ def draw_all_pairs(names: Sequence[str], divergences: NDArray[np.float64]) -> "F
     return figure
 
 
-def draw_outliers(
-    margins: NDArray[np.float64], names: Sequence[str], differences: Sequence[Mapping[str | int, float]]
-) -> "Figure":
+def draw_outliers(margins: Floats, names: Sequence[str], differences: Sequence[Mapping[str | int, float]]) -> "Figure":
     """Draw all rows from outliers to normal ones, and in what the most anomalous differ from their nearest normals.
 
     Parameters
@@ -113,7 +111,7 @@ def draw_outliers(
     return figure
 
 
-def draw_weights(weights: NDArray[np.float64], effective_size: float, overlap: float, n_clipped: int) -> "Figure":
+def draw_weights(weights: Floats, effective_size: float, overlap: float, n_clipped: int) -> "Figure":
     """Draw weights from large to small, and what they are worth."""
     figure = new_figure((6.4, 3.8))
     panel = figure.subplots()
@@ -129,9 +127,7 @@ def draw_weights(weights: NDArray[np.float64], effective_size: float, overlap: f
     return figure
 
 
-def draw_ratios(
-    ratios: NDArray[np.float64], X: NDArray[np.float64], feature_names: Sequence[str] | None, title: str
-) -> "Figure":
+def draw_ratios(ratios: Floats, X: Floats, feature_names: Sequence[str] | None, title: str) -> "Figure":
     """Draw ratios at rows: along the column where there is one, else from low to high.
 
     Parameters
@@ -155,9 +151,7 @@ def draw_ratios(
     return figure
 
 
-def draw_changes(
-    scores: NDArray[np.float64], threshold: float, points: NDArray[np.intp], ax: "Axes | None" = None
-) -> "Axes":
+def draw_changes(scores: Floats, threshold: float, points: Numbers, ax: "Axes | None" = None) -> "Axes":
     """Draw the scores of a series, the threshold and the changes; in a new figure unless axes are given."""
     if ax is None:
         ax = new_figure((8, 3), "constrained").subplots()

@@ -92,8 +92,7 @@ class UnnormalisedKL:
 
     def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give the loss for each task."""
-        share_nu, share_de = shares[..., 0, :], shares[..., 1, :]
-        mixture = self.alpha * share_nu + (1 - self.alpha) * share_de
+        share_nu, mixture = shares_of_expectations(shares, self.alpha)
         return (mixture * ratio - share_nu * namespace(ratio).log(ratio.clip(min=self.floor))).sum(-1)
 
 

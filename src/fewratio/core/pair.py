@@ -65,18 +65,15 @@ class Pair:
             sides = ((nu, nu_mask), (de, de_mask))
             real = [torch.ones_like(rows[..., 0], dtype=torch.bool) if mask is None else mask for rows, mask in sides]
             shares = masked_shares(torch.cat(real, dim=-1), shares)
-        self._set(torch.cat([nu, de], dim=-2), shares, nu.shape[-2])
+        # Frozen: for all but the constructors.
+        vars(self).update(rows=torch.cat([nu, de], dim=-2), shares=shares, n_nu=nu.shape[-2])
 
     @classmethod
     def joined(cls, rows: Float[Tensor, "... n d"], shares: Float[Tensor, "... 2 n"], n_nu: int) -> "Pair":
         """Make a pair of rows that are joined already."""
         pair = cls.__new__(cls)
-        pair._set(rows, shares, n_nu)
+        vars(pair).update(rows=rows, shares=shares, n_nu=n_nu)
         return pair
-
-    def _set(self, rows: Tensor, shares: Tensor, n_nu: int) -> None:
-        for name, value in (("rows", rows), ("shares", shares), ("n_nu", n_nu)):
-            object.__setattr__(self, name, value)
 
     @property
     def nu(self) -> Float[Tensor, "... n_nu d"]:
@@ -132,7 +129,8 @@ class Episode:
         alpha: Float[Tensor, "..."] | None = None,
         support_index: Int[Tensor, " q"] | None = None,
     ) -> None:
-        self._set(torch.cat([support.rows, query.rows], dim=-2), support, query, alpha, support_index)
+        rows = torch.cat([support.rows, query.rows], dim=-2)
+        vars(self).update(rows=rows, support=support, query=query, alpha=alpha, support_index=support_index)
 
     @classmethod
     def joined(
@@ -150,17 +148,12 @@ class Episode:
         support = Pair.joined(rows[..., :n_support, :], support_shares, n_support_nu)
         query = Pair.joined(rows[..., n_support:, :], query_shares, n_query_nu)
         episode = cls.__new__(cls)
-        episode._set(rows, support, query, alpha, support_index)
+        vars(episode).update(rows=rows, support=support, query=query, alpha=alpha, support_index=support_index)
         return episode
 
     def __iter__(self) -> Iterator[Pair]:
         """Unpack as ``support, query``."""
         return iter((self.support, self.query))
-
-    def _set(self, rows: Tensor, support: Pair, query: Pair, alpha: Tensor | None, index: Tensor | None) -> None:
-        parts = {"rows": rows, "support": support, "query": query, "alpha": alpha, "support_index": index}
-        for name, value in parts.items():
-            object.__setattr__(self, name, value)
 
 
 def masked_shares(real: Bool[Tensor, "... n"], shares: Float[Tensor, "2 n"]) -> Float[Tensor, "... 2 n"]:

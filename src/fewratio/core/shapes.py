@@ -1,12 +1,17 @@
 """Shape annotations: jaxtyping's where it is installed (tests check them), plain arrays elsewhere.
 
 Importing this instead of jaxtyping keeps the core running where only NumPy, SciPy and scikit-learn are. ``Array`` is a
-NumPy array or a torch tensor: naming the tensor would import torch.
+NumPy array or a torch tensor: naming the tensor would import torch. ``Floats`` and ``Numbers`` (of rows) are NumPy's.
 """
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 Array = Any
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -24,4 +29,4 @@ else:
 
         Bool = Int = Float
 
-__all__ = ["Array", "Bool", "Float", "Int"]
+__all__ = ["Array", "Bool", "Float", "Floats", "Int", "Numbers"]

@@ -55,9 +55,8 @@ def write_tensors(
             f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."
         )
     text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header})
-    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    # A scalar must stay one.
-    arrays = {name: array.reshape(tensors[name].shape) for name, array in arrays.items()}
+    # A scalar stays one, which `ascontiguousarray` would make a vector of.
+    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     write_atomically(path, save(arrays, {_KEY: text, _CHECKSUM: _checksum(text, arrays)}))
 
 
@@ -138,7 +137,7 @@ def _checksum(text: str, arrays: Arrays) -> str:
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 

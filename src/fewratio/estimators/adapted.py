@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.nn import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, SampleScaled
@@ -32,12 +33,12 @@ class NetworkEstimator(RatioEstimator):
     def _model(self) -> Model:
         """Give the network, or say why there is none."""
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         model = self._model()
         pair = Pair(*(as_rows(model, X) for X in (X_nu, X_de)))
         with torch.no_grad():
             ratio = model.adapt(pair)
-            values: NDArray[np.float64] = ratio.at_support().double().cpu().numpy()
+            values: Floats = ratio.at_support().double().cpu().numpy()
         if not np.isfinite(values).all():
             raise InputError(
                 "The ratio of these samples is not finite: their values are too large for the model's arithmetic. Use "
@@ -48,14 +49,11 @@ class NetworkEstimator(RatioEstimator):
         self.ratio_nu_, self.ratio_de_ = values[: len(X_nu)], values[len(X_nu) :]
 
     @torch.no_grad()
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
-        found: NDArray[Any] = self.ratio_(as_rows(self.model_, X)).cpu().numpy()
-        return found
+    def _ratio(self, X: Floats) -> NDArray[Any]:
+        return self.ratio_(as_rows(self.model_, X)).cpu().numpy()
 
     @torch.no_grad()
-    def _divergences(
-        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         model, alpha = self._model(), float(self.alpha)
         table, numbers = as_rows(model, rows), torch.from_numpy(np.concatenate([nu, de], axis=1))
         step = max(1, _BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + _HIDDEN_VALUES)))
@@ -67,6 +65,6 @@ class NetworkEstimator(RatioEstimator):
         return np.concatenate(found)
 
 
-def as_rows(model: Model, X: NDArray[np.float64]) -> Tensor:
+def as_rows(model: Model, X: Floats) -> Tensor:
     """Give rows as what a model takes, where it is."""
     return torch.from_numpy(X).to(next(model.parameters()).device, model.row_dtype)

@@ -2,15 +2,13 @@
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import SCALE
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.estimators.base import RatioEstimator, common
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -55,33 +53,27 @@ class AutoRatioEstimator(RatioEstimator):
     UniversalRatioEstimator()
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = common("alpha", "scale", "random_state")
 
     alpha: float = 0.5
     _: KW_ONLY
     scale: str = "columns"
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         self._scaling = ColumnScaling.of([X_nu, X_de], self.scale)
         X_nu, X_de = self._scaling(X_nu), self._scaling(X_de)
         estimator = self._chosen(len(X_nu), len(X_de))
         rng = np.random.default_rng(self.random_state)
         limit = None if isinstance(estimator, RuLSIF) else LARGE
-        kept = [_some(X, limit, rng) for X in (X_nu, X_de)]
-        estimator._fit(X_nu[kept[0]], X_de[kept[1]])
+        rows_nu, rows_de = (_some(X, limit, rng) for X in (X_nu, X_de))
+        estimator._fit(X_nu[rows_nu], X_de[rows_de])
         estimator._set_features(X_nu.shape[1], None)
         self.estimator_ = estimator
-        self.ratio_nu_, self.ratio_de_ = (
-            self._at_all(X, rows, fitted)
-            for X, rows, fitted in zip((X_nu, X_de), kept, (estimator.ratio_nu_, estimator.ratio_de_), strict=True)
-        )
+        self.ratio_nu_ = self._at_all(X_nu, rows_nu, estimator.ratio_nu_)
+        self.ratio_de_ = self._at_all(X_de, rows_de, estimator.ratio_de_)
 
-    def _at_all(self, X: NDArray[np.float64], kept: Any, fitted: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _at_all(self, X: Floats, kept: Any, fitted: Floats) -> Floats:
         """Give the ratio at all rows of a sample, of which some were fitted."""
         if len(fitted) == len(X):
             return fitted
@@ -89,17 +81,13 @@ class AutoRatioEstimator(RatioEstimator):
         ratio[kept] = fitted
         return ratio
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
+    def _ratio(self, X: Floats) -> NDArray[Any]:
         return self.estimator_._ratio(self._scaling(X))
 
-    def _divergences(
-        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         chosen = self._chosen(nu.shape[1], de.shape[1])
         one_by_one = self.scale != "none" or (max(nu.shape[1], de.shape[1]) > LARGE and not isinstance(chosen, RuLSIF))
-        if one_by_one:
-            return super()._divergences(rows, nu, de)
-        return chosen._divergences(rows, nu, de)
+        return super()._divergences(rows, nu, de) if one_by_one else chosen._divergences(rows, nu, de)
 
     def _chosen(self, n_nu: int, n_de: int) -> RatioEstimator:
         if min(n_nu, n_de) < LARGE and ALPHAS[0] <= self.alpha <= ALPHAS[1]:
@@ -115,6 +103,6 @@ class AutoRatioEstimator(RatioEstimator):
         return RuLSIF(self.alpha, sigma="cv", reg="cv", random_state=self.random_state)
 
 
-def _some(X: NDArray[np.float64], limit: int | None, rng: np.random.Generator) -> Any:
+def _some(X: Floats, limit: int | None, rng: np.random.Generator) -> Any:
     """Give the rows to fit: all, or so many drawn."""
     return slice(None) if limit is None or len(X) <= limit else row_order(X)[rng.permutation(len(X))[:limit]]

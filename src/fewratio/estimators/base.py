@@ -4,27 +4,45 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import ColumnRules, Encoding, encode_together
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators.quantities import relative_pearson_divergence
+from fewratio.estimators.scaling import ColumnScaling
 
 # Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
 # of however few features becomes a few hundred values (kernels, hidden units), which count too.
 _BLOCK_VALUES = 2**22
 _HIDDEN_VALUES = 512
 
-# What `random_state` may be, for tables of parameter constraints.
-SEEDS = [None, Interval(Integral, 0, None, closed="left"), np.random.Generator]
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE, NOT_NEGATIVE = (Interval(Real, 0, None, closed=closed) for closed in ("neither", "left"))
+# What parameters that several estimators have may be.
+_COMMON: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, 1, closed="left")],
+    "sigma": [StrOptions({"median"}), POSITIVE],
+    "centres": [StrOptions({"both", "numerator"}), COUNT],
+    "learning_rate": [POSITIVE],
+    "n_folds": [Interval(Integral, 2, None, closed="left")],
+    "scale": [StrOptions({"columns", "none"}), ColumnScaling],
+    "device": [str],
+    "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
+}
+
+
+def common(*names: str) -> dict[str, list[Any]]:
+    """Give the part of a table of parameter constraints that is the same for all estimators."""
+    return {name: _COMMON[name] for name in names}
 
 
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
@@ -77,7 +95,7 @@ class TableEstimator(Parameters):
         check_same_features(table, self.n_features_in_, self._feature_names(), self._reference)
         return table
 
-    def _by_blocks(self, X: Any, of_rows: Callable[[NDArray[np.float64]], NDArray[Any]]) -> NDArray[np.float64]:
+    def _by_blocks(self, X: Any, of_rows: Callable[[Floats], NDArray[Any]]) -> Floats:
         """Compute a value for each row of a user's table, a block of rows at a time; the values may not be finite."""
         table = self._open(X, "X")
         result = np.empty(table.n_rows)
@@ -121,8 +139,8 @@ class RatioEstimator(TableEstimator):
         every row as new.
     """
 
-    ratio_nu_: NDArray[np.float64]
-    ratio_de_: NDArray[np.float64]
+    ratio_nu_: Floats
+    ratio_de_: Floats
 
     def fit(self, X_nu: Any, X_de: Any) -> Self:
         """Estimate the ratio of the numerator's density to the denominator's.
@@ -145,7 +163,7 @@ class RatioEstimator(TableEstimator):
         self._remember(encoding, nu)
         return self
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Give the ratio at each row; it is finite and not negative.
 
         Rows are worked on in blocks, so memory stays bounded however many there are.
@@ -168,7 +186,7 @@ class RatioEstimator(TableEstimator):
             )
         return result
 
-    def log_ratio(self, X: Any) -> NDArray[np.float64]:
+    def log_ratio(self, X: Any) -> Floats:
         """Give the logarithm of `predict`: finite where the ratio is positive, -inf where it is zero.
 
         Parameters
@@ -183,7 +201,7 @@ class RatioEstimator(TableEstimator):
         with np.errstate(divide="ignore"):
             return np.log(self.predict(X))
 
-    def divergences(self, X: Any, nu: ArrayLike, de: ArrayLike) -> NDArray[np.float64]:
+    def divergences(self, X: Any, nu: ArrayLike, de: ArrayLike) -> Floats:
         """Give the divergences of many pairs of samples from one table, as `fit` and `divergence` would for each.
 
         What was fitted before stays as it is. Estimators that can solve many pairs at once do so.
@@ -218,9 +236,7 @@ class RatioEstimator(TableEstimator):
             )
         return self._divergences(rows, *numbers)
 
-    def _divergences(
-        self, rows: NDArray[np.float64], nu: NDArray[np.intp], de: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         """Give the divergences of valid samples; one after the other unless a subclass knows better."""
         # A shallow copy keeps what was learned, and takes what is fitted.
         estimator = copy(self)
@@ -235,16 +251,16 @@ class RatioEstimator(TableEstimator):
         self._check_fitted()
         return self._divergence_of(self.ratio_nu_, self.ratio_de_)
 
-    def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
+    def _divergence_of(self, ratio_nu: Floats, ratio_de: Floats) -> float:
         """Give the divergence from the ratio at the rows of both samples; an estimator of another one overrides it."""
         return relative_pearson_divergence(ratio_nu, ratio_de, float(getattr(self, "alpha", 0.0)))
 
     @abstractmethod
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         """Learn from two valid samples, and set `ratio_nu_` and `ratio_de_`."""
 
     @abstractmethod
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[Any]:
+    def _ratio(self, X: Floats) -> NDArray[Any]:
         """Give the ratio at the rows of a valid block."""
 
     @property
@@ -282,7 +298,7 @@ class RatioEstimator(TableEstimator):
         return hasattr(self, "ratio_nu_")
 
 
-def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> NDArray[np.intp]:
+def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> Numbers:
     """Give the numbers of rows as an array of shape (n_samples, n), or say what is wrong with them."""
     array = np.asarray(numbers)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] == 0:

@@ -1,7 +1,8 @@
 """The ratio from a classifier that tells the two samples apart."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,12 +15,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from fewratio.core.exact import relative_ratio
+from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import SCALE
+from fewratio.estimators.base import RatioEstimator, common
 from fewratio.estimators.randomness import in_row_order, seeded
 from fewratio.estimators.scaling import ColumnScaling
 
@@ -70,12 +71,9 @@ class ClassifierRatio(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("alpha", "n_folds", "scale", "random_state"),
         "classifier": [None, HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])],
-        "alpha": [Interval(Real, 0, 1, closed="left")],
         "calibrate": ["boolean", StrOptions({"sigmoid", "isotonic"})],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
     }
 
     classifier: Any = None
@@ -86,7 +84,7 @@ class ClassifierRatio(RatioEstimator):
     scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
         n_nu, n_de = len(X_nu), len(X_de)
         self._scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
@@ -99,14 +97,16 @@ class ClassifierRatio(RatioEstimator):
         self._log_prior = float(np.log(n_nu / n_de))
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        log_odds = self._calibration.log_odds(_scores(self.classifier_, self._scaling(X)))
-        ratio: NDArray[np.float64] = relative_ratio(_bounded(log_odds) - self._log_prior, 0.0, float(self.alpha))
-        return ratio
+    def _ratio(self, X: Floats) -> Floats:
+        scores = _scores(self.classifier_, self._scaling(X))
+        log_odds = scores if self._calibration is None else self._calibration(scores)
+        limit = -np.log(LEAST_PROBABILITY)
+        return relative_ratio(log_odds.clip(-limit, limit) - self._log_prior, 0.0, float(self.alpha))
 
     def _calibrated(
-        self, fresh: Any, X: NDArray[np.float64], is_nu: NDArray[np.int64], rng: np.random.Generator
-    ) -> "_AsItIs":
+        self, fresh: Any, X: Floats, is_nu: NDArray[np.int64], rng: np.random.Generator
+    ) -> Callable[[Floats], Floats] | None:
+        """Learn what makes log odds of the classifier's scores; None where the scores are log odds already."""
         n_folds = min(self.n_folds, *np.bincount(is_nu))
         if self.calibrate is False or n_folds < 2:
             if not hasattr(fresh, "predict_proba"):
@@ -114,68 +114,49 @@ class ClassifierRatio(RatioEstimator):
                     f"{type(fresh).__name__} gives no probabilities, and without calibration its scores cannot become "
                     "any. Set calibrate=True (with two instances per sample or more), or use another classifier."
                 )
-            return _AsItIs()
+            return None
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
         scores = np.empty(len(X))
         for kept, left_out in folds.split(X, is_nu):
             scores[left_out] = _scores(clone(fresh).fit(X[kept], is_nu[kept]), X[left_out])
-        return (_Isotonic if self.calibrate == "isotonic" else _Sigmoid)(scores, is_nu)
+        return (_isotonic if self.calibrate == "isotonic" else _sigmoid)(scores, is_nu)
 
 
-class _AsItIs:
-    """No calibration: the scores are log odds."""
-
-    def log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return scores
-
-
-class _Sigmoid(_AsItIs):
+def _sigmoid(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Floats]:
     """Platt's: log odds = slope * score + offset, with his targets, which are a little inside 0 and 1."""
+    n_de, n_nu = np.bincount(is_nu)
+    targets = np.where(is_nu == 1, (n_nu + 1) / (n_nu + 2), 1 / (n_de + 2))
+    scale = max(float(np.abs(scores).max()), 1.0)
+    scores = scores / scale
 
-    def __init__(self, scores: NDArray[np.float64], is_nu: NDArray[np.int64]) -> None:
-        n_de, n_nu = np.bincount(is_nu)
-        targets = np.where(is_nu == 1, (n_nu + 1) / (n_nu + 2), 1 / (n_de + 2))
-        self.scale = max(float(np.abs(scores).max()), 1.0)
-        scores = scores / self.scale
+    def loss(line: Floats) -> tuple[float, Floats]:
+        log_odds = line[0] * scores + line[1]
+        error = expit(log_odds) - targets
+        value = np.mean(np.logaddexp(0, log_odds) - targets * log_odds)
+        return float(value), np.array([np.mean(error * scores), np.mean(error)])
 
-        def loss(line: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            log_odds = line[0] * scores + line[1]
-            error = expit(log_odds) - targets
-            value = np.mean(np.logaddexp(0, log_odds) - targets * log_odds)
-            return float(value), np.array([np.mean(error * scores), np.mean(error)])
-
-        # A negative slope would turn the classifier round, which only chance in small folds can suggest.
-        found = minimize(
-            loss,
-            np.array([self.scale, 0.0]),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None), (None, None)],
-            options={"ftol": 1e-14, "gtol": 1e-9},
-        )
-        self.slope, self.offset = found.x[0] / self.scale, found.x[1]
-
-    def log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.slope * scores + self.offset
+    # A negative slope would turn the classifier round, which only chance in small folds can suggest.
+    bounds, options = [(0, None), (None, None)], {"ftol": 1e-14, "gtol": 1e-9}
+    start = np.array([scale, 0.0])
+    slope, offset = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    return np.poly1d([slope / scale, offset])
 
 
-class _Isotonic(_AsItIs):
+def _isotonic(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Floats]:
     """Isotonic regression of the labels on the scores."""
-
-    def __init__(self, scores: NDArray[np.float64], is_nu: NDArray[np.int64]) -> None:
-        steps = IsotonicRegression().fit_transform(scores, is_nu)
-        # A step of a few rows that are all of one sample would have a probability of 0 or 1. One row more in each, of
-        # both samples in proportion, bounds it by the step's size.
-        _, step, counts = np.unique(steps, return_inverse=True, return_counts=True)
-        inside = (steps * counts[step] + is_nu.mean()) / (counts[step] + 1)
-        self.steps = IsotonicRegression(out_of_bounds="clip").fit(scores, inside)
-
-    def log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        result: NDArray[np.float64] = logit(self.steps.predict(scores))
-        return result
+    steps = IsotonicRegression().fit_transform(scores, is_nu)
+    # A step of a few rows that are all of one sample would have a probability of 0 or 1. One row more in each, of
+    # both samples in proportion, bounds it by the step's size.
+    _, step, counts = np.unique(steps, return_inverse=True, return_counts=True)
+    inside = (steps * counts[step] + is_nu.mean()) / (counts[step] + 1)
+    return partial(_log_odds, IsotonicRegression(out_of_bounds="clip").fit(scores, inside))
 
 
-def _scores(classifier: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_odds(steps: IsotonicRegression, scores: Floats) -> Floats:
+    return logit(steps.predict(scores))
+
+
+def _scores(classifier: Any, X: Floats) -> Floats:
     """Log odds from probabilities where there are any, and whatever the decision function gives elsewhere."""
     if not hasattr(classifier, "predict_proba"):
         return np.asarray(classifier.decision_function(X), dtype=np.float64)
@@ -183,8 +164,3 @@ def _scores(classifier: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
     # Not 1 - p: the smaller of the two has digits that the larger has lost.
     p_de, p_nu = probability.clip(LEAST_PROBABILITY).T
     return np.log(p_nu) - np.log(p_de)
-
-
-def _bounded(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    limit = -np.log(LEAST_PROBABILITY)
-    return log_odds.clip(-limit, limit)

@@ -1,22 +1,22 @@
 """A network trained on the two samples alone: D3RE."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from fewratio.core.draws import fold, uniform
 from fewratio.core.objectives import NonNegativeLSIF
 from fewratio.core.pair import Episode, Pair
+from fewratio.core.shapes import Floats
 from fewratio.errors import InputError
-from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.base import COUNT, NOT_NEGATIVE, RatioEstimator, common
 from fewratio.estimators.devices import resolve_device
-from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
@@ -69,12 +69,9 @@ class D3RE(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "bound": [Interval(Real, 0, None, closed="left")],
-        **{name: [Interval(Integral, 1, None, closed="left")] for name in ("n_steps", "width", "depth")},
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "scale": SCALE,
-        "device": [str],
-        "random_state": SEEDS,
+        **common("learning_rate", "scale", "device", "random_state"),
+        **{name: [COUNT] for name in ("n_steps", "width", "depth")},
+        "bound": [NOT_NEGATIVE],
     }
 
     bound: float = 0.1
@@ -87,18 +84,18 @@ class D3RE(RatioEstimator):
     device: str = "auto"
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         device = resolve_device(self.device)
         start, sampling = (int(seed) for seed in np.random.default_rng(self.random_state).integers(2**62, size=2))
         scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
-        rows = (torch.from_numpy(scaling(in_row_order(X))).to(device, torch.float32) for X in (X_nu, X_de))
-        pair = Pair(*rows)
+        rows = [torch.from_numpy(scaling(in_row_order(X))).to(device, torch.float32) for X in (X_nu, X_de)]
         features = MLPFeatures(
             X_nu.shape[1], width=self.width, depth=self.depth, generator=torch.Generator().manual_seed(start)
         )
         model = RatioModel(NoEncoder(), features, SharedHead(features.n_outputs), "ratio").to(device)
         plan = TrainingPlan(max_steps=self.n_steps, learning_rate=float(self.learning_rate))
-        draw, objective = _Batches(pair, sampling), NonNegativeLSIF(float(self.bound))
+        draw = partial(_batch, rows, torch.tensor(sampling, device=device))
+        objective = NonNegativeLSIF(float(self.bound))
         for _ in train_in_stages(Ensemble([model], device), draw, objective, [self.n_steps], plan):
             pass
         ratios = [_evaluate(model, scaling(X)).astype(np.float64) for X in (X_nu, X_de)]
@@ -110,34 +107,25 @@ class D3RE(RatioEstimator):
         self.model_, self._scaling = model, scaling
         self.ratio_nu_, self.ratio_de_ = ratios
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
+    def _ratio(self, X: Floats) -> NDArray[np.float32]:
         return _evaluate(self.model_, self._scaling(X))
 
 
 @torch.no_grad()
-def _evaluate(model: RatioModel, X: NDArray[np.float64]) -> NDArray[np.float32]:
+def _evaluate(model: RatioModel, X: Floats) -> NDArray[np.float32]:
     rows = torch.from_numpy(X).to(next(model.parameters()).device, torch.float32)
     # The model ignores the support that it is asked to adapt to.
-    found: NDArray[np.float32] = model.adapt(Pair(rows[:1], rows[:1]))(rows).cpu().numpy()
-    return found
+    return model.adapt(Pair(rows[:1], rows[:1]))(rows).cpu().numpy()
 
 
-class _Batches:
-    """Training episodes whose query is their own support: all rows of a small sample, some of a large one."""
+def _batch(samples: Sequence[Tensor], seed: Tensor, step: Tensor) -> Episode:
+    """Give a training episode whose query is its own support: all rows of a small sample, some of a large one."""
+    key = fold(seed, step)
+    pair = Pair(*(_some(rows, fold(key, side)) for side, rows in enumerate(samples)))
+    # Axes (member, task): one of each.
+    alone = Pair.joined(pair.rows[None, None], pair.shares, pair.n_nu)
+    return Episode(alone, alone)
 
-    def __init__(self, pair: Pair, seed: int) -> None:
-        self._sides = (pair.nu, pair.de)
-        self._seed = torch.tensor(seed, device=pair.rows.device)
 
-    def __call__(self, step: Tensor) -> Episode:
-        key = fold(self._seed, step)
-        pair = Pair(*(self._some(rows, fold(key, side)) for side, rows in enumerate(self._sides)))
-        # Axes (member, task): one of each.
-        alone = Pair.joined(pair.rows[None, None], pair.shares, pair.n_nu)
-        return Episode(alone, alone)
-
-    @staticmethod
-    def _some(rows: Tensor, key: Tensor) -> Tensor:
-        if len(rows) <= _BATCH:
-            return rows
-        return rows[(uniform(key, _BATCH).double() * len(rows)).long()]
+def _some(rows: Tensor, key: Tensor) -> Tensor:
+    return rows if len(rows) <= _BATCH else rows[(uniform(key, _BATCH).double() * len(rows)).long()]

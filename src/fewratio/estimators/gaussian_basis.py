@@ -2,19 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.core.kernels import median_distance, squared_distances
 from fewratio.core.moments import Moments
+from fewratio.core.shapes import Floats
 from fewratio.errors import InputError
 from fewratio.estimators.scaling import ColumnScaling
-
-Rows = NDArray[np.float64]
 
 # More centres cost much and gain little; so do more rows for a median.
 MAX_CENTRES = 300
@@ -22,13 +17,8 @@ MEDIAN_ROWS = 1000
 # Kernel values in a block of rows: half a megabyte, so that what is made of a block stays in the processor's cache.
 _BLOCK_VALUES = 2**16
 
-# What `sigma` (where it cannot be chosen), `centres` and `scale` may be, for tables of parameter constraints.
-SIGMA: list[Any] = [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")]
-CENTRES: list[Any] = [StrOptions({"both", "numerator"}), Interval(Integral, 1, None, closed="left")]
-SCALE: list[Any] = [StrOptions({"columns", "none"}), ColumnScaling]
 
-
-def check_squares(*samples: Rows) -> None:
+def check_squares(*samples: Floats) -> None:
     """Refuse samples whose distances cannot be computed."""
     # The norm overflows where the squares do, without another array of their size.
     with np.errstate(over="ignore"):
@@ -40,18 +30,18 @@ def check_squares(*samples: Rows) -> None:
         )
 
 
-def choose_centres(nu: Rows, de: Rows, centres: str | int, rng: np.random.Generator) -> Rows:
+def choose_centres(nu: Floats, de: Floats, centres: str | int, rng: np.random.Generator) -> Floats:
     """Give the instances that carry a kernel: of the numerator, of both samples, or so many of both."""
     at_most = MAX_CENTRES if isinstance(centres, str) else centres
     return some_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
 
 
-def median_of_some(nu: Rows, de: Rows, scaling: ColumnScaling, rng: np.random.Generator) -> float:
+def median_of_some(nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> float:
     """Give the median distance between the scaled rows of both samples together; where there are many, of some."""
     return float(median_distance(scaling(some_rows(nu, de, MEDIAN_ROWS, rng))))
 
 
-def some_rows(nu: Rows, de: Rows, at_most: int, rng: np.random.Generator) -> Rows:
+def some_rows(nu: Floats, de: Floats, at_most: int, rng: np.random.Generator) -> Floats:
     """Give all rows of both samples, or so many drawn from them; for that they must be in the order of `row_order`."""
     n_rows = len(nu) + len(de)
     if n_rows <= at_most:
@@ -72,10 +62,10 @@ class GaussianBasis:
         What is done to centres and instances before distances are taken.
     """
 
-    centres: Rows
+    centres: Floats
     scaling: ColumnScaling
 
-    def blocks(self, rows: Rows, sigmas: Sequence[float]) -> Iterator[Iterator[Rows]]:
+    def blocks(self, rows: Floats, sigmas: Sequence[float]) -> Iterator[Iterator[Floats]]:
         """Go through the rows in blocks; for each give its features of shape (n_block, t), width by width."""
         centres, unit = self.scaling(self.centres), min(sigmas)
         step = max(1, _BLOCK_VALUES // len(centres))
@@ -84,7 +74,7 @@ class GaussianBasis:
             squares = squared_distances(self.scaling(rows[start : start + step]), centres, unit)
             yield _features(squares, [unit / sigma for sigma in sigmas])
 
-    def moments(self, nu: Rows, de: Rows, sigmas: Sequence[float]) -> list[Moments]:
+    def moments(self, nu: Floats, de: Floats, sigmas: Sequence[float]) -> list[Moments]:
         """Sum what the weights depend on over all rows, width by width."""
         none = np.empty((0, len(self.centres)))
         moments = [Moments.of(none, none)] * len(sigmas)
@@ -94,7 +84,7 @@ class GaussianBasis:
             moments = [each + Moments.of(none, phi) for each, phi in zip(moments, features, strict=True)]
         return moments
 
-    def ratios(self, rows: Rows, sigmas: Sequence[float], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def ratios(self, rows: Floats, sigmas: Sequence[float], weights: Floats) -> Floats:
         """Give max(0, w'phi) at the rows, of shape (n_sigmas, ..., n), for weights of shape (n_sigmas, ..., t)."""
         blocks = [
             np.stack([w @ phi.T for w, phi in zip(weights, features, strict=True)])
@@ -103,7 +93,7 @@ class GaussianBasis:
         return np.concatenate(blocks, -1).clip(min=0)
 
 
-def _features(squares: Rows, scales: Sequence[float]) -> Iterator[Rows]:
+def _features(squares: Floats, scales: Sequence[float]) -> Iterator[Floats]:
     for scale in scales:
         phi = squares * -(scale**2)
         yield np.exp(phi, out=phi)

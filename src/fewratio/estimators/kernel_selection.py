@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.leave_one_out import LeaveOneOut
 from fewratio.core.moments import Moments
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.ridge import RidgePath
+from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
-from fewratio.estimators.gaussian_basis import GaussianBasis, Rows, median_of_some
+from fewratio.estimators.gaussian_basis import GaussianBasis, median_of_some
 from fewratio.estimators.scaling import ColumnScaling
 
 # The candidates behind "cv": widths as multiples of the median distance, and regularisers. Both hold the default.
@@ -28,7 +28,7 @@ DEFAULT_REG = 0.1
 MAX_LEFT_OUT = 2000
 
 
-def candidates(name: str, value: Any) -> NDArray[np.float64]:
+def candidates(name: str, value: Any) -> Floats:
     """Read a parameter that is a number or a sequence of numbers to choose from."""
     try:
         values = np.array(value, dtype=np.float64, ndmin=1)
@@ -42,9 +42,7 @@ def candidates(name: str, value: Any) -> NDArray[np.float64]:
     return values
 
 
-def kernel_widths(
-    sigma: Any, nu: Rows, de: Rows, scaling: ColumnScaling, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def kernel_widths(sigma: Any, nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> Floats:
     """Give the widths to choose from: multiples of the median distance ("cv"), the median alone, or those given."""
     if not isinstance(sigma, str):
         return candidates("sigma", sigma)
@@ -52,7 +50,7 @@ def kernel_widths(
     return factors * median_of_some(nu, de, scaling, rng)
 
 
-def nearest(values: NDArray[np.float64], reference: float) -> int:
+def nearest(values: Floats, reference: float) -> int:
     """Give the position of the candidate whose ratio to a reference value is closest to 1."""
     return int(np.abs(np.log(values) - np.log(reference)).argmin())
 
@@ -65,7 +63,7 @@ class Selection:
     ----------
     basis : GaussianBasis
         The kernels; their centres stay the same whatever is left out.
-    sigmas, regs : sequence of float
+    sigmas, regs : sequence of float, ndarray
         The grid.
     alpha : float
         Relative parameter.
@@ -75,13 +73,11 @@ class Selection:
 
     basis: GaussianBasis
     sigmas: Sequence[float]
-    regs: Sequence[float]
+    regs: Floats
     alpha: float
     clip: str
 
-    def leave_one_out(
-        self, nu: Rows, de: Rows, moments: list[Moments], rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def leave_one_out(self, nu: Floats, de: Floats, moments: list[Moments], rng: np.random.Generator) -> Floats:
         """Score by leaving out pairs (nu_i, de_i), one at a time; gives a table of shape (n_sigmas, n_regs).
 
         Parameters
@@ -95,16 +91,14 @@ class Selection:
         """
         n_pairs = min(len(nu), len(de), MAX_LEFT_OUT)
         nu, de = (rows[rng.permutation(len(rows))[:n_pairs]] for rows in (nu, de))
-        without = [LeaveOneOut(of_all, self.alpha, self._regs, self.clip) for of_all in moments]
+        without = [LeaveOneOut(of_all, self.alpha, self.regs, self.clip) for of_all in moments]
         blocks = [
             np.stack([each.ratios(*pair) for each, *pair in zip(without, *features, strict=True)])
             for features in zip(self.basis.blocks(nu, self.sigmas), self.basis.blocks(de, self.sigmas), strict=True)
         ]
         return self._score(np.concatenate(blocks, -1).reshape(len(self.sigmas), len(self.regs), -1), n_pairs)
 
-    def k_fold(
-        self, nu: Rows, de: Rows, moments: list[Moments], n_folds: int, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def k_fold(self, nu: Floats, de: Floats, moments: list[Moments], n_folds: int, rng: np.random.Generator) -> Floats:
         """Score by leaving out one of k parts of both samples at a time; gives a table as `leave_one_out` does.
 
         There are as many folds as the smaller sample has rows at most; ``rng`` draws who is in which.
@@ -114,19 +108,15 @@ class Selection:
         scores = [self._score_fold(nu[rows_nu], de[rows_de], moments) for rows_nu, rows_de in folds]
         return np.mean(scores, 0)
 
-    def _score_fold(self, nu: Rows, de: Rows, moments: list[Moments]) -> NDArray[np.float64]:
+    def _score_fold(self, nu: Floats, de: Floats, moments: list[Moments]) -> Floats:
         parts = self.basis.moments(nu, de, self.sigmas)
         rest = [of_all - part for of_all, part in zip(moments, parts, strict=True)]
-        weights = np.stack([RidgePath.of(each.K(self.alpha), self._regs).solve(each.k) for each in rest])
+        weights = np.stack([RidgePath.of(each.K(self.alpha), self.regs).solve(each.k) for each in rest])
         if self.clip == "weights":
             weights = weights.clip(min=0)
         return self._score(
             np.concatenate([self.basis.ratios(rows, self.sigmas, weights) for rows in (nu, de)], -1), len(nu)
         )
 
-    def _score(self, ratios: NDArray[np.float64], n_nu: int) -> NDArray[np.float64]:
+    def _score(self, ratios: Floats, n_nu: int) -> Floats:
         return RelativeSquaredError(self.alpha)(ratios, equal_shares(n_nu, ratios.shape[-1] - n_nu, ratios))
-
-    @property
-    def _regs(self) -> NDArray[np.float64]:
-        return np.array(self.regs)

@@ -2,29 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.core.kernels import gaussian_kernel
-from fewratio.core.objectives import UnnormalisedKL
+from fewratio.core.objectives import UnnormalisedKL, shares_of_expectations
+from fewratio.core.shapes import Floats
 from fewratio.errors import TrainingError
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import (
-    CENTRES,
-    SCALE,
-    SIGMA,
-    GaussianBasis,
-    Rows,
-    check_squares,
-    choose_centres,
-)
+from fewratio.estimators.base import NOT_NEGATIVE, POSITIVE, RatioEstimator, common
+from fewratio.estimators.gaussian_basis import GaussianBasis, check_squares, choose_centres
 from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import deal, in_row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -87,13 +79,9 @@ class UnconstrainedKL(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="left")],
-        "sigma": [*SIGMA, StrOptions({"cv"}), list, tuple, np.ndarray],
-        "reg": [Interval(Real, 0, None, closed="left")],
-        "centres": CENTRES,
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
+        **common("alpha", "centres", "n_folds", "scale", "random_state"),
+        "sigma": [StrOptions({"median"}), POSITIVE, StrOptions({"cv"}), list, tuple, np.ndarray],
+        "reg": [NOT_NEGATIVE],
     }
 
     alpha: float = 0.5
@@ -105,10 +93,10 @@ class UnconstrainedKL(RatioEstimator):
     scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
-    def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
+    def _divergence_of(self, ratio_nu: Floats, ratio_de: Floats) -> float:
         return float(kullback_leibler_divergence(ratio_nu))
 
-    def _fit(self, X_nu: Rows, X_de: Rows) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
         check_squares(X_nu, X_de)
         nu, de = in_row_order(X_nu), in_row_order(X_de)
@@ -122,12 +110,10 @@ class UnconstrainedKL(RatioEstimator):
         self.sigma_, self.centres_, self._basis = sigma, basis.centres, basis
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
-    def _ratio(self, X: Rows) -> NDArray[np.float64]:
+    def _ratio(self, X: Floats) -> Floats:
         return self._basis.ratios(X, [self.sigma_], self.weights_[None])[0]
 
-    def _choose(
-        self, widths: NDArray[np.float64], rows: Rows, shares: Rows, centres: Rows, rng: np.random.Generator
-    ) -> float:
+    def _choose(self, widths: Floats, rows: Floats, shares: Floats, centres: Floats, rng: np.random.Generator) -> float:
         n_nu, n_de = np.count_nonzero(shares, axis=1).tolist()
         n_folds = min(self.n_folds, n_nu, n_de)
         if n_folds < 2:
@@ -144,11 +130,9 @@ class UnconstrainedKL(RatioEstimator):
                 losses[i] += loss(phi @ weights, _of_rows(shares, fold == k))
         return float(widths[losses.argmin()])
 
-    def _weights(self, phi: Rows, shares: Rows) -> NDArray[np.float64]:
-        share_nu, share_de = shares
-        alpha = float(self.alpha)
-        linear = (alpha * share_nu + (1 - alpha) * share_de) @ phi
-        return minimise(phi[share_nu > 0], linear, float(self.reg))
+    def _weights(self, phi: Floats, shares: Floats) -> Floats:
+        share_nu, mixture = shares_of_expectations(shares, float(self.alpha))
+        return minimise(phi[share_nu > 0], mixture @ phi, float(self.reg))
 
 
 @dataclass(eq=False, repr=False)
@@ -180,7 +164,7 @@ class KLIEP(UnconstrainedKL):
     centres: str | int = field(default="numerator", kw_only=True)
 
 
-def minimise(phi: NDArray[np.float64], linear: NDArray[np.float64], reg: float) -> NDArray[np.float64]:
+def minimise(phi: Floats, linear: Floats, reg: float) -> Floats:
     """Minimise ``linear'w - mean(log(phi w)) + reg/2 |w|^2`` over w >= 0.
 
     A primal-dual interior-point method (Mehrotra's predictor); z are the multipliers of w >= 0. The Newton system is
@@ -218,7 +202,7 @@ def minimise(phi: NDArray[np.float64], linear: NDArray[np.float64], reg: float) 
         hessian[np.diag_indices(t)] += 10 * np.finfo(np.float64).eps * hessian.trace()
         newton = cho_factor(hessian, lower=True, check_finite=False)
 
-        def direction(mu: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        def direction(mu: float) -> tuple[Floats, Floats]:
             dw = scale * cho_solve(newton, scale * (mu / w - gradient), check_finite=False)  # noqa: B023
             return dw, mu / w - z - z / w * dw  # noqa: B023
 
@@ -232,11 +216,11 @@ def minimise(phi: NDArray[np.float64], linear: NDArray[np.float64], reg: float) 
     )
 
 
-def _longest(value: NDArray[np.float64], change: NDArray[np.float64]) -> float:
+def _longest(value: Floats, change: Floats) -> float:
     """Give the longest step, at most 1, after which everything is still positive."""
     return min(1.0, 0.99 / max((-change / value).max(), 1e-300))
 
 
-def _of_rows(shares: Rows, kept: NDArray[np.bool_]) -> Rows:
+def _of_rows(shares: Floats, kept: NDArray[np.bool_]) -> Floats:
     some = shares * kept
     return some / some.sum(-1, keepdims=True)

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -15,23 +14,13 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.kernels import distances_within, median_width
 from fewratio.core.moments import Moments
 from fewratio.core.ridge import ridge_weights, ridge_weights_of_moments
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import (
-    CENTRES,
-    MAX_CENTRES,
-    SCALE,
-    GaussianBasis,
-    Rows,
-    check_squares,
-    choose_centres,
-    median_of_some,
-)
+from fewratio.estimators.base import POSITIVE, RatioEstimator, common
+from fewratio.estimators.gaussian_basis import MAX_CENTRES, GaussianBasis, check_squares, choose_centres, median_of_some
 from fewratio.estimators.kernel_selection import DEFAULT_REG, REGS, Selection, candidates, kernel_widths, nearest
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
-
-Numbers = NDArray[np.intp]
 
 # Kernel values of a block of pairs: two megabytes, so that what is made of them stays in the processor's cache.
 _BLOCK_VALUES = 2**18
@@ -103,14 +92,11 @@ class RuLSIF(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="left")],
-        "sigma": [StrOptions({"median", "cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "reg": [StrOptions({"cv"}), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "centres": CENTRES,
+        **common("alpha", "centres", "scale", "random_state"),
+        "sigma": [StrOptions({"median", "cv"}), POSITIVE, "array-like"],
+        "reg": [StrOptions({"cv"}), POSITIVE, "array-like"],
         "clip": [StrOptions({"ratio", "weights"})],
         "cv": [StrOptions({"loo"}), Interval(Integral, 2, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
     }
 
     alpha: float = 0.5
@@ -123,7 +109,7 @@ class RuLSIF(RatioEstimator):
     scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: Rows, X_de: Rows) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
         check_squares(X_nu, X_de)
         nu, de = X_nu, X_de
@@ -134,7 +120,7 @@ class RuLSIF(RatioEstimator):
         alpha = float(self.alpha)
         sigmas, regs = kernel_widths(self.sigma, nu, de, scaling, rng), self._regularisers(len(basis.centres))
         moments = basis.moments(nu, de, sigmas.tolist())
-        scores = self._scores(Selection(basis, sigmas.tolist(), regs.tolist(), alpha, self.clip), nu, de, moments, rng)
+        scores = self._scores(Selection(basis, sigmas.tolist(), regs, alpha, self.clip), nu, de, moments, rng)
         if scores is not None:
             width, reg = divmod(int(scores.argmin()), len(regs))
         else:
@@ -147,10 +133,10 @@ class RuLSIF(RatioEstimator):
         self.centres_, self._basis = basis.centres, basis
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
-    def _ratio(self, X: Rows) -> NDArray[np.float64]:
+    def _ratio(self, X: Floats) -> Floats:
         return self._basis.ratios(X, [self.sigma_], self.weights_[None])[0]
 
-    def _divergences(self, rows: Rows, nu: Numbers, de: Numbers) -> NDArray[np.float64]:
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         n_rows = nu.shape[1] + de.shape[1]
         if self.centres == "numerator" or self._draws(n_rows) or not len(nu):
             return super()._divergences(rows, nu, de)
@@ -166,7 +152,7 @@ class RuLSIF(RatioEstimator):
             found.append(relative_pearson_divergence(ratio, shares, alpha))
         return np.concatenate(found)
 
-    def _kernels(self, rows: Rows, pairs: Numbers, n_nu: int) -> Iterator[tuple[Rows, Rows]]:
+    def _kernels(self, rows: Floats, pairs: Numbers, n_nu: int) -> Iterator[tuple[Floats, Floats]]:
         """Go through pairs of samples in blocks; give the kernels between the rows of each pair, and their shares.
 
         One of the two has an axis of pairs. Where all pairs are made of the same rows, as in a permutation test, the
@@ -194,10 +180,9 @@ class RuLSIF(RatioEstimator):
                 scaled = (ColumnScaling.of([sample], self.scale)(sample) for sample in samples)
                 yield self._kernel(np.stack([_distances(sample) for sample in scaled])), shares
 
-    def _kernel(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
-        n_rows = distances.shape[-1]
+    def _kernel(self, distances: Floats) -> Floats:
         if isinstance(self.sigma, str):
-            width = median_width(distances[:, *np.triu_indices(n_rows, 1)])[:, None, None]
+            width = median_width(distances[:, *np.triu_indices(distances.shape[-1], 1)])[:, None, None]
         else:
             width = float(candidates("sigma", self.sigma)[0])
         return np.exp(-((distances / width) ** 2))
@@ -208,7 +193,7 @@ class RuLSIF(RatioEstimator):
         given = isinstance(self.sigma, Real) or (isinstance(self.sigma, str) and self.sigma == "median")
         return n_rows > at_most or not given or not isinstance(self.reg, Real)
 
-    def _regularisers(self, n_centres: int) -> NDArray[np.float64]:
+    def _regularisers(self, n_centres: int) -> Floats:
         regs = REGS.copy() if isinstance(self.reg, str) else candidates("reg", self.reg)
         # The Gram matrix of kernels has eigenvalues up to the number of centres; beside them this much is rounding.
         if regs.min() <= n_centres * np.finfo(np.float64).eps:
@@ -218,8 +203,8 @@ class RuLSIF(RatioEstimator):
         return regs
 
     def _scores(
-        self, selection: Selection, nu: Rows, de: Rows, moments: list[Moments], rng: np.random.Generator
-    ) -> NDArray[np.float64] | None:
+        self, selection: Selection, nu: Floats, de: Floats, moments: list[Moments], rng: np.random.Generator
+    ) -> Floats | None:
         """Score the candidates, if there is a choice and if something can be left out."""
         if len(selection.sigmas) * len(selection.regs) == 1 or min(len(nu), len(de)) == 1:
             return None
@@ -228,10 +213,9 @@ class RuLSIF(RatioEstimator):
         return selection.k_fold(nu, de, moments, self.cv, rng)
 
 
-def _distances(rows: Rows) -> Rows:
+def _distances(rows: Floats) -> Floats:
     """Give the matrix of the distances between rows."""
-    matrix: Rows = squareform(distances_within(rows), checks=False)
-    return matrix
+    return squareform(distances_within(rows), checks=False)
 
 
 @dataclass(eq=False, repr=False)

@@ -3,13 +3,12 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from numbers import Real
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import ColumnRules, Encoding
@@ -18,7 +17,7 @@ from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.adapted import Model, NetworkEstimator
-from fewratio.estimators.base import SEEDS, NotFittedError
+from fewratio.estimators.base import NotFittedError, common
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, network_kinds, train_networks
 from fewratio.estimators.settings import KINDS, Architecture, Episodes, Pairs, Training, architecture_of
@@ -28,6 +27,7 @@ from fewratio.nn import SampleScaled
 from fewratio.optim import History
 
 
+@dataclass(eq=False, repr=False)
 class MetaRatioEstimator(NetworkEstimator):
     """Relative density ratio from a handful of instances, learned from related datasets.
 
@@ -83,46 +83,34 @@ class MetaRatioEstimator(NetworkEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="left")],
+        **common("alpha", "device", "random_state"),
         "episodes": [Episodes],
         "network": [StrOptions(set(KINDS)), Architecture],
         "training": [Training],
         "init": [StrOptions({"random", UNIVERSAL})],
         "scale": [StrOptions({"columns", "none"})],
-        "device": [str],
-        "random_state": SEEDS,
         "progress": [None, "boolean"],
     }
 
-    networks_: list[Network]
-    history_: History
-    encoding_: Encoding | None = None
+    alpha: float = 0.5
+    _: KW_ONLY
+    episodes: Episodes = None  # type: ignore[assignment] # until __post_init__
+    network: str | Architecture = "mlp"
+    training: Training = None  # type: ignore[assignment]
+    init: str = "random"
+    scale: str = "none"
+    device: str = "auto"
+    random_state: int | np.random.Generator | None = None
+    progress: bool | None = None
+    networks_: list[Network] = field(init=False)
+    history_: History = field(init=False)
     # What was learned from sources; nothing at first.
-    _trained: Trained | None = None
+    _trained: Trained | None = field(default=None, init=False)
 
-    def __init__(
-        self,
-        alpha: float = 0.5,
-        *,
-        episodes: Episodes | None = None,
-        network: str | Architecture = "mlp",
-        training: Training | None = None,
-        init: str = "random",
-        scale: str = "none",
-        device: str = "auto",
-        random_state: int | np.random.Generator | None = None,
-        progress: bool | None = None,
-    ) -> None:
-        self.alpha = alpha
+    def __post_init__(self) -> None:
         # Not shared between estimators: set_params(training__max_steps=...) changes the object.
-        self.episodes = Pairs() if episodes is None else episodes
-        self.network = network
-        self.training = Training() if training is None else training
-        self.init = init
-        self.scale = scale
-        self.device = device
-        self.random_state = random_state
-        self.progress = progress
+        self.episodes = Pairs() if self.episodes is None else self.episodes
+        self.training = Training() if self.training is None else self.training
 
     def pretrain(
         self,

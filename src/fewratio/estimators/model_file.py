@@ -13,7 +13,7 @@ from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError
 from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, build
-from fewratio.estimators.settings import Architecture, Inliers, Pairs, Settings, Training
+from fewratio.estimators.settings import Architecture, Inliers, Pairs, Settings, Training, architecture_of
 from fewratio.estimators.universal import universal_with_units
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import History
@@ -62,8 +62,7 @@ def _rebuild(
     parameters = _grouped(parameters) if header["format"] < 3 else _settings(parameters)
     check(parameters)
     n_features, names = _features(header)
-    network = parameters["network"]
-    architecture = Architecture(network) if isinstance(network, str) else network
+    architecture = architecture_of(parameters["network"])
     # Every layer has a tensor in the file: what does not fit is refused before it takes memory.
     if architecture.depth > len(arrays):
         raise ValueError(f"{architecture.depth} layers are not in it")

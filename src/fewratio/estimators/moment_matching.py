@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from scipy.spatial.distance import cdist
@@ -14,9 +12,10 @@ from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
 from fewratio.core.kernels import gaussian_kernel
+from fewratio.core.shapes import Floats
 from fewratio.errors import FewRatioError, InputError, TrainingError
-from fewratio.estimators.base import SEEDS, RatioEstimator
-from fewratio.estimators.gaussian_basis import SCALE, SIGMA, Rows, check_squares
+from fewratio.estimators.base import NOT_NEGATIVE, POSITIVE, RatioEstimator, common
+from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -82,12 +81,10 @@ class KMM(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "sigma": SIGMA,
-        "reg": [Interval(Real, 0, None, closed="neither")],
+        **common("sigma", "scale", "random_state"),
+        "reg": [POSITIVE],
         "bound": [Interval(Real, 1, None, closed="left")],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
+        "tolerance": [NOT_NEGATIVE],
     }
 
     sigma: str | float = "median"
@@ -97,8 +94,7 @@ class KMM(RatioEstimator):
     scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: Rows, X_de: Rows) -> None:
-        solver = _solver()
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         m = len(X_de)
         if m > MAX_ROWS:
             raise InputError(
@@ -113,7 +109,6 @@ class KMM(RatioEstimator):
         step = max(1, BLOCK_VALUES // m)
         blocks = (gaussian_kernel(de, nu[start : start + step], sigma) for start in range(0, len(nu), step))
         self.weights_ = _quadratic_programme(
-            solver,
             gaussian_kernel(de, de, sigma),
             m / len(nu) * np.sum([block.sum(-1) for block in blocks], 0),
             float(self.reg),
@@ -123,7 +118,7 @@ class KMM(RatioEstimator):
         self.sigma_, self.X_de_, self._scaling = sigma, X_de, scaling
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self.weights_
 
-    def _ratio(self, X: Rows) -> NDArray[np.float64]:
+    def _ratio(self, X: Floats) -> Floats:
         rows, x = (self._scaling(each) / self.sigma_ for each in (self.X_de_, X))
         step = max(1, BLOCK_VALUES // len(rows))
         ratios = []
@@ -136,7 +131,14 @@ class KMM(RatioEstimator):
         return np.concatenate(ratios)
 
 
-def _solver() -> ModuleType:
+def _quadratic_programme(
+    kernel: Floats, target: Floats, reg: float, bound: float, total: tuple[float, float]
+) -> Floats:
+    """Minimise 1/2 b'(kernel + reg I)b - target'b where 0 <= b <= bound and total[0] <= sum(b) <= total[1].
+
+    With kernel = LL' and y = L'b beside b the quadratic form is diagonal. Kernel matrices are of low rank where the
+    data have few features, so L has few columns and a step of the solver costs little.
+    """
     try:
         import clarabel
     except ImportError as error:
@@ -144,23 +146,6 @@ def _solver() -> ModuleType:
             "KMM needs a solver of quadratic programmes, and Clarabel is not installed. "
             "Install it: pip install 'fewratio[kmm]'."
         ) from error
-    module: ModuleType = clarabel
-    return module
-
-
-def _quadratic_programme(
-    solver: ModuleType,
-    kernel: NDArray[np.float64],
-    target: NDArray[np.float64],
-    reg: float,
-    bound: float,
-    total: tuple[float, float],
-) -> NDArray[np.float64]:
-    """Minimise 1/2 b'(kernel + reg I)b - target'b where 0 <= b <= bound and total[0] <= sum(b) <= total[1].
-
-    With kernel = LL' and y = L'b beside b the quadratic form is diagonal. Kernel matrices are of low rank where the
-    data have few features, so L has few columns and a step of the solver costs little.
-    """
     m = len(kernel)
     factor = _factor(kernel)
     rank = factor.shape[1]
@@ -172,12 +157,13 @@ def _quadratic_programme(
     on_b = sparse.vstack([sparse.csc_array(factor.T), -identity, identity, sparse.csc_array(np.vstack([-ones, ones]))])
     on_y = sparse.vstack([-sparse.eye_array(rank), sparse.csc_array((2 * m + 2, rank))])
     limits = np.concatenate([np.zeros(rank + m), np.full(m, bound), [-total[0], total[1]]])
-    cones = [solver.ZeroConeT(rank), solver.NonnegativeConeT(2 * m + 2)]
-    settings = solver.DefaultSettings()
+    cones = [clarabel.ZeroConeT(rank), clarabel.NonnegativeConeT(2 * m + 2)]
+    settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
     constraints = sparse.csc_matrix(sparse.hstack([on_b, on_y]))
-    solution = solver.DefaultSolver(sparse.csc_matrix(quadratic), linear, constraints, limits, cones, settings).solve()
+    solver = clarabel.DefaultSolver(sparse.csc_matrix(quadratic), linear, constraints, limits, cones, settings)
+    solution = solver.solve()
     if str(solution.status) not in ("Solved", "AlmostSolved"):
         raise TrainingError(
             f"The quadratic programme ended as {solution.status}. Use a larger reg, or a larger tolerance."
@@ -185,7 +171,7 @@ def _quadratic_programme(
     return np.clip(solution.x[:m], 0, bound)
 
 
-def _factor(kernel: NDArray[np.float64]) -> NDArray[np.float64]:
+def _factor(kernel: Floats) -> Floats:
     """Give L of few columns with kernel = LL', by a pivoted Cholesky factorisation that stops where nothing is left."""
     lower, pivots, rank, _ = dpstrf(kernel, tol=FACTOR_TOLERANCE, lower=1)
     factor = np.empty((len(kernel), rank))

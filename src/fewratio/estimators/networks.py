@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from sklearn.base import clone
-from torch import nn
 
+from fewratio import nn
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import Encoding
 from fewratio.data.seeds import seed_for
@@ -19,17 +19,6 @@ from fewratio.errors import ParameterError
 from fewratio.estimators.settings import KINDS, Architecture, Training, architecture_of
 from fewratio.estimators.training import Job, squared_error, train_jobs
 from fewratio.estimators.universal import universal_start
-from fewratio.nn import (
-    MLPFeatures,
-    RatioCommittee,
-    RatioModel,
-    RelationalEncoder,
-    RelationalFeatures,
-    RidgeHead,
-    SetEncoder,
-    Space,
-    Standardiser,
-)
 from fewratio.optim import History
 
 UNIVERSAL = "universal"
@@ -44,7 +33,7 @@ class Network(NamedTuple):
     """A trained network: its kind, itself, and how the training went."""
 
     kind: str
-    model: RatioModel
+    model: nn.RatioModel
     history: History
 
     def summary(self) -> str:
@@ -154,9 +143,9 @@ def train_networks(
     return networks
 
 
-def assembled(models: Sequence[RatioModel]) -> RatioModel | RatioCommittee:
+def assembled(models: Sequence[nn.RatioModel]) -> nn.RatioModel | nn.RatioCommittee:
     """Put trained networks together; one alone stays what it is."""
-    return models[0] if len(models) == 1 else RatioCommittee(models)
+    return models[0] if len(models) == 1 else nn.RatioCommittee(models)
 
 
 def build(
@@ -165,8 +154,8 @@ def build(
     alpha: float,
     n_features: int,
     generator: torch.Generator | None,
-    scaler: Standardiser | None,
-) -> RatioModel:
+    scaler: nn.Standardiser | None,
+) -> nn.RatioModel:
     """Put the parts of a network together, untrained.
 
     Parameters
@@ -187,25 +176,25 @@ def build(
     if kind == UNIVERSAL:
         return universal_start(alpha, scaler)
     width, latent_dim, learn_alpha = architecture.width, architecture.latent_dim, architecture.learn_alpha
-    encoder: nn.Module
-    features: nn.Module
-    first: nn.Module | None = scaler
+    encoder: torch.nn.Module
+    features: torch.nn.Module
+    first: torch.nn.Module | None = scaler
     if kind == "relational":
         n_learned = 0 if architecture.space == "raw" else width
-        space = Space(n_features, architecture.space != "learned", n_learned, width, generator)
-        encoder = RelationalEncoder(space.blocks, latent_dim, width, absolute=True, generator=generator)
-        features = RelationalFeatures(space.blocks, latent_dim, width, architecture.n_outputs, latent_dim, generator)
-        head = RidgeHead(alpha, learn_alpha=learn_alpha, n_latent=latent_dim)
-        first = space if scaler is None else nn.Sequential(scaler, space)
+        space = nn.Space(n_features, architecture.space != "learned", n_learned, width, generator)
+        encoder = nn.RelationalEncoder(space.blocks, latent_dim, width, absolute=True, generator=generator)
+        features = nn.RelationalFeatures(space.blocks, latent_dim, width, architecture.n_outputs, latent_dim, generator)
+        head = nn.RidgeHead(alpha, learn_alpha=learn_alpha, n_latent=latent_dim)
+        first = space if scaler is None else torch.nn.Sequential(scaler, space)
     elif kind == "mlp":
-        encoder = SetEncoder(n_features, latent_dim, width, pooling=architecture.pooling, generator=generator)
-        features = MLPFeatures(
+        encoder = nn.SetEncoder(n_features, latent_dim, width, pooling=architecture.pooling, generator=generator)
+        features = nn.MLPFeatures(
             n_features, encoder.n_outputs, width, architecture.depth, architecture.n_outputs, generator
         )
-        head = RidgeHead(alpha, learn_alpha=learn_alpha)
+        head = nn.RidgeHead(alpha, learn_alpha=learn_alpha)
     else:
         raise ValueError(f"a network of the kind {kind!r} is not known here")
-    return RatioModel(encoder, features, head, architecture.clip, first, alpha)
+    return nn.RatioModel(encoder, features, head, architecture.clip, first, alpha)
 
 
 def _identity(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Quantities of ratio values, for NumPy users."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fewratio.core import divergence, exact, objectives
 from fewratio.core.arrays import equal_shares
 from fewratio.core.kernels import median_distance
+from fewratio.core.shapes import Floats
 from fewratio.data.encoding import encode_together
 from fewratio.data.table import as_table
 from fewratio.errors import InputError, ParameterError
@@ -54,13 +55,8 @@ def relative_squared_error(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: floa
 
 
 def gaussian_relative_ratio(
-    X: ArrayLike,
-    nu_mean: ArrayLike,
-    nu_std: ArrayLike,
-    de_mean: ArrayLike,
-    de_std: ArrayLike,
-    alpha: float = 0.5,
-) -> NDArray[np.float64]:
+    X: ArrayLike, nu_mean: ArrayLike, nu_std: ArrayLike, de_mean: ArrayLike, de_std: ArrayLike, alpha: float = 0.5
+) -> Floats:
     """Give the true relative ratio of two Gaussians with independent columns.
 
     Parameters
@@ -82,10 +78,7 @@ def gaussian_relative_ratio(
     for name, std in (("nu_std", nu_std), ("de_std", de_std)):
         if not (std > 0).all():
             raise ParameterError(f"{name} is {std.tolist()}; standard deviations are positive. Pass positive numbers.")
-    ratio: NDArray[np.float64] = exact.gaussian_relative_ratio(
-        table.to_numpy(), nu_mean, nu_std, de_mean, de_std, _checked(alpha)
-    )
-    return ratio
+    return exact.gaussian_relative_ratio(table.to_numpy(), nu_mean, nu_std, de_mean, de_std, _checked(alpha))
 
 
 def mmd2(X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool = False) -> float:
@@ -125,7 +118,7 @@ def mmd2(X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool
     return float(divergence.mmd2(rows, shares, _width(rows, sigma), biased))
 
 
-def _width(rows: NDArray[np.float64], sigma: str | float) -> float:
+def _width(rows: Floats, sigma: str | float) -> float:
     if isinstance(sigma, str) and sigma == "median":
         step = -(-len(rows) // MEDIAN_ROWS)
         # Not a draw, and not of the order they came in: the same samples must give the same number.
@@ -141,7 +134,7 @@ def _checked(alpha: float) -> float:
     return float(alpha)
 
 
-def _join(ratio_nu: ArrayLike, ratio_de: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _join(ratio_nu: ArrayLike, ratio_de: ArrayLike) -> tuple[Floats, Floats]:
     sides = []
     for name, values in (("ratio_nu", ratio_nu), ("ratio_de", ratio_de)):
         side = np.asarray(values, dtype=np.float64)

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.shapes import Floats, Numbers
 
-def row_order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
+
+def row_order(rows: Floats) -> Numbers:
     """Give an order of the rows that depends on their values alone, for drawing from them or dealing them to folds.
 
     It does not change when the rows or columns come in another order, nor when columns are shifted or scaled by
@@ -45,7 +47,7 @@ def row_order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.argsort(_mix(keys), kind="stable")
 
 
-def in_row_order(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def in_row_order(rows: Floats) -> Floats:
     """Give the rows in the order of `row_order`."""
     return rows[row_order(rows)]
 
@@ -60,7 +62,7 @@ def _mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return keys
 
 
-def deal(n_rows: int, n_folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def deal(n_rows: int, n_folds: int, rng: np.random.Generator) -> Numbers:
     """Deal rows to folds whose sizes differ by one at most: the number of each row's fold."""
     return rng.permutation(np.arange(n_rows) % n_folds)
 

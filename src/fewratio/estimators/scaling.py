@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arrays import real_deviation
+from fewratio.core.shapes import Floats
 
 _KEPT = 0.05, 0.95
 
@@ -25,11 +26,11 @@ class ColumnScaling:
         The columns' units; None to leave them as they are.
     """
 
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64] | None
+    mean: Floats
+    scale: Floats | None
 
     @classmethod
-    def of(cls, samples: Iterable[NDArray[np.float64]], scale: "str | ColumnScaling") -> "ColumnScaling":
+    def of(cls, samples: Iterable[Floats], scale: "str | ColumnScaling") -> "ColumnScaling":
         """Learn from samples together; ``scale`` is "columns" or "none", as in the estimators, or known already."""
         if isinstance(scale, ColumnScaling):
             return scale
@@ -39,17 +40,17 @@ class ColumnScaling:
         return cls(sum(X.sum(0) for X in samples) / sum(map(len, samples)), None)
 
     @classmethod
-    def of_columns(cls, samples: Iterable[NDArray[np.float64]], scale: str) -> "ColumnScaling":
+    def of_columns(cls, samples: Iterable[Floats], scale: str) -> "ColumnScaling":
         """Learn from samples together as `of` does, but leave rows as they are, origin too, where scale is "none"."""
         samples = list(samples)
         return cls(np.zeros(samples[0].shape[1]), None) if scale == "none" else cls.of(samples, scale)
 
-    def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, rows: Floats) -> Floats:
         """Scale rows."""
         return rows - self.mean if self.scale is None else (rows - self.mean) / self.scale
 
 
-def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[Floats, Floats]:
     """Mean and unit of each column over the rows of all samples; a constant column is only centred.
 
     The unit is the standard deviation of the values between the 5th and the 95th percentile, those beyond moved to

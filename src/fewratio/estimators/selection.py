@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.base import RatioEstimator, common
 from fewratio.estimators.quantities import relative_squared_error
 from fewratio.estimators.randomness import deal, in_row_order, seeded
 
@@ -66,11 +66,10 @@ class HeldOutSelection(RatioEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("n_folds", "random_state"),
         "estimator": [HasMethods(["fit", "predict", "divergence", "set_params"])],
         "param_grid": [dict, list],
         "alpha": [None, Interval(Real, 0, 1, closed="left")],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "random_state": SEEDS,
     }
 
     estimator: Any
@@ -80,7 +79,7 @@ class HeldOutSelection(RatioEstimator):
     n_folds: int = 5
     random_state: int | np.random.Generator | None = None
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         grid = list(ParameterGrid(self.param_grid))
         self._check_grid(grid)
         alpha = self._judging_alpha(grid)
@@ -120,9 +119,8 @@ class HeldOutSelection(RatioEstimator):
         self._check_fitted()
         return float(self.best_estimator_.divergence())
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        ratio: NDArray[np.float64] = self.best_estimator_.predict(X)
-        return ratio
+    def _ratio(self, X: Floats) -> Floats:
+        return self.best_estimator_.predict(X)
 
     def _check_grid(self, grid: list[dict[str, Any]]) -> None:
         known = self.estimator.get_params()
@@ -144,5 +142,5 @@ class HeldOutSelection(RatioEstimator):
         return float(getattr(self.estimator, "alpha", 0.0))
 
 
-def _fitted(estimator: Any, parameters: dict[str, Any], X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> Any:
+def _fitted(estimator: Any, parameters: dict[str, Any], X_nu: Floats, X_de: Floats) -> Any:
     return deepcopy(estimator).set_params(**parameters).fit(X_nu, X_de)

@@ -4,21 +4,15 @@ They are plain values, and come without torch.
 """
 
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import Parameters
+from fewratio.estimators.base import COUNT, NOT_NEGATIVE, Parameters, common
 
-if TYPE_CHECKING:
-    from fewratio.training.pools import Pools, RowTable
-
-POSITIVE = Interval(Integral, 1, None, closed="left")
-_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 # Kinds of networks that an architecture with these features consists of.
 KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relational",)}
 
@@ -57,10 +51,6 @@ class Episodes(Settings):
                     "Choose such sizes."
                 )
 
-    def pools(self, collection: Collection, table: "RowTable", seed: int) -> "Pools":
-        """Give the rows that numerators and denominators are drawn from."""
-        raise NotImplementedError
-
 
 @dataclass(repr=False)
 class Pairs(Episodes):
@@ -83,21 +73,15 @@ class Pairs(Episodes):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_support": [POSITIVE, tuple, list],
-        "n_support_de": [None, POSITIVE, tuple, list],
-        "n_query": [POSITIVE],
+        "n_support": [COUNT, tuple, list],
+        "n_support_de": [None, COUNT, tuple, list],
+        "n_query": [COUNT],
     }
     paired = False
 
     n_support: int | tuple[int, int] = (1, 10)
     n_support_de: int | tuple[int, int] | None = None
     n_query: int = 64
-
-    def pools(self, collection: Collection, table: "RowTable", seed: int) -> "Pools":
-        """Give the datasets, any of which may meet any."""
-        from fewratio.training.pools import pair_pools
-
-        return pair_pools(collection, table)
 
 
 @dataclass(repr=False)
@@ -124,22 +108,13 @@ class Inliers(Episodes):
     100
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Pairs._parameter_constraints,
-        "n_inliers": [None, POSITIVE],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**Pairs._parameter_constraints, "n_inliers": [None, COUNT]}
     paired = True
 
     n_support: int | tuple[int, int] = (1, 10)
     n_support_de: int | tuple[int, int] | None = 100
     n_inliers: int | None = None
     n_query: int = 64
-
-    def pools(self, collection: Collection, table: "RowTable", seed: int) -> "Pools":
-        """Give the known normal instances of each dataset, drawn by the seed, and its other instances."""
-        from fewratio.training.pools import inlier_pools
-
-        return inlier_pools(collection, table, np.random.default_rng(seed), self.n_inliers)
 
 
 @dataclass(repr=False)
@@ -177,7 +152,7 @@ class Architecture(Settings):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "features": [StrOptions(set(KINDS))],
-        **{name: [POSITIVE] for name in ("n_networks", "latent_dim", "width", "depth", "n_outputs")},
+        **{name: [COUNT] for name in ("n_networks", "latent_dim", "width", "depth", "n_outputs")},
         "pooling": [StrOptions({"mean", "sum", "attention"})],
         "space": [StrOptions({"both", "learned", "raw"})],
         "clip": [StrOptions({"range", "ratio", "weights"})],
@@ -231,12 +206,11 @@ class Training(Settings):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{name: [POSITIVE] for name in ("max_steps", "tasks_per_step", "validate_every")},
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "weight_decay": [_NOT_NEGATIVE],
+        **common("learning_rate"),
+        **{name: [COUNT] for name in ("max_steps", "tasks_per_step", "validate_every")},
+        **{name: [NOT_NEGATIVE] for name in ("weight_decay", "calibration")},
         "averaging": [Interval(Real, 0, 1, closed="left")],
-        "calibration": [_NOT_NEGATIVE],
-        "patience": [None, POSITIVE],
+        "patience": [None, COUNT],
     }
 
     max_steps: int = 5000

@@ -2,19 +2,17 @@
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods
 
 from fewratio.core.divergence import kullback_leibler_divergence
+from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import SEEDS, RatioEstimator
+from fewratio.estimators.base import COUNT, RatioEstimator, common
 from fewratio.estimators.classifier import ClassifierRatio
-from fewratio.estimators.gaussian_basis import SCALE
 from fewratio.estimators.randomness import in_row_order, seeded
 from fewratio.estimators.scaling import ColumnScaling
 
@@ -65,10 +63,8 @@ class Telescoping(RatioEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [None, HasMethods(["fit", "predict", "divergence"])],
-        "n_bridges": [Interval(Integral, 1, None, closed="left")],
-        "n_pairings": [Interval(Integral, 1, None, closed="left")],
-        "scale": SCALE,
-        "random_state": SEEDS,
+        **common("scale", "random_state"),
+        **{name: [COUNT] for name in ("n_bridges", "n_pairings")},
     }
 
     estimator: Any = None
@@ -78,10 +74,10 @@ class Telescoping(RatioEstimator):
     scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
-    def _divergence_of(self, ratio_nu: NDArray[np.float64], ratio_de: NDArray[np.float64]) -> float:
+    def _divergence_of(self, ratio_nu: Floats, ratio_de: Floats) -> float:
         return float(kullback_leibler_divergence(ratio_nu))
 
-    def bridge_losses(self, X_nu: Any, X_de: Any) -> NDArray[np.float64]:
+    def bridge_losses(self, X_nu: Any, X_de: Any) -> Floats:
         """Give the log loss with which each bridge tells the waymarks of two other samples apart.
 
         With samples that were held out it says two things. Where a loss is near zero a bridge is too easy to be
@@ -113,7 +109,7 @@ class Telescoping(RatioEstimator):
         ]
         return np.array(losses) / (2 * np.log(2))
 
-    def _fit(self, X_nu: NDArray[np.float64], X_de: NDArray[np.float64]) -> None:
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         estimator = ClassifierRatio(alpha=0.0, calibrate=False) if self.estimator is None else self.estimator
         alpha = getattr(estimator, "alpha", 0)
         if alpha != 0:
@@ -127,7 +123,7 @@ class Telescoping(RatioEstimator):
         self.bridges_ = [seeded(clone(estimator), rng).fit(nearer, farther) for nearer, farther in pairwise(marks)]
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
-    def _ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _ratio(self, X: Floats) -> Floats:
         X = self._scaling(X)
         if len(self.bridges_) == 1:
             return self.bridges_[0].predict(X)
@@ -135,9 +131,7 @@ class Telescoping(RatioEstimator):
         return np.exp(log_ratio.clip(max=_MAX_LOG_RATIO))
 
 
-def _waymarks(
-    X_nu: NDArray[np.float64], X_de: NDArray[np.float64], n_bridges: int, n_pairings: int, rng: np.random.Generator
-) -> list[NDArray[np.float64]]:
+def _waymarks(X_nu: Floats, X_de: Floats, n_bridges: int, n_pairings: int, rng: np.random.Generator) -> list[Floats]:
     n = max(len(X_nu), len(X_de))
     # The coefficients sum to more than 1, so without centring the waymarks would leave the way between the samples.
     centre = (X_nu.mean(0) + X_de.mean(0)) / 2

@@ -16,11 +16,11 @@ from fewratio.data.columns import check_features, listed
 from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError, TrainingError
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.scaling import column_scaling
-from fewratio.estimators.settings import Episodes, Training
+from fewratio.estimators.settings import Episodes, Inliers, Training
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import Ensemble, History, TrainingPlan, train
 from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
-from fewratio.training.pools import Pools, RowTable
+from fewratio.training.pools import Pools, RowTable, inlier_pools, pair_pools
 
 # Validation episodes to aim for: few validation datasets are drawn from more often, of many some pairs are taken.
 VALIDATION_EPISODES = 300
@@ -105,22 +105,16 @@ def train_jobs(
         hold_out(job.source, job.validation, seed.held_out, needs_two=not episodes.paired)
         for job, seed in zip(jobs, seeds, strict=True)
     ]
+    scalers = [standardiser(source) if scale == "columns" else None for source, _ in divided]
     models = [
-        job.build(
-            job.source.n_features,
-            torch.Generator().manual_seed(seed.start),
-            standardiser(parts[0]) if scale == "columns" else None,
-        )
-        for job, parts, seed in zip(jobs, divided, seeds, strict=True)
+        job.build(job.source.n_features, torch.Generator().manual_seed(seed.start), scaler)
+        for job, seed, scaler in zip(jobs, seeds, scalers, strict=True)
     ]
     place = resolve_device(device)
     table = row_table([part for parts in divided for part in parts], place, models[0].row_dtype)
     sources, held_out = (
-        [
-            job.episodes.pools(parts[part], table, seed.inliers)
-            for job, parts, seed in zip(jobs, divided, seeds, strict=True)
-        ]
-        for part in (0, 1)
+        [pools_of(job.episodes, part, table, seed.inliers) for job, part, seed in zip(jobs, side, seeds, strict=True)]
+        for side in zip(*divided, strict=True)
     )
     sizes = [(SupportSize(*nu), SupportSize(*de)) for nu, de in (job.episodes.sizes for job in jobs)]
     # Features of a support instance that leave that instance out are not what a new one's are. Among unlabelled
@@ -158,6 +152,13 @@ def train_jobs(
     )
     histories = train(Ensemble(models, place, training.averaging), draw, validation, objective, plan)
     return list(zip(models, histories, strict=True))
+
+
+def pools_of(episodes: Episodes, collection: Collection, table: RowTable, seed: int) -> Pools:
+    """Give the rows that numerators and denominators are drawn from; the seed draws the inliers that are known."""
+    if isinstance(episodes, Inliers):
+        return inlier_pools(collection, table, np.random.default_rng(seed), episodes.n_inliers)
+    return pair_pools(collection, table)
 
 
 def squared_error(kind: str, alpha: float, calibration: float) -> Objective:

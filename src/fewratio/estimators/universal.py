@@ -10,9 +10,11 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from fewratio.core.shapes import Floats
 from fewratio.core.tensorfile import read_tensors
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.adapted import NetworkEstimator, as_rows
+from fewratio.estimators.base import common
 from fewratio.estimators.devices import resolve_device
 from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead, SampleScaled, Standardiser
 from fewratio.nn.intervals import LEVELS, Intervals
@@ -87,15 +89,9 @@ def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
         model, intervals = universal_model(), untrained_intervals()
     try:
         arrays, _header = read_tensors(UNIVERSAL, "model", finite=True)
-        for part, name in ((model, "ratio"), (intervals, "intervals")):
-            part.load_state_dict(
-                {
-                    key.removeprefix(f"{name}."): torch.from_numpy(array)
-                    for key, array in arrays.items()
-                    if key.startswith(f"{name}.")
-                }
-            )
-            part.requires_grad_(False).to(device)
+        parts = torch.nn.ModuleDict({"ratio": model, "intervals": intervals})
+        parts.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+        parts.requires_grad_(False).to(device)
     except (FewRatioError, RuntimeError) as error:
         raise ModelFileError(
             f"The weights that come with fewratio cannot be used ({error}). Install fewratio again."
@@ -148,9 +144,9 @@ class UniversalRatioEstimator(NetworkEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("device"),
         "alpha": [Interval(Real, *ALPHAS, closed="both")],
         "scale": [StrOptions({"columns", "none"})],
-        "device": [str],
     }
 
     alpha: float = 0.5
@@ -159,7 +155,7 @@ class UniversalRatioEstimator(NetworkEstimator):
     device: str = "cpu"
     ratio_: AdaptedRatio = field(init=False)
 
-    def interval(self, X: Any, level: float = 0.9) -> NDArray[np.float64]:
+    def interval(self, X: Any, level: float = 0.9) -> Floats:
         """Give, for each row, bounds that the true ratio is within with this probability.
 
         The probability is over distributions like those that the network was trained on; the model's card says how
@@ -195,10 +191,8 @@ class UniversalRatioEstimator(NetworkEstimator):
         return SampleScaled(model, float(self.alpha), self.scale)
 
     @torch.no_grad()
-    def _bounds(self, X: NDArray[np.float64], level: int, side: int) -> NDArray[Any]:
-        bounds = self._intervals().of_ratio(self.ratio_, as_rows(self.model_, X))[..., level, side]
-        found: NDArray[Any] = bounds.cpu().numpy()
-        return found
+    def _bounds(self, X: Floats, level: int, side: int) -> NDArray[Any]:
+        return self._intervals().of_ratio(self.ratio_, as_rows(self.model_, X))[..., level, side].cpu().numpy()
 
     def _intervals(self) -> Intervals:
         return shipped_parts(str(resolve_device(self.device)))[1]

@@ -8,11 +8,7 @@ from torch import Tensor, nn
 
 
 def linear(
-    n_in: int,
-    n_out: int,
-    generator: torch.Generator | None = None,
-    bias: bool = True,
-    fan_in: int | None = None,
+    n_in: int, n_out: int, generator: torch.Generator | None = None, bias: bool = True, fan_in: int | None = None
 ) -> nn.Linear:
     """Make a linear layer with torch's usual start, U(-1/sqrt(fan_in), 1/sqrt(fan_in)).
 

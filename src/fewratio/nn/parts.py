@@ -231,12 +231,7 @@ class RidgeHead(nn.Module):
     """
 
     def __init__(
-        self,
-        alpha: float = 0.5,
-        reg: float = 1.0,
-        learn_reg: bool = True,
-        learn_alpha: bool = False,
-        n_latent: int = 0,
+        self, alpha: float = 0.5, reg: float = 1.0, learn_reg: bool = True, learn_alpha: bool = False, n_latent: int = 0
     ) -> None:
         super().__init__()
         if reg <= 0:

@@ -12,10 +12,8 @@ from fewratio.core.shapes import Float, Int
 from fewratio.errors import ParameterError
 from fewratio.nn.parts import Standardiser
 
-CLIPS = ("ratio", "weights")
-WITHIN_RANGE = "range"
-# A model's value need not be a ratio: the score of a classifier has a sign.
-_UNCLIPPED = "none"
+# With "none" the model's value need not be a ratio: the score of a classifier has a sign.
+CLIPS = ("ratio", "weights", "range", "none")
 
 
 class RatioModel(nn.Module):
@@ -63,9 +61,8 @@ class RatioModel(nn.Module):
         tell_alpha: bool = False,
     ) -> None:
         super().__init__()
-        known = (*CLIPS, WITHIN_RANGE, _UNCLIPPED)
-        if clip not in known:
-            raise ParameterError(f"clip is {clip!r}; {', '.join(known)} are known. Use one of them.")
+        if clip not in CLIPS:
+            raise ParameterError(f"clip is {clip!r}; {', '.join(CLIPS)} are known. Use one of them.")
         self.scaler = nn.Identity() if scaler is None else scaler
         self.encoder = encoder
         self.features = features
@@ -224,14 +221,13 @@ class AdaptedRatio:
     def combine(self, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n"]:
         """Give the ratios of instances whose features are known."""
         ratio = (phi @ self.weights.unsqueeze(-1)).squeeze(-1)
-        # A plain ratio, of alpha 0, has no upper bound.
-        bounded = isinstance(self.alpha, Tensor) or bool(self.alpha)
-        if self.model.clip == WITHIN_RANGE and bounded:
-            assert self.alpha is not None
-            # A plain number stays one: made a tensor, it would have to be copied to the device.
-            most = 1 / (self.alpha.unsqueeze(-1) if isinstance(self.alpha, Tensor) else self.alpha)
-            return torch.minimum(ratio.relu(), most) if isinstance(most, Tensor) else ratio.clamp(0, most)
-        return ratio.relu() if self.model.clip in ("ratio", WITHIN_RANGE) else ratio
+        if self.model.clip == "range":
+            if isinstance(self.alpha, Tensor):
+                return torch.minimum(ratio.relu(), 1 / self.alpha.unsqueeze(-1))
+            # A plain number stays one: made a tensor, it would have to be copied to the device. A plain ratio, of
+            # alpha 0, has no upper bound.
+            return ratio.clamp(0, 1 / self.alpha) if self.alpha else ratio.relu()
+        return ratio.relu() if self.model.clip == "ratio" else ratio
 
 
 def _themselves(support: Pair) -> Int[Tensor, " n"]:

@@ -161,8 +161,7 @@ def support_distances(support: Pair, blocks: tuple[int, ...] | None) -> tuple[Di
     if blocks not in known:
         scale = DistanceScale.of(support, blocks)
         known[blocks] = scale, histogram_within(support, scale)
-    measured: tuple[DistanceScale, Tensor] = known[blocks]
-    return measured
+    return known[blocks]
 
 
 def _rows_at_once(support: Pair, n_rows: int) -> int:

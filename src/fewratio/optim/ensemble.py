@@ -65,16 +65,12 @@ class Ensemble:
 
     def __call__(self, episode: Episode) -> Float[Tensor, "member task n"]:
         """Give the query ratios of every member on its own episodes; leading axes (member, task)."""
-        if self.size == 1:
-            ratio: Tensor = self.models[0](episode)
-            return ratio
-        return self._stacked(self._named, episode)
+        return self.models[0](episode) if self.size == 1 else self._stacked(self._named, episode)
 
     def evaluate(self, episode: Episode) -> Float[Tensor, "member task n"]:
         """Give the query ratios by the weights that would be kept."""
         if self.size == 1:
-            ratio: Tensor = functional_call(self.models[0], self._candidate, (episode,))
-            return ratio
+            return functional_call(self.models[0], self._candidate, (episode,))
         return self._stacked(self._candidate, episode)
 
     def _stacked(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
@@ -83,8 +79,7 @@ class Ensemble:
             sizes = episode.support.n_nu, episode.query.n_nu
             rows, support, query = parts
             mine = Episode.joined(rows, support, query, *sizes, alpha, episode.support_index)
-            ratio: Tensor = functional_call(self._skeleton, state, (mine,))
-            return ratio
+            return functional_call(self._skeleton, state, (mine,))
 
         tensors = (episode.rows, episode.support.shares, episode.query.shares)
         # Shares without leading axes are every member's.

@@ -29,7 +29,11 @@ class GraphedStep:
         """Do one step."""
         if self._warm_up > 0:
             self._warm_up -= 1
-            self._on_side_stream()
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                self._step()
+            torch.cuda.current_stream().wait_stream(side)
             return
         if self._graph is None:
             self._graph = torch.cuda.CUDAGraph()
@@ -42,10 +46,3 @@ class GraphedStep:
             finally:
                 gc.enable()
         self._graph.replay()
-
-    def _on_side_stream(self) -> None:
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            self._step()
-        torch.cuda.current_stream().wait_stream(side)

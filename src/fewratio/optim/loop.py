@@ -99,10 +99,7 @@ def train(
     training = Training(ensemble, draw, validation, objective, plan)
     training.resume()
     description = "training" if ensemble.size == 1 else f"training {ensemble.size} models"
-    with (
-        deferred_interrupt() as interrupted,
-        progress_bar(plan.max_steps, description, plan.show_progress) as report,
-    ):
+    with deferred_interrupt() as interrupted, progress_bar(plan.max_steps, description, plan.show_progress) as report:
         training.run(interrupted, report)
         # Before a last validation between the regular ones: a resumed training must not know of it.
         training.save()
@@ -260,7 +257,12 @@ class Training:
         self._started -= header["seconds"]
         self.counter.fill_(self.step)
         self.ensemble.load_state(tensors)
-        self._load_moments(tensors)
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name in tensors:
+            if name.startswith("adam/"):
+                _, i, moment = name.split("/")
+                moments.setdefault(int(i), {})[moment] = tensors[name]
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
         self.loss_sum.copy_(tensors["loss_sum"])
         self.stopping.histories = [History(**history) for history in header["histories"]]
 
@@ -271,12 +273,3 @@ class Training:
             for name, tensor in state.items()
         }
         return self.ensemble.state() | moments | {"loss_sum": self.loss_sum}
-
-    def _load_moments(self, tensors: dict[str, Tensor]) -> None:
-        state: dict[int, dict[str, Any]] = {}
-        for name, tensor in tensors.items():
-            if name.startswith("adam/"):
-                _, i, moment = name.split("/")
-                state.setdefault(int(i), {})[moment] = tensor
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": state, "param_groups": groups})

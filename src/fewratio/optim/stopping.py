@@ -81,10 +81,8 @@ class EarlyStopping:
             history.stopped = "patience" if self._exhausted(history) else ended
 
     def _exhausted(self, history: History) -> bool:
-        if self.patience is None:
-            return False
         since = sum(step > history.best_step for step in history.step)
-        return since >= self.patience
+        return self.patience is not None and since >= self.patience
 
     @staticmethod
     def _record(history: History, step: int, train: float, validation: float, error: float) -> bool:

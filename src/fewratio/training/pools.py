@@ -46,10 +46,7 @@ class RowTable:
     """
 
     def __init__(
-        self,
-        collections: Sequence[Collection],
-        device: torch.device | str = "cpu",
-        dtype: torch.dtype = torch.float32,
+        self, collections: Sequence[Collection], device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> None:
         unique = list(dict.fromkeys(dataset for collection in collections for dataset in collection))
         ends = np.cumsum([len(dataset.X) for dataset in unique])
