@@ -201,7 +201,7 @@ def _open_series(
     encoding, (table,), _ = inputs.read_samples(model, {argument: series}, columns)
     if encoding is not None and encoding.row_names in encoding.places and not model.has_sources:
         # When a row came says nothing about whether the series has changed.
-        encoding, (table,) = without_columns(encoding, [table], [encoding.row_names])
+        encoding, (table,) = without_columns(encoding, [table], [encoding.row_names], "names the rows")
     return table, encoding
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from fewratio.applications.permutation import permute_pairs
 from fewratio.core.shapes import Floats
-from fewratio.data.encoding import CATEGORY, DATE, Column, Encoding
+from fewratio.data.columns import BOOLEAN
+from fewratio.data.encoding import CATEGORY, Column, Encoding
 from fewratio.data.separating import as_text
 from fewratio.estimators.base import RatioEstimator
 
@@ -94,12 +95,18 @@ def _difference(column: Column, first: Floats, second: Floats) -> ColumnDifferen
     if not is_share[0] and all(map(len, values)):
         effects[0] = _means_apart(*values)
     largest = int(np.abs(effects).argmax())
-    if is_share[largest]:
+    if column.kind == BOOLEAN and largest == 0:
+        words = [f"True {side.mean():.0%}" for side in values]
+    elif is_share[largest]:
         what = column.feature_names[largest].removeprefix(f"{column.name}=").removeprefix(f"{column.name} is ")
         words = [f"{what} {share[largest]:.0%}" for share in shares]
     else:
         means = [float(side.mean()) for side in values]
-        words = [f"mean {as_text(column, round(mean) if column.kind == DATE else mean)}" for mean in means]
+        # As many digits as it takes to tell the means apart.
+        for digits in (4, 5, 6, 8):
+            words = [f"mean {as_text(column, mean, digits)}" for mean in means]
+            if words[0] != words[1]:
+                break
     return ColumnDifference(column.name, column.kind, words[0], words[1], float(effects[largest]))
 
 

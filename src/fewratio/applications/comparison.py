@@ -14,7 +14,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, Encoding
-from fewratio.data.partition import Roles, cut
+from fewratio.data.partition import groups_of
 from fewratio.data.raw import as_raw
 from fewratio.data.separating import Separating
 from fewratio.errors import InputError, ParameterError
@@ -256,13 +256,13 @@ def _two_samples(A: Any, B: Any, by: str | None) -> tuple[list[str], dict[str, A
     if by is not None:
         if B is not None:
             raise ParameterError("B is given, and by besides; the column divides one table. Leave one of them out.")
-        features, parts, _ = cut(as_raw(A, "A"), Roles(by))
-        if len(parts) != 2:
+        groups = groups_of(as_raw(A, "A"), by)
+        if len(groups) != 2:
             raise InputError(
-                f"column {by!r} of A has {counted(len(parts), 'value')}: {listed(part.name for part in parts)}; two "
-                "are needed. Use compare_all(Collection.from_frame(A, by)) for all pairs of several."
+                f"column {by!r} of A has {counted(len(groups), 'value')}: {listed(groups)}; two are needed. Use "
+                "compare_all(Collection.from_frame(A, by)) for all pairs of several."
             )
-        return [part.name for part in parts], {f"{by} {part.name}": features.take(part.rows) for part in parts}
+        return list(groups), {group.argument: group for group in groups.values()}
     names, tables = [], {}
     for given, letter in ((A, "A"), (B, "B")):
         if given is None:

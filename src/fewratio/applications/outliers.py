@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from fewratio.applications import inputs
 from fewratio.applications.rows import RowExplanation, conformal_p_values, discovery_threshold, explain_row
 from fewratio.core.shapes import Floats
-from fewratio.data.encoding import ColumnOptions, ColumnRules
+from fewratio.data.encoding import Column, ColumnOptions, ColumnRules
 from fewratio.data.partition import divided
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
@@ -128,9 +128,13 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._check_parameters()
         for_estimator, for_calibration = inputs.rng_streams(self.random_state, 2)
         estimator = inputs.seeded_copy(self.estimator, inputs.default_estimator(), for_estimator)
+        condition = None
         if normal_if is not None:
-            X_inlier, _ = divided(X_inlier, normal_if)
+            X_inlier, _, condition = divided(X_inlier, normal_if)
         encoding, (table,), _ = inputs.read_samples(estimator, {"X_inlier": X_inlier}, columns)
+        if encoding is not None and condition is not None:
+            # Rows that are judged later may have it.
+            encoding = replace(encoding, columns=(*encoding.columns, Column(condition, left_out="condition")))
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
         self._keep, self._reference = ColumnRules.of(columns).keep, table.argument
         self._remember(encoding, table)

@@ -27,7 +27,7 @@ _CONDITION = re.compile(
 )
 _SIGNS: dict[str, Callable[[float, float], bool]]
 _SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_FAILED = 3
+_FAILED, _LEVEL = 3, 0.05
 _PERMUTATIONS = 999
 
 
@@ -76,7 +76,7 @@ def compare(
             from fewratio.cli.compare_all import deliver_all
             from fewratio.data.collection import Collection
 
-            collection = Collection.from_frame(tables[0], str(by), **options)
+            collection = Collection.from_arrays(dict(zip(names, groups, strict=True)), **options)
             # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
             pairs = deliver_all(request, collection, estimator, n_permutations)
@@ -99,16 +99,15 @@ def compare(
 
 def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
     """Divide a table by a column, and name the groups."""
-    from fewratio.data.partition import Roles, cut
+    from fewratio.data.partition import groups_of
 
-    features, parts, _ = cut(table, Roles(by))
-    if len(parts) < 2:
+    groups = groups_of(table, by)
+    if len(groups) < 2:
         raise ParameterError(
-            f"column {by!r} of {table.argument} has one value, {parts[0].name!r}; --by needs a column with two "
+            f"column {by!r} of {table.argument} has one value, {next(iter(groups))!r}; --by needs a column with two "
             "or more. Name another column."
         )
-    names = [part.name for part in parts]
-    return names, [replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts]
+    return list(groups), list(groups.values())
 
 
 def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions":
@@ -165,7 +164,8 @@ def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[s
     yield from request.summary(result.samples, result.names)
     yield f"divergence  {result.forward:.4g} ({a} over {b}), {result.backward:.4g} ({b} over {a})"
     if result.p_value is not None:
-        yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations)"
+        verdict = "the tables differ" if result.p_value <= _LEVEL else f"no difference found at the level {_LEVEL}"
+        yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
     if result.differences:
         yield from _differences(result)
     else:
@@ -180,7 +180,7 @@ def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[s
 
 
 def _differences(result: "ComparisonResult") -> "Iterator[str]":
-    yield "differ in   (effect: Cohen's d of means, Cohen's h of shares; the largest first)"
+    yield f"effects     (Cohen's d of means, h of shares; above 0: more in {result.names[0]}; the largest first)"
     shown = result.differences[: exchange.SHOWN]
     cells = [
         ("", *result.names, "effect"),

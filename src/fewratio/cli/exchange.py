@@ -103,7 +103,13 @@ class Request:
         from fewratio.data.collection import Collection
 
         model = self._load_model(folder)
-        options: Any = self.options() if model is None else {"encoding": model.encoding_}
+        options: Any = self.options()
+        if model is not None and options:
+            raise ParameterError(
+                f"--{next(iter(options))} is given with --model, but a model has its own encoding of columns. Leave it "
+                "out, or give it to `fewratio train`."
+            )
+        options = options if model is None else {"encoding": model.encoding_}
         collection = Collection.from_folder(folder, separator=self.separator, decimal=self.decimal, **options)
         return collection, self._estimator(model)
 
@@ -142,8 +148,8 @@ class Request:
     def summary(self, samples: "Samples", names: Sequence[str]) -> Iterator[str]:
         """Say what tells two tables apart, and what became of the columns."""
         for column in samples.separating:
-            is_kept = column.column in self.options().get("keep", ()) or column.column in (self.keep or ())
-            what = "kept" if is_kept else f"left out; --keep {column.column} uses it"
+            is_used = samples.encoding is not None and column.column in samples.encoding.places
+            what = "used" if is_used else f"left out; --keep {column.column} uses it"
             yield f"separating  {column.column}: {column.first} in {names[0]}, {column.second} in {names[1]} ({what})"
         if samples.encoding is not None and samples.encoding.is_named:
             yield f"columns     {samples.encoding.summary}"

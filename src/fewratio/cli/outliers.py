@@ -45,13 +45,17 @@ def outliers(
     from fewratio.data.columns import counted
     from fewratio.data.partition import divided
 
-    X_inlier, raw = tables if normal_if is None else divided(tables[0], normal_if)
+    X_inlier, raw = tables[0], tables[-1]
+    judged = raw
+    if normal_if is not None:
+        X_inlier, raw, condition = divided(tables[0], normal_if)
+        judged = raw.without([condition])
     if request.common:
-        shared = [label for label in X_inlier.labels if label in raw.places]
-        X_inlier, raw = X_inlier.select(shared), raw.select(shared)
-    options = request.options(X_inlier, raw)
+        shared = [label for label in X_inlier.labels if label in judged.places]
+        X_inlier, judged = X_inlier.select(shared), judged.select(shared)
+    options = request.options(X_inlier, judged)
     detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
-    X = detector._open(raw, raw.argument)
+    X = detector._open(judged, judged.argument)
     margins, threshold = detector.decision_function(X), detector.threshold(X)
     scores, is_outlier = detector.score_samples(X).tolist(), (margins < 0).tolist()
     # Scores far below the threshold have equal margins but for rounding.

@@ -92,6 +92,14 @@ def check_numbers(argument: str, columns: Sequence[tuple[object, Any]]) -> None:
     )
 
 
+# How people write numbers and dates that no program reads without being told.
+_FORMATTED = {
+    "numbers with separators, signs or units": re.compile(r"[-+]?[$€£]?\s?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s?[%$€£]"
+                                                          r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"),
+    "dates with the day or month first": re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
+}
+
+
 def check_not_almost_numbers(values: Any, argument: str) -> None:
     """Raise if what seems to be text are numbers but for some cells, or numbers with decimal commas."""
     found = values.texts
@@ -102,6 +110,12 @@ def check_not_almost_numbers(values: Any, argument: str) -> None:
             f"{argument} looks like decimal commas (such as {commas[0]!r}); numbers must be written with points. "
             'Pass decimal="," where the file is read, or convert it.'
         )
+    for form, pattern in _FORMATTED.items():
+        if found and all(map(pattern.fullmatch, found)):
+            raise InputError(
+                f"{argument} looks like {form} (such as {found[0]!r}); numbers must be written plainly and dates as "
+                "2024-01-31. Convert it, drop the column, or name it in categorical= if that is what it holds."
+            )
     if len(found) > n_numbers > len(found) / 2:
         row, text = first_text(values)
         raise InputError(

@@ -53,8 +53,14 @@ def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: 
             numbers = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
             count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
         is_text = all(values.kind in (kinds.TEXT, kinds.MISSING) for values in found)
-        if not count or (is_text and not kept and len(count) > _DISTINCT_SHARE * count.total()):
-            return Column(label, left_out=ID if count else EMPTY)
+        if not count:
+            return Column(label, left_out=EMPTY)
+        # The same ids may be in both tables, as of patients before and after.
+        differ = max(map(len, found_codes := [values.codes for values in coded])) >= _LEAST_COUNTED and all(
+            len(np.unique(codes)) == len(codes) for codes in found_codes
+        )
+        if is_text and not kept and (differ or len(count) > _DISTINCT_SHARE * count.total()):
+            return Column(label, left_out=ID)
         marks_missing = any((values.codes < 0).any() for values in coded)
         return Column(label, kinds.CATEGORY, None, *_frequent(count), marks_missing=marks_missing)
     parts = [as_numbers(values, kind, raw.called(label)) for values, raw in zip(found, raws, strict=True)]
@@ -114,12 +120,12 @@ def _frequent(count: Counter[str]) -> tuple[tuple[str, ...], bool]:
 
 
 def _counts_rows(label: str, parts: list[NDArray[np.float64]]) -> bool:
-    """Tell whether whole numbers count the rows, of each table or of all, or are all different and called an id."""
+    """Tell whether whole numbers count the rows, of each table or of all, or are called an id."""
     pooled = np.concatenate(parts)
     # A gap is not equal to itself.
     if not (pooled == np.floor(pooled)).all():
         return False
-    if _ID_NAME.search(label) is not None and all(len(np.unique(part)) == len(part) for part in parts):
+    if _ID_NAME.search(label) is not None:
         return True
     if max(map(len, parts)) >= _LEAST_COUNTED and all(map(_are_consecutive, parts)):
         return True

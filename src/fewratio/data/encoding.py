@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, as_categories, as_numbers
+from fewratio.data.column import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, as_categories
 from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted
 from fewratio.data.deciding import decide
 from fewratio.data.options import ColumnOptions, ColumnRules
@@ -89,10 +89,10 @@ class Encoding:
             else Column(label, left_out=NOT_IN_ALL if label in used else DROPPED)
             for label in labels
         )
-        ids = [column.name for column in columns if column.left_out == ID]
-        dates = (column.name for column in columns if column.kind == DATE and column.left_out is None)
-        ids += [] if ids else [name for name in dates if _are_different(name, raws)]
-        encoding = cls(columns, raws[0].is_named, rules.id or next(iter(ids), None))
+        names = [column.name for column in columns if column.left_out == ID]
+        names += [column.name for column in columns if column.kind == DATE and column.left_out is None]
+        id_column = rules.id or next((name for name in names if _are_different(name, raws)), None)
+        encoding = cls(columns, raws[0].is_named, id_column)
         if not encoding.features:
             why = ", ".join(f"{column.name!r} ({column.left_out})" for column in columns[:5])
             raise InputError(
@@ -214,9 +214,9 @@ class Encoding:
         coded = as_categories(raw.values(self.row_names), raw.called(self.row_names))
         return np.array([*coded.texts, ""], dtype=object)[coded.codes]
 
-    def without(self, names: Collection[str]) -> Encoding:
-        """Return an encoding that leaves out further columns, as separating ones."""
-        columns = (replace(each, left_out=SEPARATING) if each.name in names else each for each in self.columns)
+    def without(self, names: Collection[str], reason: str = SEPARATING) -> Encoding:
+        """Return an encoding that leaves out further columns for a reason."""
+        columns = (replace(each, left_out=reason) if each.name in names else each for each in self.columns)
         return replace(self, columns=tuple(columns))
 
     def to_dict(self) -> dict[str, Any]:
@@ -277,9 +277,9 @@ def _texts(value: Any) -> list[str]:
 
 
 def _are_different(label: str, raws: Sequence[RawTable]) -> bool:
-    """Tell whether no date occurs twice in a table."""
-    parts = [as_numbers(raw.values(label), DATE, raw.called(label)) for raw in raws]
-    return all(len(np.unique(part)) == len(part) for part in parts)
+    """Tell whether a column has another value in every row of a table."""
+    coded = [as_categories(raw.values(label), raw.called(label)).codes for raw in raws]
+    return all((codes >= 0).all() and len(np.unique(codes)) == len(codes) for codes in coded)
 
 
 def encode_together(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import operator
 import re
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.column import as_categories, as_numbers
-from fewratio.data.columns import is_number, listed
+from fewratio.data.columns import counted, is_number, listed
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.errors import InputError, ParameterError
@@ -40,6 +42,18 @@ class Part(NamedTuple):
     name: str
     group: str | None
     rows: NDArray[np.intp]
+
+
+def groups_of(raw: RawTable, by: str) -> dict[str, RawTable]:
+    """Divide a table by a column; rows without a value there are left out with a warning."""
+    raw.check_has([by])
+    codes = as_categories(raw.values(by), raw.called(by)).codes
+    missing = int((codes < 0).sum())
+    if missing:
+        warnings.warn(f"{counted(missing, 'row')} of {raw.argument} without {by!r} are left out.", stacklevel=3)
+        raw = raw.take(np.flatnonzero(codes >= 0))
+    features, parts, _ = cut(raw, Roles(by))
+    return {part.name: replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts}
 
 
 def cut(
@@ -121,8 +135,8 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     return column, np.array([*holds, False])[coded.codes]
 
 
-def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawTable]:
-    """Return the rows of a table where a condition holds, and the others, without the column of the condition."""
+def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawTable, str]:
+    """Return the rows of a table where a condition holds, without its column, the others with it, and its name."""
     raw = as_raw(X, argument)
     column, holds = where(raw, condition)
     features = raw.without([column])
@@ -131,7 +145,7 @@ def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawT
             f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.argument}; rows of both kinds are "
             "needed. Write another condition."
         )
-    return features.take(np.flatnonzero(holds)), features.take(np.flatnonzero(~holds))
+    return features.take(np.flatnonzero(holds)), raw.take(np.flatnonzero(~holds)), column
 
 
 def _groups(raw: RawTable, roles: Roles, codes: NDArray[np.intp], names: Sequence[str]) -> list[str | None]:

@@ -94,13 +94,13 @@ class RawTable:
         return self.select(kept)
 
     def take(self, rows: NDArray[np.intp]) -> RawTable:
-        """Return a table of some of the rows, by their numbers."""
+        """Return a table of some of the rows, by their numbers, which name them if nothing else does."""
         kept = [
             [column[row] for row in rows] if isinstance(column, list) else column[rows.tolist()]
             for column in self.columns
         ]
         array = None if self.array is None else self.array[rows]
-        index = None if self.index is None else self.index[rows]
+        index = np.array(list(map(str, rows)), dtype=object) if self.index is None else self.index[rows]
         return replace(self, n_rows=len(rows), array=array, columns=tuple(kept), index=index)
 
     def check_has(self, labels: Sequence[str]) -> None:

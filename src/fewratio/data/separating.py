@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data.column import SEPARATING
+from fewratio.data.columns import BOOLEAN
 from fewratio.data.encoding import CATEGORY, DATE, Column, Encoding
 from fewratio.data.frames import text_of_days
 from fewratio.data.table import Table, frozen
@@ -74,12 +76,14 @@ def constant_columns(encoding: Encoding, samples: Sequence[NDArray[np.float64]])
     return found
 
 
-def without_columns(encoding: Encoding, tables: list[Table], names: Sequence[str]) -> tuple[Encoding, list[Table]]:
-    """Leave separating columns out of tables, unless nothing would be left."""
+def without_columns(
+    encoding: Encoding, tables: list[Table], names: Sequence[str], reason: str = SEPARATING
+) -> tuple[Encoding, list[Table]]:
+    """Leave columns out of tables for a reason, unless nothing would be left."""
     if not names or len(names) == len(encoding.places):
         return encoding, tables
     kept = np.concatenate([np.r_[place] for name, place in encoding.places.items() if name not in names])
-    left = encoding.without(names)
+    left = encoding.without(names, reason)
     return left, [
         replace(table, numbers=frozen(table.numbers[:, kept]), feature_names=left.feature_names) for table in tables
     ]
@@ -124,15 +128,15 @@ def _described(column: Column, side: NDArray[np.float64]) -> str:
     if column.kind == CATEGORY:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
         held = [name for place, name in enumerate(names) if side[:, place].any()]
-        return ", ".join(held[:3] or ["others"]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
+        return ", ".join(held[:3] or ["other categories"]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
     low, high = (as_text(column, value) for value in (side.min(), side.max()))
     return low if low == high else f"{low} to {high}"
 
 
-def as_text(column: Column, value: float) -> str:
-    """Write a value of a column of numbers, booleans or dates as a user would."""
+def as_text(column: Column, value: float, digits: int = 4) -> str:
+    """Write a value of a column of numbers, booleans or dates as a user would; few digits of a date leave out the time."""
     if column.kind == DATE:
-        return text_of_days(value)
-    if column.kind == "boolean":
+        return text_of_days(value).partition(" ")[0] if digits == 4 else text_of_days(value)
+    if column.kind == BOOLEAN:
         return str(bool(value))
-    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
