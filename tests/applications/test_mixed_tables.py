@@ -145,3 +145,30 @@ def test_the_level_is_that_of_the_test():
         # Four deviations of a binomial share.
         share, deviation = np.mean(np.array(p_values) <= level), np.sqrt(level * (1 - level) / len(p_values))
         assert abs(share - level) < 4 * deviation
+
+
+def test_booleans_differ_in_their_shares():
+    first, second = (pd.DataFrame({"on": [True] * n + [False] * (10 - n), "x": range(10)}) for n in (2, 8))
+    (found,) = [each for each in compare_datasets(first, second, n_permutations=0).differences if each.column == "on"]
+    assert (found.first, found.second) == ("True 20%", "True 80%")
+
+
+def test_means_have_the_digits_that_tell_them_apart():
+    first, second = (pd.DataFrame({"year": [2007, 2008, 2008, 2009 + late]}) for late in (0, 1))
+    (found,) = compare_datasets(first, second, n_permutations=0).differences
+    assert (found.first, found.second) == ("mean 2008", "mean 2008.2")
+
+
+def test_rows_judged_may_have_the_column_of_the_condition():
+    frame = A.assign(status=["ok"] * 20 + ["new"] * 4)
+    detector = InlierOutlierDetector().fit(frame, normal_if="status == ok")
+    later = frame[20:]
+    np.testing.assert_array_equal(detector.score_samples(later), detector.score_samples(later.drop(columns="status")))
+
+
+def test_rows_without_a_group_are_left_out_with_a_warning():
+    frame = pd.concat([A, B]).reset_index(drop=True)
+    frame.loc[[0, 30], "lot"] = None
+    with pytest.warns(UserWarning, match="2 rows of A without 'lot' are left out"):
+        result = compare_datasets(frame, by="lot", n_permutations=0)
+    assert (len(result.ratios_a), len(result.ratios_b)) == (len(A) - 1, len(B) - 1)

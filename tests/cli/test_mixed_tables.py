@@ -254,3 +254,34 @@ def test_arguments_become_options_only_if_the_verb_has_them():
     assert arguments_as_options(message, ["common", "keep", "decimal"]) == (
         'Pass --common, --decimal , or scale="columns", or name it in --keep.'
     )
+
+
+def test_rows_of_a_part_are_those_of_the_file(folder, tmp_path):
+    frame = mixed(40, 5).drop(columns="code").assign(status=["ok", "unknown"] * 20)
+    frame.to_csv(tmp_path / "parts.csv", index=False)
+    arguments = ("outliers", "--unlabelled", "parts.csv", "--normal-if", "status == ok", "-o", "o.csv")
+    assert run(tmp_path, *arguments).exit_code == 0
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "o.csv").read_text())))
+    assert [row["name"] for row in rows] == [str(row) for row in range(1, 40, 2)]
+    assert {row["status"] for row in rows} == {"unknown"}
+
+
+def test_a_verdict_stands_beside_the_p_value(folder):
+    assert "permutations): the tables differ" in run(folder, "compare", "a.csv", "b.csv", "--permutations", "99").stdout
+    assert "no difference found" in run(folder, "compare", "a.csv", "a.csv", "--permutations", "99").stdout
+
+
+def test_what_is_used_is_not_called_left_out(tmp_path):
+    for name, low in (("a", 0), ("b", 100)):
+        pd.DataFrame({"x": np.arange(low, low + 20) / 3}).to_csv(tmp_path / f"{name}.csv", index=False)
+    done = run(tmp_path, "compare", "a.csv", "b.csv", "--permutations", "99")
+    assert "(used)" in done.stdout
+    assert "left out" not in done.stdout
+
+
+def test_a_model_takes_no_options_of_columns_in_a_folder(folder, tmp_path):
+    sites, decimal = str(folder / "sites"), ("--separator", ";", "--decimal", ",")
+    assert run(tmp_path, "train", sites, "-o", "m.model", "--steps", "2", *decimal).exit_code == 0
+    done = run(tmp_path, "compare-all", sites, "-m", "m.model", "--drop", "size", *decimal)
+    assert done.exit_code == 2
+    assert "--drop is given with --model" in done.stderr

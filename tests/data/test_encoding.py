@@ -193,7 +193,7 @@ def test_arrays_are_taken_as_they_are():
         ("n", [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5], False),
         ("customer_id", [77, 3, 12], True),
         ("customerId", [77, 3, 12], True),
-        ("customer_id", [77, 3, 3], False),
+        ("customer_id", [77, 3, 3], True),
         ("customer_id", [77.5, 3, 12], False),
         ("paid", [77, 3, 12], False),
         ("n", ["ann", "bob", "cy", "cy"], True),
@@ -218,9 +218,11 @@ def test_rows_are_named_by_an_id_a_date_or_the_index():
     def names(frame, **options):
         return encode_together({"A": frame}, ColumnRules.of(options))[1][0].row_names
 
-    frame = pd.DataFrame({"p": [1.0, 2.0], "t": [SOME_DAY, None], "k": [7, 7.5]}, index=["u", "v"])
+    later = SOME_DAY + datetime.timedelta(days=1)
+    frame = pd.DataFrame({"p": [1.0, 2.0], "t": [SOME_DAY, later], "k": [7, 7.5]}, index=["u", "v"])
     assert list(names(frame, drop="t")) == ["u", "v"]
-    assert list(names(frame)) == ["2020-01-01", ""]
+    assert list(names(frame)) == ["2020-01-01", "2020-01-02"]
+    assert list(names(frame.assign(t=[SOME_DAY, None]))) == ["u", "v"]
     assert list(names(frame, id="k")) == ["7", "7.5"]
     assert names(frame.reset_index(drop=True), drop="t") is None
 
@@ -523,3 +525,25 @@ def test_a_model_file_of_the_first_form_is_still_read(tmp_path):
     np.testing.assert_array_equal(
         loaded.fit(rows[0], rows[1]).predict(rows[2]), estimator.fit(rows[0], rows[1]).predict(rows[2])
     )
+
+
+def test_ids_that_occur_in_both_tables(make):
+    first, second = (
+        make({"patient": [f"P{i}" for i in order], "x": [0.5] * 9}) for order in (range(9), range(8, -1, -1))
+    )
+    encoding, _ = encode(first, second)
+    assert (encoding.names, encoding.row_names) == (("x",), "patient")
+
+
+def test_an_id_by_name_may_repeat_and_then_does_not_name_rows(make):
+    encoding, _ = encode(make({"customer_id": [7, 7, 9, 12], "order_key": [4, 2, 3, 1], "x": [0.5, 1.5, 2.5, 4]}))
+    assert (encoding.names, encoding.row_names) == (("x",), "order_key")
+
+
+@pytest.mark.parametrize(
+    "texts", [["1,366.80", "12,000.00"], ["51%", "3.5%"], ["$4", "$1,200"], ["31.01.2024", "1.2.2024"]]
+)
+def test_numbers_and_dates_in_other_forms_are_refused(make, texts):
+    with pytest.raises(InputError, match=r"column 'p' of A looks like .*name it in categorical="):
+        encode(make({"p": texts * 3, "x": [0.5] * 6}))
+    assert "p=" + texts[0] in encode(make({"p": texts * 3, "x": [0.5] * 6}), categorical="p")[0].feature_names

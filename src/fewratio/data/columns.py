@@ -1,5 +1,6 @@
 """What a column may hold, how two tables' columns compare, and the messages about both."""
 
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -94,8 +95,10 @@ def check_numbers(argument: str, columns: Sequence[tuple[object, Any]]) -> None:
 
 # How people write numbers and dates that no program reads without being told.
 _FORMATTED = {
-    "numbers with separators, signs or units": re.compile(r"[-+]?[$€£]?\s?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s?[%$€£]"
-                                                          r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"),
+    "numbers with separators, signs or units": re.compile(
+        r"[-+]?[$€£]?\s?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s?[%$€£]"
+        r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+    ),
     "dates with the day or month first": re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
 }
 

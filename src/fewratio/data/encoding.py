@@ -89,10 +89,10 @@ class Encoding:
             else Column(label, left_out=NOT_IN_ALL if label in used else DROPPED)
             for label in labels
         )
-        names = [column.name for column in columns if column.left_out == ID]
-        names += [column.name for column in columns if column.kind == DATE and column.left_out is None]
-        id_column = rules.id or next((name for name in names if _are_different(name, raws)), None)
-        encoding = cls(columns, raws[0].is_named, id_column)
+        ids = [column.name for column in columns if column.left_out == ID]
+        dates = [column.name for column in columns if column.kind == DATE and column.left_out is None]
+        best = [name for name in (*ids, *dates) if _are_different(name, raws)] or ids
+        encoding = cls(columns, raws[0].is_named, rules.id or next(iter(best), None))
         if not encoding.features:
             why = ", ".join(f"{column.name!r} ({column.left_out})" for column in columns[:5])
             raise InputError(

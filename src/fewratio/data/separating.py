@@ -134,7 +134,7 @@ def _described(column: Column, side: NDArray[np.float64]) -> str:
 
 
 def as_text(column: Column, value: float, digits: int = 4) -> str:
-    """Write a value of a column of numbers, booleans or dates as a user would; few digits of a date leave out the time."""
+    """Write a value of a column of numbers, booleans or dates as a user would; a date of few digits has no time."""
     if column.kind == DATE:
         return text_of_days(value).partition(" ")[0] if digits == 4 else text_of_days(value)
     if column.kind == BOOLEAN:

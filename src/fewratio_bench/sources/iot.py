@@ -71,7 +71,7 @@ def load(seed: int = 0) -> Collection:
 def files(download: bool = True) -> list[Path]:
     """Find the files of the complete devices; they cannot be downloaded."""
     found = [path for device in DEVICES for path in device_files(device).values()]
-    if not found:
+    if download or not found:
         complete_devices()
     return found
 
