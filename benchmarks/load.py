@@ -28,14 +28,10 @@ WAYS = {
         "from pathlib import Path; from fewratio.data.files import find_file, read_table\n"
         "def read(path): return read_table(find_file(Path(path)))"
     ),
-    "read_table and as_table": (
-        "from pathlib import Path; from fewratio.data.files import find_file, read_table\n"
+    "read_raw and as_table": (
+        "from pathlib import Path; from fewratio.data.files import find_file, read_raw\n"
         "from fewratio.data.table import as_table\n"
-        "def read(path):\n"
-        "    global numbers\n"
-        "    table = read_table(find_file(Path(path)))\n"
-        "    numbers = as_table(table)\n"
-        "    return table"
+        "def read(path): return as_table(read_raw(find_file(Path(path)))).numbers"
     ),
 }
 MEASURE = """

@@ -172,6 +172,8 @@ def raw_of_columns(columns: dict[str, Any], argument: str) -> RawTable:
     array = np.empty((n_rows, len(labels)), np.float32 if kinds == {pa.float32()} else np.float64, order="F")
     for place, label in enumerate(labels):
         array[:, place] = frames.arrow_numbers(columns.pop(label))
+        # Or pyarrow keeps the memory for itself.
+        pa.default_memory_pool().release_unused()
     return RawTable(argument, labels, True, n_rows, array)
 
 
