@@ -15,6 +15,8 @@ from fewratio.data import frames
 from fewratio.data.columns import NUMBER, counted, listed
 from fewratio.errors import InputError, MissingColumnError
 
+# Batches after which memory is given back.
+_RELEASED = 32
 _LAYOUT = "needed is a table with one row per instance and one column per feature"
 
 
@@ -159,22 +161,23 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
     return RawTable(argument, tuple(map(str, frame.columns)), is_named, len(frame), numbers, columns, index)
 
 
-def raw_of_columns(columns: dict[str, Any], argument: str) -> RawTable:
-    """Return a table of columns of pyarrow that nobody else needs: each is let go when it has become numbers."""
+def raw_of_batches(batches: list[Any], labels: tuple[str, ...], dtype: type[np.floating], argument: str) -> RawTable:
+    """Return a table of numbers in batches of pyarrow that nobody else needs: each is let go when it is copied."""
     import pyarrow as pa
 
-    kinds = {column.type for column in columns.values()}
-    if not all(map(frames.is_number_type, kinds)):
-        return as_raw(pa.table(columns), argument)
-    labels, n_rows = tuple(columns), len(next(iter(columns.values())))
-    check_shape((n_rows, len(labels)), argument)
-    # In Fortran order memory is taken a column at a time.
-    array = np.empty((n_rows, len(labels)), np.float32 if kinds == {pa.float32()} else np.float64, order="F")
-    for place, label in enumerate(labels):
-        array[:, place] = frames.arrow_numbers(columns.pop(label))
-        # Or pyarrow keeps the memory for itself.
-        pa.default_memory_pool().release_unused()
-    return RawTable(argument, labels, True, n_rows, array)
+    array = np.empty((sum(map(len, batches)), len(labels)), dtype)
+    start = 0
+    batches.reverse()
+    while batches:
+        batch = batches.pop()
+        for place in range(len(labels)):
+            array[start : start + len(batch), place] = frames.arrow_numbers(pa.chunked_array([batch.column(place)]))
+        start += len(batch)
+        del batch
+        if len(batches) % _RELEASED == 0:
+            # Or pyarrow keeps the memory for itself.
+            pa.default_memory_pool().release_unused()
+    return RawTable(argument, labels, True, len(array), array)
 
 
 def check_shape(shape: Sequence[int], argument: str) -> None:
