@@ -142,7 +142,8 @@ def test_calibrated_error_is_eq8_and_the_squared_difference_of_divergences(suppo
     (slope,) = torch.autograd.grad(loss, ratio)
     plain = torch.autograd.grad(RelativeSquaredError(alpha)(ratio, shares), ratio)[0]
     torch.testing.assert_close(slope[n:], plain[n:])
-    assert weight == 0 or on_support == on_query or slope[:n].any()
+    # A weight near the smallest number times a small difference is zero.
+    assert weight < 1e-100 or on_support == on_query or slope[:n].any()
 
 
 def test_calibrated_error_without_own_rows_and_in_validation_is_eq8():
