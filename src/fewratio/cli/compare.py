@@ -1,6 +1,5 @@
 """``fewratio compare``."""
 
-import operator
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,10 +24,7 @@ if TYPE_CHECKING:
 _CONDITION = re.compile(
     r"\s*(p|divergence|statistic)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*", re.ASCII
 )
-_SIGNS: dict[str, Callable[[float, float], bool]]
-_SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_FAILED, _LEVEL = 3, 0.05
-_PERMUTATIONS = 999
+_FAILED, _PERMUTATIONS = 3, 999
 
 
 @exchange.verb
@@ -152,7 +148,9 @@ def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
             f"--fail-if is {text!r}, but --permutations is 0, which gives no p-value. Raise --permutations, or test "
             "the divergence or the statistic."
         )
-    attribute, sign, limit = {"p": "p_value"}.get(found[1], found[1]), _SIGNS[found[2]], float(found[3])
+    from fewratio.data.partition import SIGNS
+
+    attribute, sign, limit = {"p": "p_value"}.get(found[1], found[1]), SIGNS[found[2]], float(found[3])
     return lambda result: sign(getattr(result, attribute), limit)
 
 
@@ -164,7 +162,11 @@ def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[s
     yield from request.summary(result.samples, result.names)
     yield f"divergence  {result.forward:.4g} ({a} over {b}), {result.backward:.4g} ({b} over {a})"
     if result.p_value is not None:
-        verdict = "the tables differ" if result.p_value <= _LEVEL else f"no difference found at the level {_LEVEL}"
+        verdict = (
+            "the tables differ"
+            if result.p_value <= exchange.LEVEL
+            else f"no difference found at the level {exchange.LEVEL}"
+        )
         yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
     if result.differences:
         yield from _differences(result)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fewratio.data.collection import Collection
     from fewratio.estimators.base import RatioEstimator
 
-_LEVEL = 0.05
-
 
 @exchange.verb
 def compare_all(
@@ -58,8 +56,8 @@ def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
         # Each pair stands twice in the table.
-        n_different = int((result.adjusted_p_values <= _LEVEL).sum()) // 2
-        yield f"{n_different} of {counted(n_pairs, 'pair')} differ (adjusted p-value at most {_LEVEL})"
+        n_different = int((result.adjusted_p_values <= exchange.LEVEL).sum()) // 2
+        yield f"{n_different} of {counted(n_pairs, 'pair')} differ (adjusted p-value at most {exchange.LEVEL})"
 
 
 def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:

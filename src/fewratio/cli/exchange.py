@@ -38,6 +38,8 @@ _RESULTS = (".json", *_SEPARATORS)
 _PICTURES = (".png", ".svg", ".pdf")
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
+# The p-value up to which tables are said to differ.
+LEVEL = 0.05
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 _OUTPUT = "File for the whole result: .json, or .csv or .tsv for its rows."

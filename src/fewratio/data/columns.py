@@ -22,6 +22,14 @@ _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 _LISTED = 5
 _LONGEST_CELL = 40
 _SAME = "both must have the same columns. Select the same ones in both."
+# How people write numbers and dates that no program reads without being told.
+_FORMATTED = {
+    "numbers with separators, signs or units": re.compile(
+        r"[-+]?[$€£]?\s?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s?[%$€£]"
+        r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+    ),
+    "dates with the day or month first": re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
+}
 
 
 def counted(n: int, noun: str) -> str:
@@ -91,16 +99,6 @@ def check_numbers(argument: str, columns: Sequence[tuple[object, Any]]) -> None:
         f"{argument} has {counted(len(bad), 'column')} that cannot be used: {found}; every column must hold real "
         "numbers. Encode such columns as numbers or drop them."
     )
-
-
-# How people write numbers and dates that no program reads without being told.
-_FORMATTED = {
-    "numbers with separators, signs or units": re.compile(
-        r"[-+]?[$€£]?\s?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s?[%$€£]"
-        r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
-    ),
-    "dates with the day or month first": re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
-}
 
 
 def check_not_almost_numbers(values: Any, argument: str) -> None:

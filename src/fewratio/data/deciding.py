@@ -56,10 +56,8 @@ def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: 
         if not count:
             return Column(label, left_out=EMPTY)
         # The same ids may be in both tables, as of patients before and after.
-        differ = max(map(len, found_codes := [values.codes for values in coded])) >= _LEAST_COUNTED and all(
-            len(np.unique(codes)) == len(codes) for codes in found_codes
-        )
-        if is_text and not kept and (differ or len(count) > _DISTINCT_SHARE * count.total()):
+        are_ids = max(raw.n_rows for raw in raws) >= _LEAST_COUNTED and all(map(all_different, coded))
+        if is_text and not kept and (are_ids or len(count) > _DISTINCT_SHARE * count.total()):
             return Column(label, left_out=ID)
         marks_missing = any((values.codes < 0).any() for values in coded)
         return Column(label, kinds.CATEGORY, None, *_frequent(count), marks_missing=marks_missing)
@@ -73,6 +71,11 @@ def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: 
     # Halved first: the sum of the middle two may overflow.
     median = 2 * float(np.median(present / 2))
     return Column(label, kind, median=median, marks_missing=len(present) < len(pooled))
+
+
+def all_different(values: Values) -> bool:
+    """Tell whether a column of texts has another one in every row."""
+    return len(np.unique(values.codes)) == len(values.codes)
 
 
 def _kind(label: str, found: list[Values], raws: Sequence[RawTable], rules: ColumnRules) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fewratio.data.column import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, as_categories
 from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted
-from fewratio.data.deciding import decide
+from fewratio.data.deciding import all_different, decide
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.data.table import Table, all_finite, as_table, check_finite, frozen, raw_numbers
@@ -236,10 +236,10 @@ class Encoding:
             is_text = isinstance(column.left_out, str | None) and column.kind in PLURALS
             is_flag = isinstance(column.pools_others, bool) and isinstance(column.marks_missing, bool)
             is_number = column.median is None or (type(column.median) is not bool and math.isfinite(column.median))
-            _check(is_text and is_flag and is_number, "a column is not what one is")
+            _check(is_text and is_flag and is_number, "a column has a field of the wrong type")
         _texts([column.name for column in columns])
-        _check(isinstance(content["is_named"], bool), "whether columns have names is not said")
-        _check(isinstance(content["row_names"], str | None), "the column of names is no text")
+        _check(isinstance(content["is_named"], bool), "is_named is neither true nor false")
+        _check(isinstance(content["row_names"], str | None), "row_names is not the name of a column")
         return cls(columns, content["is_named"], content["row_names"])
 
 
@@ -277,9 +277,9 @@ def _texts(value: Any) -> list[str]:
 
 
 def _are_different(label: str, raws: Sequence[RawTable]) -> bool:
-    """Tell whether a column has another value in every row of a table."""
-    coded = [as_categories(raw.values(label), raw.called(label)).codes for raw in raws]
-    return all((codes >= 0).all() and len(np.unique(codes)) == len(codes) for codes in coded)
+    """Tell whether a column has another value in every row of each table, and none is missing."""
+    coded = [as_categories(raw.values(label), raw.called(label)) for raw in raws]
+    return all((values.codes >= 0).all() and all_different(values) for values in coded)
 
 
 def encode_together(
@@ -309,8 +309,9 @@ def encode_together(
         _check_same(raws, {*raws[0].labels, *raws[-1].labels})
         if not raws[0].is_named:
             return None, [Table(raw_numbers(raw), None, raw.argument) for raw in raws]
-        encoding = Encoding(tuple(map(Column, raws[0].labels)), is_named=True)
-        return encoding, [encoding.encode(raw) for raw in raws]
+        names = raws[0].labels
+        chosen = [Table(raw_numbers(raw.select(names)), names, raw.argument, raw.index) for raw in raws]
+        return Encoding(tuple(map(Column, names))), chosen
     encoding = Encoding.learn(raws, rules, leave_out)
     return encoding, [encoding.encode(raw) for raw in raws]
 

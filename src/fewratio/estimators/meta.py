@@ -274,11 +274,11 @@ class MetaRatioEstimator(NetworkEstimator):
         sources = "the source collection"
         if self.encoding_ is not None:
             table = self.encoding_.encode(X, argument, sources)
+        elif isinstance(X, Table):
+            table = X
         else:
-            raw, known = X if isinstance(X, Table) else as_raw(X, argument), trained.feature_names or names
-            if not isinstance(raw, Table):
-                raw = as_table(raw.select(known) if known is not None and set(known) == set(raw.labels) else raw)
-            table = raw
+            raw, known = as_raw(X, argument), trained.feature_names or names
+            table = as_table(raw.select(known) if known is not None and set(known) == set(raw.labels) else raw)
         check_same_features(table, trained.n_features, trained.feature_names, sources)
         if trained.feature_names is None:
             check_same_features(table, trained.n_features, names, reference)

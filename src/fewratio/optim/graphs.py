@@ -39,10 +39,12 @@ class GraphedStep:
             self._graph = torch.cuda.CUDAGraph()
             # A graph of an earlier training that is freed while another is captured would spoil the capture.
             gc.collect()
+            was_enabled = gc.isenabled()
             gc.disable()
             try:
                 with torch.cuda.graph(self._graph):
                     self._step()
             finally:
-                gc.enable()
+                if was_enabled:
+                    gc.enable()
         self._graph.replay()
