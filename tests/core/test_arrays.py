@@ -59,9 +59,9 @@ def test_an_array_gives_what_a_tensor_gives(case):
 
 
 def test_a_factorisation_that_fails_is_no_solution():
-    gram = np.array([[1.0, 2.0], [2.0, 1.0]])
-    for K in (gram, torch.from_numpy(gram)):
-        assert np.isnan(np.asarray(ridge_weights_of_moments(K, K[0], 0.1))).all()
+    indefinite, diverged = np.array([[1.0, 2.0], [2.0, 1.0]]), torch.full((2, 2), torch.nan, dtype=torch.float64)
+    for K in (indefinite, diverged):
+        assert np.isnan(np.asarray(ridge_weights_of_moments(K, K[0] * 0 + 1, 0.1))).all()
 
 
 def test_distances_keep_their_digits_beside_a_far_row():
