@@ -113,9 +113,7 @@ def test_a_reference_stands_for_its_table(folder, tmp_path):
     found, expected = (answer(folder, "compare", "b.csv", name, "--permutations", "99") for name in (kept, "a.csv"))
     assert found["p_value"] == expected["p_value"] == 0.01
     assert [column["column"] for column in found["separating"]] == ["lot"]
-    assert "lot" in {
-        score["column"] for score in answer(folder, "compare", "b.csv", kept, "--keep", "lot")["column_scores"]
-    }
+    assert "lot" in {score["column"] for score in answer(folder, "compare", "b.csv", kept, "--keep", "lot")["columns"]}
     line = refusal(folder, "compare", "b.csv", kept, "--drop", "size")
     assert "--drop is given, but a.fewratio is a reference" in line
 
@@ -123,7 +121,7 @@ def test_a_reference_stands_for_its_table(folder, tmp_path):
 def test_columns_can_be_chosen(folder):
     def used(*options, a="a.csv", b="b.csv"):
         found = answer(folder, "compare", a, b, "--permutations", "0", *options)
-        return {score["column"] for score in found["column_scores"]}
+        return {score["column"] for score in found["columns"]}
 
     assert used() == {"size", "price", "colour", "day"}
     assert used("--columns", "size,colour") == {"size", "colour"}
@@ -137,7 +135,7 @@ def test_columns_can_be_chosen(folder):
 def test_the_kind_of_a_column_can_be_said(folder):
     def kinds(*options):
         found = answer(folder, "compare", "a.csv", "b.csv", "--permutations", "0", *options)
-        return {difference["column"]: difference["kind"] for difference in found["differences"]}
+        return {difference["column"]: difference["kind"] for difference in found["columns"]}
 
     assert kinds() == {"size": "number", "price": "number", "colour": "category", "day": "date"}
     assert kinds("--categorical", "day")["day"] == "category"
