@@ -274,6 +274,6 @@ def tables(report: Report, quick: bool) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "With .* the p-value cannot be below")
         power(report, 20 if quick else 200)
-        level(report, 50 if quick else 500)
-        coverage(report, 8 if quick else 80)
+        level(report, 50 if quick else 300)
+        coverage(report, 8 if quick else 60)
         seconds(report, quick)

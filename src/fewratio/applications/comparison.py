@@ -24,6 +24,7 @@ from fewratio.data.raw import as_raw
 from fewratio.data.separating import Separating
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.scaling import ColumnScaling
 from fewratio.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -254,9 +255,9 @@ def compare_datasets(
     samples = inputs.read_samples(model, tables, columns)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
-    model = inputs.in_common_units(model, pooled)
     some = some_rows(pooled, is_first, for_rows)
     rows, marks = pooled[some], is_first[some]
+    model = inputs.in_common_units(model, rows)
     warn_of_copies(rows, marks, names)
     test = None
     if n_permutations:
@@ -285,7 +286,8 @@ def compare_datasets(
     alpha = float(model.get_params().get("alpha", 0.0))
     interval = None
     if estimator is None:
-        found = estimate_divergence(rows, smaller_sample(marks), for_folds)
+        scaling = ColumnScaling.of([rows], model.get_params()["scale"])
+        found = estimate_divergence(rows, smaller_sample(marks), scaling, for_folds)
         forward = backward = found.estimate
         interval = found.low, found.high
     if not np.isfinite([forward, backward]).all():

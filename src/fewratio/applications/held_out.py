@@ -10,7 +10,7 @@ from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.randomness import deal
-from fewratio.estimators.scaling import column_scaling
+from fewratio.estimators.scaling import ColumnScaling
 
 # Measured (docs/design.md): kernel centres, their width in median distances, and the inverse penalty of the classifier.
 _CENTRES, _WIDTH, _C = 100, 1.0, 0.3
@@ -67,7 +67,9 @@ def ratios_at(forward: RatioEstimator, backward: RatioEstimator, X: Floats) -> R
     return Ratios(*(np.concatenate([each._ratio(block) for block in blocks]) for each in (forward, backward)))
 
 
-def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Divergence:
+def estimate_divergence(
+    rows: Floats, is_first: NDArray[np.bool_], scaling: ColumnScaling, rng: np.random.Generator
+) -> Divergence:
     """Estimate the relative Pearson divergence of two samples at alpha = 0.5.
 
     The ratio is that of a classifier: twice the probability of the first sample, both counted alike.
@@ -78,10 +80,12 @@ def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.rando
         Both samples.
     is_first : bool ndarray of shape (n,)
         Which rows are in the first one.
+    scaling : ColumnScaling
+        The units of the columns.
     rng : numpy Generator
         Draws kernel centres and deals the rows to folds.
     """
-    features = _features(rows, rng)
+    features = _features(scaling(rows).clip(-_FARTHEST, _FARTHEST), rng)
     everyone = np.ones(len(rows), dtype=np.bool_)
     fitted, _ = _divergence(_ratios(features, is_first, everyone, everyone), is_first)
     n_folds = min(_N_FOLDS, int(is_first.sum()), int((~is_first).sum()))
@@ -99,11 +103,9 @@ def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.rando
     return Divergence(estimate, low, max(high, estimate))
 
 
-def _features(rows: Floats, rng: np.random.Generator) -> Floats:
+def _features(standard: Floats, rng: np.random.Generator) -> Floats:
     """Give the features of the classifier: the columns, the distance from the centre, and Gaussian kernels."""
-    mean, scale = column_scaling([rows])
-    standard = ((rows - mean) / scale).clip(-_FARTHEST, _FARTHEST)
-    n, d = rows.shape
+    n, d = standard.shape
     centres = standard[rng.choice(n, min(n, _CENTRES), replace=False)]
     kernels = 2 * gaussian_kernel(standard, centres, _WIDTH * float(median_width(pdist(centres))))
     norms = ((standard**2).mean(1, keepdims=True) - 1) * d**0.5
