@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from fewratio.data.options import ColumnOptions
     from fewratio.data.raw import RawTable
 
-_CONDITION = re.compile(
-    r"\s*(p|divergence|statistic)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*", re.ASCII
-)
+_CONDITION = re.compile(r"\s*(p|divergence)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*", re.ASCII)
 _FAILED, _PERMUTATIONS = 3, 999
 # Typical rows that are shown, and their values.
 _ROWS, _VALUES = 3, 5
@@ -54,9 +52,7 @@ def compare(
     ] = None,
     fail_if: Annotated[
         str | None,
-        typer.Option(
-            help=f"Exit with {_FAILED} if this condition holds: 'p < 0.01', 'divergence > 0.1', 'statistic > 2'."
-        ),
+        typer.Option(help=f"Exit with {_FAILED} if this condition holds: 'p < 0.01' or 'divergence > 0.1'."),
     ] = None,
 ) -> None:
     """Compare two datasets: how far apart they are, whether that may be chance, and which columns and rows differ.
@@ -77,6 +73,11 @@ def compare(
     if b is None:
         names, samples = _groups(tables[0], str(by))
         if len(samples) > 2:
+            if groups is not None:
+                raise ParameterError(
+                    f"--groups is given, but column {by!r} makes {len(samples)} samples; groups can be permuted in a "
+                    "test of two. Leave --groups out, or compare two of them."
+                )
             from fewratio.cli.compare_all import deliver_all
             from fewratio.data.collection import Collection
 
@@ -142,7 +143,7 @@ def _pairs(result: "AllPairsResult") -> "Iterator[SimpleNamespace]":
     for i, j in combinations(range(len(result.names)), 2):
         both = float(divergences[i, j]), float(divergences[j, i])
         p_value = None if adjusted is None else float(adjusted[i, j])
-        yield SimpleNamespace(p_value=p_value, divergence=max(both), statistic=sum(both) / 2)
+        yield SimpleNamespace(p_value=p_value, divergence=max(both))
 
 
 def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
@@ -150,13 +151,13 @@ def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
     found = _CONDITION.fullmatch(text)
     if found is None:
         raise ParameterError(
-            f"--fail-if is {text!r}; it must be p, divergence or statistic, one of < <= > >=, and a number. Write "
+            f"--fail-if is {text!r}; it must be p or divergence, one of < <= > >=, and a number. Write "
             "'p < 0.01', for instance."
         )
     if found[1] == "p" and not permutations:
         raise ParameterError(
             f"--fail-if is {text!r}, but --permutations is 0, which gives no p-value. Raise --permutations, or test "
-            "the divergence or the statistic."
+            "the divergence."
         )
     from fewratio.data.partition import SIGNS
 
