@@ -386,7 +386,7 @@ def test_a_file_of_many_pieces_keeps_its_rows_in_order(tmp_path):
     frame = frame.cast({"c3": pl.String})
     frame[56_000, 3] = "seven"
     frame.write_csv(tmp_path / "a.csv")
-    with pytest.raises(InputError, match=r"file 'a\.csv' has 1 column .* 'seven' in column 'c3' at row 56000 \("):
+    with pytest.raises(InputError, match=r"file 'a\.csv' has 1 column .* 'seven' at row 56000 of column 'c3' \("):
         Collection.from_folder(tmp_path, categorical="error")
     with pytest.raises(InputError, match=r"column 'c3' of file 'a\.csv' .* is 'seven' at row 56000 \("):
         Collection.from_folder(tmp_path)
@@ -429,7 +429,7 @@ HOSTILE = {
     "a short line after Excel's own": ("sep=;\np;q\n1;2\n3\n", "line 2 has 2 fields but line 4 has 1"),
     "decimal commas in quotes": (
         'p,q\n1,"2,5"\n',
-        "column 'q' of file 'a.csv' looks like decimal commas (such as '2,5')",
+        "column 'q' of file 'a.csv' looks like decimal commas (such as '2,5' at row 0,",
     ),
 }
 
@@ -455,7 +455,9 @@ def test_a_mark_in_a_name_divides_nothing(tmp_path, text):
 def test_decimal_commas_between_tabs(tmp_path):
     for text in ("p\tq\n1,5\t2\n", "p\tq\n\t2\n3\t2\n1,5\t2\n"):
         write(tmp_path, "a.tsv", text)
-        assert_refused(tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5')", 'decimal=","')
+        assert_refused(
+            tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5' at row ", 'decimal=","'
+        )
 
 
 OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.data.columns import counted, is_missing, listed
+from fewratio.data.columns import counted, listed
+from fewratio.data.frames import is_missing
 from fewratio.data.table import as_table, frozen, is_frozen
 from fewratio.errors import InputError
 

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from fewratio.data.columns import counted, listed
 from fewratio.data.csv_files import SEPARATORS, complete_names, read_csv
 from fewratio.data.dataset import as_flags
-from fewratio.data.frames import is_number_type
 from fewratio.data.partition import without_flags
-from fewratio.data.raw import RawTable, as_raw, raw_of_batches
+from fewratio.data.raw import RawTable, as_raw, raw_of_arrow
 from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
 
 if TYPE_CHECKING:
@@ -145,13 +144,7 @@ def read_raw(file: TableFile) -> RawTable:
     """Read a file as a table whose columns may be of any kind."""
     if file.suffix in ARRAYS:
         return as_raw(read_arrays(file)[0], str(file))
-    table = read_table(file)
-    if not table.num_rows or not all(map(is_number_type, table.schema.types)):
-        return as_raw(table, str(file))
-    names, is_single, batches = table.column_names, set(map(str, table.schema.types)) == {"float"}, table.to_batches()
-    # Only the batches are left, so that they can be let go one by one.
-    del table
-    return raw_of_batches(batches, tuple(names), np.float32 if is_single else np.float64, str(file))
+    return raw_of_arrow(read_table(file), str(file))
 
 
 def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import as_categories, as_numbers
 from fewratio.data.columns import counted, is_number, listed
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.values import as_categories, as_numbers
 from fewratio.errors import InputError, ParameterError
 
 _CONDITION = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.+?)\s*")
@@ -93,13 +93,8 @@ def cut(
 def without_flags(raw: RawTable, outlier: str) -> tuple[RawTable, NDArray[np.bool_]]:
     """Return a table without the column that marks known outliers, and the marks."""
     raw.check_has([outlier])
-    values = raw.values(outlier)
-    if len(values.numbers):
-        marks = [None if value != value else value for value in values.numbers.tolist()]
-    else:
-        marks = np.array([*values.texts, None], dtype=object)[values.codes].tolist()
-    flags = as_flags(np.array(marks, dtype=object), f"column {outlier!r} of {raw.argument}")
-    return raw.without([outlier]), flags
+    cells = np.array(raw.cells(outlier), dtype=object)
+    return raw.without([outlier]), as_flags(cells, raw.called(outlier))
 
 
 def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import SEPARATING
-from fewratio.data.columns import BOOLEAN
-from fewratio.data.encoding import CATEGORY, DATE, Column, Encoding
-from fewratio.data.frames import text_of_days
+from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, shortened
+from fewratio.data.encoding import SEPARATING, Column, Encoding
 from fewratio.data.table import Table, frozen
+from fewratio.data.values import text_of_days
 
 # Chances that a column is taken for a separating one although the rows were dealt at random: for two constants, so that
 # five rows a side are enough; for ranges and sets of categories, over all columns of a table together.
@@ -128,7 +127,7 @@ def _described(column: Column, side: NDArray[np.float64]) -> str:
     if column.kind == CATEGORY:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
         held = [name for place, name in enumerate(names) if side[:, place].any()]
-        return ", ".join(held[:3] or ["other categories"]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
+        return shortened(held or ["other categories"], 3)
     low, high = (as_text(column, value) for value in (side.min(), side.max()))
     return low if low == high else f"{low} to {high}"
 

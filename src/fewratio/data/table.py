@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.data.columns import check_features, check_numbers, counted
+from fewratio.data.columns import check_features, counted
 from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.values import check_numbers
 from fewratio.errors import InputError
 
 # A megabyte as float64, which stays in the cache.

@@ -1,0 +1,228 @@
+"""The values of one column: as numbers, or as texts that each have a number."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER, PLURALS, TEXT, counted, is_number, shortened
+from fewratio.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LONGEST_CELL = 40
+_DAY_SECONDS = 86_400
+_UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+# How people write numbers and dates that no program reads without being told, and what to do about it.
+_CONVERT = "Convert it, drop the column, or name it in categorical= if that is what it holds."
+_FORMATTED = {
+    "decimal commas": (
+        re.compile(r"[-+]?\d*,?\d+(?:[eE][-+]?\d+)?"),
+        'numbers must be written with points. Pass decimal="," where the file is read, or convert it.',
+    ),
+    "numbers with separators, signs or units": (
+        re.compile(
+            r"[-+]?[$€£]?\s?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s?[%$€£]"
+            r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+        ),
+        f"numbers must be written plainly. {_CONVERT}",
+    ),
+    "dates with the day or month first": (
+        re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
+        f"dates must be written as 2024-01-31. {_CONVERT}",
+    ),
+}
+
+
+class Values(NamedTuple):
+    """One column of one table.
+
+    Attributes
+    ----------
+    kind : str
+        One of the kinds in `fewratio.data.columns`, or the column's type if it is another.
+    numbers : ndarray of shape (n,)
+        Of numbers, booleans (0 and 1) and dates (days since 1970); NaN for what is missing.
+    codes : ndarray of shape (n,)
+        Of text and categories: the number of each row's text; -1 for what is missing.
+    texts : list of str
+        The distinct texts.
+    """
+
+    kind: str
+    numbers: NDArray[Any] = np.empty(0)
+    codes: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+    texts: Sequence[str] = ()
+
+    @property
+    def first_text(self) -> str:
+        """The first text that does not even read as a number, else the first at all, and its row."""
+        places = [place for place, text in enumerate(self.texts) if not is_number(text)] or range(len(self.texts))
+        return self.first_of(places)
+
+    def first_of(self, places: Sequence[int]) -> str:
+        """Return the first of some texts, by their numbers, and its row."""
+        row = int(np.isin(self.codes, places).argmax())
+        text = self.texts[self.codes[row]]
+        shown = repr(text) if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]!r}..."
+        return f"{shown} at row {row}"
+
+
+def read_values(column: pa.ChunkedArray) -> Values:
+    """Return what a column of pyarrow holds."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = column.type
+    if is_number_type(kind):
+        return Values(NUMBER, arrow_numbers(column))
+    if types.is_boolean(kind):
+        return Values(BOOLEAN, arrow_numbers(column))
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        return Values(DATE, _days(column))
+    is_category = types.is_dictionary(kind)
+    if is_category:
+        column = column.cast(kind.value_type)
+    elif isinstance(kind, pa.OpaqueType):
+        return Values(f"type {kind.type_name}")
+    elif str(kind) not in ("null", "string", "large_string", "string_view"):
+        return Values("nested values" if types.is_nested(kind) else f"type {str(kind).removeprefix('large_')}")
+    # In the order in which texts first appear, without categories that are declared but not there.
+    coded = column.cast(pa.large_string(), safe=False).combine_chunks().dictionary_encode()
+    codes: NDArray[Any] = np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(-1))
+    if not len(coded.dictionary):
+        return Values(MISSING, np.full(len(codes), np.nan), codes)
+    return Values(CATEGORY if is_category else TEXT, codes=codes, texts=coded.dictionary.to_pylist())
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Tell whether a type of pyarrow is one of numbers."""
+    from pyarrow import types
+
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+
+
+def arrow_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return numbers of pyarrow, NaN for what is missing; its own conversion would import pandas if it is installed."""
+    import pyarrow as pa
+
+    kind = column.type if column.type == pa.float32() else pa.float64()
+    numbers: NDArray[Any] = np.from_dlpack(column.cast(kind, safe=False).fill_null(np.nan).combine_chunks())
+    return numbers
+
+
+def _days(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return dates and times as days since 1970, times of the day and durations as days."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_date32(kind):
+        return arrow_numbers(column.cast(pa.int32()))
+    unit = "ms" if types.is_date64(kind) else kind.unit
+    whole = column.cast(pa.int32()).cast(pa.int64()) if types.is_time32(kind) else column.cast(pa.int64())
+    return arrow_numbers(whole) / (_UNITS_PER_SECOND[unit] * _DAY_SECONDS)
+
+
+def day_of_text(text: str) -> float | None:
+    """Return an ISO date as days since 1970 (UTC where it names no zone), or None if it is no such date."""
+    if not _ISO_DATE.fullmatch(text):
+        return None
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp() / _DAY_SECONDS
+
+
+def text_of_days(days: float) -> str:
+    """Write days since 1970 as an ISO date, with the time unless it is midnight."""
+    text = str(np.datetime64(round(days * _DAY_SECONDS), "s"))
+    return text.removesuffix("T00:00:00").replace("T", " ")
+
+
+def as_numbers(values: Values, kind: str, argument: str) -> NDArray[Any]:
+    """Return a column of numbers, booleans or dates as finite numbers, NaN for what is missing."""
+    numbers = values.numbers
+    if values.kind in (TEXT, CATEGORY):
+        read = [day_of_text(text) if kind == DATE else _number_of_text(text) for text in values.texts]
+        if None in read:
+            wrong = [code for code, number in enumerate(read) if number is None]
+            raise InputError(
+                f"{argument} holds {values.first_of(wrong)} (counting from 0), which is no {kind}; all its values must "
+                f"be {PLURALS[kind]}. Correct it or drop the column."
+            )
+        numbers = np.array([*read, np.nan], dtype=np.float64)[values.codes]
+    elif values.kind not in ((MISSING, DATE) if kind == DATE else (MISSING, NUMBER, BOOLEAN)):
+        held = PLURALS.get(values.kind, values.kind)
+        raise InputError(f"{argument} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise InputError(
+            f"{argument} has {counted(int(infinite.sum()), 'infinite value')}, the first at row "
+            f"{int(infinite.argmax())} (counting from 0); every value must be a finite number, or missing. Correct "
+            "those rows or drop the column."
+        )
+    return numbers
+
+
+def _number_of_text(text: str) -> float | None:
+    return float(text) if is_number(text) else None
+
+
+def as_categories(values: Values, argument: str) -> Values:
+    """Return a column of any kind as texts, in the order in which they first appear."""
+    if values.kind in (TEXT, CATEGORY):
+        return values
+    if values.kind not in (*PLURALS, MISSING):
+        raise InputError(
+            f"{argument} holds {values.kind}; categories and names are text, numbers or dates. Choose another column, "
+            "or write its values as text."
+        )
+    write = {DATE: text_of_days, BOOLEAN: lambda value: str(bool(value))}.get(values.kind, _as_written)
+    numbers = values.numbers.tolist()
+    written = {number: write(number) for number in dict.fromkeys(numbers) if number == number}
+    code = {text: place for place, text in enumerate(dict.fromkeys(written.values()))}
+    codes = np.array([code[written[number]] if number in written else -1 for number in numbers], dtype=np.intp)
+    return Values(CATEGORY, codes=codes, texts=list(code))
+
+
+def _as_written(number: float) -> str:
+    return str(int(number)) if number == int(number) else repr(number)
+
+
+def check_numbers(argument: str, columns: Sequence[tuple[object, Values]]) -> None:
+    """Raise unless all columns (label, values) hold numbers or booleans."""
+    bad = [(label, values) for label, values in columns if values.kind not in (NUMBER, BOOLEAN, MISSING)]
+    if not bad:
+        return
+    found = shortened(f"column {label!r} ({PLURALS.get(values.kind, values.kind)})" for label, values in bad)
+    label, values = bad[0]
+    if values.kind == TEXT:
+        found += f", such as {values.first_text} of column {label!r} (counting from 0)"
+    raise InputError(
+        f"{argument} has {counted(len(bad), 'column')} that cannot be used: {found}; every column must hold real "
+        "numbers. Encode such columns as numbers or drop them."
+    )
+
+
+def check_not_almost_numbers(values: Values, argument: str) -> None:
+    """Raise if what seems to be text are numbers but for some cells, or numbers or dates in another form."""
+    found = values.texts
+    n_numbers = sum(map(is_number, found))
+    for form, (pattern, advice) in _FORMATTED.items():
+        if n_numbers < len(found) and all(map(pattern.fullmatch, found)):
+            raise InputError(f"{argument} looks like {form} (such as {values.first_text}, counting from 0); {advice}")
+    if len(found) > n_numbers > len(found) / 2:
+        raise InputError(
+            f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers, and the first "
+            f"that is none is {values.first_text} (counting from 0); a column must hold numbers or categories. Correct or drop those "
+            "rows, or name the column in categorical=."
+        )
