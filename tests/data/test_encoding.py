@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewratio import MetaRatioEstimator, RuLSIF
-from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio import RuLSIF
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import Column, ColumnRules, Encoding, encode_together
 from fewratio.errors import CollectionError, InputError, MissingColumnError, ParameterError
-from tests.strategies import meta_estimator, quick
+from tests.strategies import quick
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 SOME_DAY = datetime.date(2020, 1, 1)

@@ -46,7 +46,7 @@ def write(folder, name, content):
     return path
 
 
-def read_frame(file, as_text=None):
+def read_frame(file, as_text=()):
     return nw.from_native(read_table(file, as_text), eager_only=True)
 
 
@@ -334,7 +334,8 @@ def test_a_frame_has_the_types_of_the_file(tmp_path, name):
 
 def test_text_may_stay_text(tmp_path):
     path = write(tmp_path, "a.csv", "p,q\n01,NA\n2,\n")
-    assert read_frame(find_file(path), ["q", "p"]).rows() == [("NA", "01"), (None, "2")]
+    assert read_frame(find_file(path), ["q", "p"]).rows() == [("01", "NA"), ("2", None)]
+    assert read_frame(find_file(path), ["q"]).rows() == [(1, "NA"), (2, None)]
 
 
 def test_arrays_have_no_names(tmp_path):

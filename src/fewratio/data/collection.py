@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewratio.data import files, folders, frames, partition
 from fewratio.data.columns import check_features, counted, listed
-from fewratio.data.csv_files import SEPARATORS
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
 from fewratio.data.raw import RawTable, as_raw
@@ -178,25 +177,14 @@ class Collection:
                 f"frame is a {type(frame).__name__}; needed is a pandas, polars or pyarrow table with a column that "
                 "names the dataset of each row. Use Collection.from_arrays for arrays."
             )
-        return cls._cut(as_raw(frame, "frame"), partition.Roles(dataset, group, outlier), name, options)
-
-    @classmethod
-    def _cut(
-        cls,
-        raw: RawTable,
-        roles: partition.Roles,
-        name: str,
-        options: ColumnOptions,
-        labels: RawTable | None = None,
-    ) -> Collection:
-        """Make a collection of one long table."""
-        features, parts, flags = partition.cut(raw, roles, labels)
-        found, (table,) = _encoded({raw.argument: features}, options, [part.rows for part in parts])
+        raw = as_raw(frame, "frame")
+        features, parts, flags = partition.cut(raw, dataset, group, outlier)
+        encoding, (table,) = _encoded({raw.argument: features}, options, [rows for _, _, rows in parts])
         datasets = [
-            Dataset(label, group, frozen(table.numbers[rows]), None if flags is None else flags[rows])
-            for label, group, rows in parts
+            Dataset(label, member_of, frozen(table.numbers[rows]), None if flags is None else flags[rows])
+            for label, member_of, rows in parts
         ]
-        return cls(name, datasets, table.feature_names, found)
+        return cls(name, datasets, table.feature_names, encoding)
 
     @classmethod
     def from_table(
@@ -206,6 +194,9 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str | None = None,
+        *,
+        separator: str | None = None,
+        decimal: str = ".",
         **options: Unpack[ColumnOptions],
     ) -> Collection:
         r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
@@ -218,6 +209,8 @@ class Collection:
             As in `from_frame`.
         name : str, optional
             Name of the collection; default: the file's, without its ending.
+        separator, decimal : str, optional
+            As in `from_folder`.
 
         Examples
         --------
@@ -227,15 +220,10 @@ class Collection:
         >>> Collection.from_table(path, dataset="site")
         Collection('sites', 2 datasets of 1 to 2 rows, 1 feature)
         """
-        file = files.find_file(Path(path), files.TABLES)
-        roles = partition.Roles(dataset, group, outlier)
-        raw = files.read_raw(file)
-        raw.check_has(tuple(roles.named.values()))
-        labels = None
-        if file.suffix in SEPARATORS:
-            # As text: "01" is not "1", and "NA" may be a name.
-            labels = as_raw(files.read_table(file, [name for name in (dataset, group) if name is not None]), str(file))
-        return cls._cut(raw, roles, name or file.name, options, labels)
+        file = files.find_file(Path(path), files.TABLES, separator, decimal)
+        # As text: "01" is not "1", and "NA" may be a name.
+        raw = files.read_raw(file, [column for column in (dataset, group) if column is not None])
+        return cls.from_frame(raw, dataset, group, outlier, name or file.name, **options)
 
     @classmethod
     def from_folder(

@@ -99,14 +99,14 @@ def find_file(
     return file
 
 
-def read_table(file: TableFile, as_text: Sequence[str] | None = None) -> pyarrow.Table:
+def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pyarrow.Table:
     """Read a file with named columns whole.
 
     Parameters
     ----------
     file : TableFile
-    as_text : sequence of str, optional
-        Of a text file the only columns to read, as they are written: "01" is not "1".
+    as_text : sequence of str
+        Columns of a text file that are read as they are written: "01" is not "1".
     """
     with refusing(file):
         if file.suffix not in SEPARATORS and file.path.is_file():
@@ -140,11 +140,11 @@ def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
             return arrays["X" if len(names) == 2 else names.pop()], flags
 
 
-def read_raw(file: TableFile) -> RawTable:
-    """Read a file as a table whose columns may be of any kind."""
+def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
+    """Read a file as a table whose columns may be of any kind; `as_text` is that of `read_table`."""
     if file.suffix in ARRAYS:
         return as_raw(read_arrays(file)[0], str(file))
-    return raw_of_arrow(read_table(file), str(file))
+    return raw_of_arrow(read_table(file, as_text), str(file))
 
 
 def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:

@@ -7,7 +7,8 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import combinations
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,25 +24,8 @@ SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": operator.eq, "=": operator.
 SIGNS |= {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-class Roles(NamedTuple):
-    """The columns that are not features."""
-
-    dataset: str
-    group: str | None = None
-    outlier: str | None = None
-
-    @property
-    def named(self) -> dict[str, str]:
-        """The columns that are given, by what they are for."""
-        return {role: column for role, column in self._asdict().items() if column is not None}
-
-
-class Part(NamedTuple):
-    """The rows of one dataset in a long table."""
-
-    name: str
-    group: str | None
-    rows: NDArray[np.intp]
+Part: TypeAlias = tuple[str, str | None, NDArray[np.intp]]
+"""Name, group and rows of one dataset in a long table."""
 
 
 def groups_of(raw: RawTable, by: str) -> dict[str, RawTable]:
@@ -52,42 +36,49 @@ def groups_of(raw: RawTable, by: str) -> dict[str, RawTable]:
     if missing:
         warnings.warn(f"{counted(missing, 'row')} of {raw.argument} without {by!r} are left out.", stacklevel=3)
         raw = raw.take(np.flatnonzero(codes >= 0))
-    features, parts, _ = cut(raw, Roles(by))
-    return {part.name: replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts}
+    features, parts, _ = cut(raw, by)
+    return {name: replace(features.take(rows), argument=f"{by} {name}") for name, _, rows in parts}
 
 
 def cut(
-    raw: RawTable, roles: Roles, labels: RawTable | None = None
+    raw: RawTable, dataset: str, group: str | None = None, outlier: str | None = None
 ) -> tuple[RawTable, list[Part], NDArray[np.bool_] | None]:
-    """Return the features of a long table, its datasets in order of first appearance, and its marks of outliers.
-
-    `labels` has the columns that name datasets and groups, if not as they are in the table.
-    """
-    labels = labels or raw
-    for column in roles.named.values():
-        both = [role for role, other in roles.named.items() if other == column]
-        if len(both) > 1:
+    """Return the features of a long table, its datasets in order of first appearance, and its marks of outliers."""
+    roles = {"dataset": dataset, "group": group, "outlier": outlier}
+    given = {role: column for role, column in roles.items() if column is not None}
+    for one, other in combinations(given, 2):
+        if given[one] == given[other]:
             raise ParameterError(
-                f"{' and '.join(both)} name the same column {column!r}; each needs a column of its own. Name another "
+                f"{one} and {other} name the same column {given[one]!r}; each needs a column of its own. Name another "
                 "column or leave one of them out."
             )
-    raw.check_has(tuple(roles.named.values()))
-    named = as_categories(labels.values(roles.dataset), raw.called(roles.dataset))
+    raw.check_has(tuple(given.values()))
+    named = as_categories(raw.values(dataset), raw.called(dataset))
     codes, names = named.codes, named.texts
     if (codes < 0).any():
         raise InputError(
-            f"column {roles.dataset!r} of {raw.argument} is missing at row {int((codes < 0).argmax())} (counting from "
-            "0); every row must name its dataset. Drop those rows or name their dataset."
+            f"{raw.called(dataset)} is missing at row {int((codes < 0).argmax())} (counting from 0); every row must "
+            "name its dataset. Drop those rows or name their dataset."
         )
-    groups = [None] * len(names) if roles.group is None else _groups(labels, roles, codes, names)
     # One stable sort serves all datasets; a filter for each would read the table once per dataset.
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
     rows = np.split(np.argsort(codes, kind="stable"), ends[:-1])
+    groups: Sequence[str | None] = [None] * len(names)
+    if group is not None:
+        held = as_categories(raw.values(group), raw.called(group))
+        texts = np.array([*held.texts, None], dtype=object)[held.codes]
+        groups = [texts[part[0]] for part in rows]
+        changed = np.flatnonzero(texts != np.array(groups, dtype=object)[codes])
+        if len(changed):
+            first, place = texts[changed[0]], codes[changed[0]]
+            raise InputError(
+                f"{raw.called(group)} changes within dataset {names[place]!r} ({groups[place]!r} and {first!r}); a "
+                "dataset belongs to one group. Split the dataset, or choose another group column."
+            )
     flags = None
-    if roles.outlier is not None:
-        raw, flags = without_flags(raw, roles.outlier)
-    features = raw.without(roles.named.values())
-    return features, [Part(*part) for part in zip(names, groups, rows, strict=True)], flags
+    if outlier is not None:
+        raw, flags = without_flags(raw, outlier)
+    return raw.without(given.values()), list(zip(names, groups, rows, strict=True)), flags
 
 
 def without_flags(raw: RawTable, outlier: str) -> tuple[RawTable, NDArray[np.bool_]]:
@@ -110,8 +101,8 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     found = _CONDITION.fullmatch(condition)
     if found is None:
         raise ParameterError(
-            f"the condition {condition!r} is none; needed is a column, one of {', '.join(SIGNS)}, and a value. Write "
-            "'status == ok', for instance."
+            f"the condition {condition!r} cannot be read; needed is a column, one of {', '.join(SIGNS)}, and a value. "
+            "Write 'status == ok', for instance."
         )
     column, sign, value = found["column"].strip("\"'`"), found["sign"], found["value"]
     raw.check_has([column])
@@ -123,8 +114,8 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     coded = as_categories(values, raw.called(column))
     if sign in ("==", "=", "!=") and text not in coded.texts:
         raise InputError(
-            f"column {column!r} of {raw.argument} is nowhere {text!r}; it holds {listed(sorted(coded.texts))}. Name "
-            "one of its values."
+            f"no row of {raw.called(column)} holds {text!r}; its values are {listed(sorted(coded.texts))}. Name one "
+            "of them."
         )
     holds = [SIGNS[sign](known, text) for known in coded.texts]
     return column, np.array([*holds, False])[coded.codes]
@@ -141,20 +132,3 @@ def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawT
             "needed. Write another condition."
         )
     return features.take(np.flatnonzero(holds)), raw.take(np.flatnonzero(~holds)), column
-
-
-def _groups(raw: RawTable, roles: Roles, codes: NDArray[np.intp], names: Sequence[str]) -> list[str | None]:
-    named = as_categories(raw.values(str(roles.group)), raw.called(str(roles.group)))
-    group_codes = named.codes
-    of_dataset = np.empty(len(names), dtype=np.intp)
-    of_dataset[codes] = group_codes
-    changed = np.flatnonzero(of_dataset[codes] != group_codes)
-    given = [*named.texts, None]
-    if len(changed):
-        row = int(changed[0])
-        found = given[group_codes[row]], given[of_dataset[codes[row]]]
-        raise InputError(
-            f"column {roles.group!r} of {raw.argument} changes within dataset {names[codes[row]]!r} ({found[0]!r} and "
-            f"{found[1]!r}); a dataset belongs to one group. Split the dataset, or choose another group column."
-        )
-    return [given[code] for code in of_dataset.tolist()]

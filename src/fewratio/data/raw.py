@@ -89,8 +89,11 @@ class RawTable:
         if tuple(labels) == self.labels:
             return self
         places = [self.places[label] for label in labels]
-        data = self.data.select(places) if self.array is None else self.array[:, places]
-        return replace(self, labels=tuple(labels), data=data)
+        if self.array is not None:
+            return replace(self, labels=tuple(labels), data=self.array[:, places])
+        # What is left may be numbers only.
+        chosen = raw_of_arrow(self.data.select(places), self.argument, self.is_named, self.index)
+        return replace(chosen, labels=tuple(labels))
 
     def without(self, labels: Collection[str]) -> RawTable:
         """Return a table without some of its columns, and with one at least."""
