@@ -350,7 +350,6 @@ def test_arrays_have_no_names(tmp_path):
     [
         (["", "p"], ["column 1", "p"]),
         (["", ""], ["column 1", "column 2"]),
-        (["", "column 1"], ["column 1_", "column 1"]),
         (["p", "__index_level_0__"], ["p", "__index_level_0__"]),
     ],
 )
@@ -408,6 +407,7 @@ HOSTILE = {
     "a ragged line after a quoted one": ('p,q\n"1\n",2\n3\n', "line 4 has 1"),
     "more fields than names": ("p,q\n1,2,3\n", "line 1 has 2 fields but line 2 has 3"),
     "one name twice": ("p,p\n1,2\n", "several columns have the name 'p'"),
+    "a name that is given to a column without one": (",column 1\n1,2\n", "several columns have the name 'column 1'"),
     "one name twice beside none": (",p,,p\n1,2,3,4\n", "several columns have the name 'p'"),
     "no line end": (LONG, "a line is longer than 4 MiB"),
     "nothing": ("", "it is empty"),
@@ -555,16 +555,22 @@ def test_an_array_without_flags_is_refused_where_outliers_are_asked_for(tmp_path
         Collection.from_folder(tmp_path, outlier="odd")
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npy"])
-def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, monkeypatch):
-    content = {"a.csv": "p\n1\n", "a.parquet": pa.table({"p": [1]}), "a.npy": np.ones((1, 1))}[name]
+@pytest.mark.parametrize(
+    ("name", "content", "owner", "opener"),
+    [
+        ("a.csv", "p\n1\n", Path, "open"),
+        ("a.parquet", pa.table({"p": [1]}), pq, "ParquetFile"),
+        ("a.npy", np.ones((1, 1)), np.lib.format, "open_memmap"),
+    ],
+)
+def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, content, owner, opener, monkeypatch):
     path = write(tmp_path, name, content)
 
     def refuse(*arguments, **options):
         raise PermissionError(13, "Permission denied", str(path))
 
     # Even the superuser, who may open anything, is refused here.
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(owner, opener, refuse)
     assert_refused(tmp_path, f"file '{name}' cannot be read", "Permission denied", "Repair it or write it anew.")
 
 
@@ -671,7 +677,7 @@ def test_a_missing_value_far_down_a_parquet_file_is_found(tmp_path, monkeypatch)
 def test_missing_flags_are_counted_over_a_whole_file(tmp_path, monkeypatch):
     frame = pl.DataFrame({"site": ["u"] * 9, "odd": [0] * 5 + [None] * 3 + [1], "p": [1.0] * 9})
     path = write_long(frame, tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"column 'odd' of file '.*t\.parquet' has 3 missing .* first at row 5"):
+    with pytest.raises(InputError, match=r"column 'odd' of file '.*t\.parquet' holds missing values, the first at row 5"):
         Collection.from_table(path, "site", outlier="odd")
 
 

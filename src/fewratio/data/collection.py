@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,8 +24,6 @@ from fewratio.data.table import Table, frozen
 from fewratio.errors import CollectionError, InputError, ParameterError
 
 __all__ = ["Collection", "Dataset"]
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,10 +69,10 @@ class Collection:
         for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
             _check_different(label, what, names)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise CollectionError(
-                f"{label} got {counted(len(self.feature_names), 'feature name')} but its datasets have "
-                f"{counted(self.n_features, 'feature')}; one name per feature is needed. Pass all of them or None."
+            found = (
+                f"{counted(len(self.feature_names), 'feature name')} but its datasets have {self.n_features} features"
             )
+            raise CollectionError(f"{label} got {found}; one name per feature is needed. Pass all of them or None.")
 
     @classmethod
     def from_arrays(
@@ -110,21 +108,17 @@ class Collection:
         """
         if frames.open_frame(arrays, "arrays") is not None:
             raise InputError(
-                "arrays is a single table; needed is one table per dataset. Use Collection.from_frame for a long "
-                "table with a column that names the dataset."
+                "arrays is one table; needed is one per dataset. Use Collection.from_frame for a long one."
             )
         if isinstance(arrays, Mapping):
             if names is not None:
-                raise ParameterError(
-                    "names was given, but the keys of arrays name the datasets already; one of them is enough. "
-                    "Leave names out."
-                )
+                raise ParameterError("names is given, but the keys of arrays are the names. Leave names out.")
             names, arrays = arrays.keys(), arrays.values()
         members = list(arrays)
         count = len(members)
-        labels = _one_each(range(count) if names is None else names, count, "names")
-        group_of = _one_each([None] * count if groups is None else groups, count, "groups")
-        flags_of: list[Any] = _one_each([None] * count if outliers is None else outliers, count, "outliers")
+        labels = _one_each(names, range(count), "names")
+        group_of = _one_each(groups, [None] * count, "groups")
+        flags_of: list[Any] = _one_each(outliers, [None] * count, "outliers")
         tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
         _check_different(f"collection {name!r}", "datasets", map(str, labels))
         if not tables:
@@ -173,10 +167,8 @@ class Collection:
         [[1.5, 1.0, 0.0], [3.5, 0.0, 1.0]]
         """
         if not isinstance(frame, RawTable) and frames.open_frame(frame, "frame") is None:
-            raise InputError(
-                f"frame is a {type(frame).__name__}; needed is a pandas, polars or pyarrow table with a column that "
-                "names the dataset of each row. Use Collection.from_arrays for arrays."
-            )
+            found = f"frame is a {type(frame).__name__}"
+            raise InputError(f"{found}; needed is a pandas, polars or pyarrow table. Use from_arrays for arrays.")
         raw = as_raw(frame, "frame")
         features, parts, flags = partition.cut(raw, dataset, group, outlier)
         encoding, (table,) = _encoded({raw.argument: features}, options, [rows for _, _, rows in parts])
@@ -295,7 +287,7 @@ class Collection:
             return self.datasets[operator.index(key)]
         places = np.asarray(key)
         if places.dtype == np.bool_:
-            places = np.flatnonzero(_one_each(places, len(self), "a boolean index"))
+            places = np.flatnonzero(_one_each(places, self.datasets, "a boolean index"))
         return replace(self, datasets=[self[place] for place in places.tolist()])
 
     def __repr__(self) -> str:
@@ -356,16 +348,14 @@ def _encoded(
 def _check_different(collection: str, what: str, names: Iterable[str]) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise CollectionError(
-            f"{collection} has several {what} named {listed(repeated)}; each needs a name of its own. Rename them."
-        )
+        found = f"{collection} has several {what} named {listed(repeated)}"
+        raise CollectionError(f"{found}; each needs a name of its own. Rename them.")
 
 
-def _one_each(values: Iterable[Item], count: int, argument: str) -> list[Item]:
-    result = list(values)
-    if len(result) != count:
-        raise ParameterError(
-            f"{argument} has length {len(result)} but there are {counted(count, 'dataset')}; one per dataset "
-            "is needed. Pass as many as there are datasets."
-        )
+def _one_each(values: Iterable[Any] | None, default: Sequence[Any], argument: str) -> list[Any]:
+    """Return as many values as there are datasets, the default ones if there are none."""
+    result = list(default if values is None else values)
+    if len(result) != len(default):
+        found = f"{argument} has length {len(result)} but there are {counted(len(default), 'dataset')}"
+        raise ParameterError(f"{found}; one per dataset is needed. Pass as many as there are datasets.")
     return result

@@ -8,13 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
+from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, is_number, listed
-
-if TYPE_CHECKING:
-    import pyarrow
-    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 # Text that is parsed at once, also the longest line. A block costs some time per column: wide files get larger ones.
@@ -30,12 +27,8 @@ _NOT_TEXT = re.compile("[\0\udc80-\udcff]")
 
 
 def read_csv(
-    path: Path,
-    separator: str,
-    decimal: str = ".",
-    as_text: Sequence[str] = (),
-    block_bytes: int = _BLOCK_BYTES,
-) -> pyarrow.Table:
+    path: Path, separator: str, decimal: str = ".", as_text: Sequence[str] = (), block_bytes: int = _BLOCK_BYTES
+) -> pa.Table:
     """Read a delimited file, or raise ``ValueError`` that says in which line it is wrong.
 
     A column has one type throughout. A first line of nothing but numbers is a row, unless they count three columns or
@@ -51,10 +44,6 @@ def read_csv(
     block_bytes : int
         How much text is parsed at once.
     """
-    import pyarrow
-    from pyarrow import compute, types
-    from pyarrow import csv as arrow_csv
-
     read, parse = _read_header(path, separator)
     read.block_size = max(block_bytes, min(_COLUMN_BYTES * len(read.column_names), _MOST_BYTES))
     with path.open("rb") as file:
@@ -63,67 +52,66 @@ def read_csv(
     # A quote that is not closed makes of all lines up to the next quote, or to the end, one field.
     if n_quotes % 2:
         _check_lines(path, read, parse)
-    convert = arrow_csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal)
+    convert = pa.csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal)
     try:
         table = _read_typed(path, read, parse, convert)
-    except pyarrow.ArrowInvalid as error:
+    except pa.ArrowInvalid as error:
         if "straddling" in str(error):
             raise ValueError(f"a line is longer than {counted(read.block_size >> 20, 'MiB')}") from error
         _check_lines(path, read, parse)
         raise
-    texts = [column for column in table.columns if types.is_string(column.type)]
-    has_lines = n_quotes and any(compute.any(compute.match_substring_regex(text, "[\r\n]")).as_py() for text in texts)
-    if has_lines or pyarrow.binary() in table.schema.types:
+    texts = [column for column in table.columns if pa.types.is_string(column.type)]
+    has_lines = n_quotes and any(
+        pa.compute.any(pa.compute.match_substring_regex(text, "[\r\n]")).as_py() for text in texts
+    )
+    if has_lines or pa.binary() in table.schema.types:
         _check_lines(path, read, parse)
     names = [name for name in as_text if name in read.column_names]
     if names:
-        kinds = dict.fromkeys(names, pyarrow.string())
-        convert = arrow_csv.ConvertOptions(
+        kinds = dict.fromkeys(names, pa.string())
+        convert = pa.csv.ConvertOptions(
             include_columns=names, column_types=kinds, null_values=[""], strings_can_be_null=True
         )
-        written = arrow_csv.read_csv(path, read, parse, convert)
+        written = pa.csv.read_csv(path, read, parse, convert)
         for name in names:
             table = table.set_column(read.column_names.index(name), name, written[name])
     return table
 
 
-def _read_typed(path: Path, read: ReadOptions, parse: ParseOptions, convert: ConvertOptions) -> pyarrow.Table:
+def _read_typed(
+    path: Path, read: pa.csv.ReadOptions, parse: pa.csv.ParseOptions, convert: pa.csv.ConvertOptions
+) -> pa.Table:
     """Read a file with the types of its first block, or with others where those turn out not to fit.
 
     pyarrow's own inference would hold the text of the whole file until its end.
     """
-    import pyarrow
-    from pyarrow import csv as arrow_csv
-
     with path.open("rb") as file:
         # What is not UTF-8 is found when all is read.
         block = file.read(read.block_size).decode(errors="replace").encode()
     # Without the line that goes on after it.
     block = block[: max(block.rfind(b"\n"), block.rfind(b"\r")) + 1] or block
-    lenient = arrow_csv.ParseOptions(delimiter=parse.delimiter, invalid_row_handler=lambda row: "skip")
-    schema = arrow_csv.read_csv(pyarrow.BufferReader(block), read, lenient, convert).schema
+    lenient = pa.csv.ParseOptions(delimiter=parse.delimiter, invalid_row_handler=lambda row: "skip")
+    schema = pa.csv.read_csv(pa.BufferReader(block), read, lenient, convert).schema
     types = dict(zip(schema.names, schema.types, strict=True))
     while True:
         convert.column_types = types
         try:
-            return arrow_csv.read_csv(path, read, parse, convert)
-        except pyarrow.ArrowInvalid as error:
+            return pa.csv.read_csv(path, read, parse, convert)
+        except pa.ArrowInvalid as error:
             found = _NO_FIT.match(str(error))
             if found is None or "UTF8" in str(error):
                 raise
             name = read.column_names[int(found[1])]
             kind = types.pop(name)
-            if kind == pyarrow.int64():
+            if kind == pa.int64():
                 # All at once: where one has decimals later, others do.
-                types |= {each: pyarrow.float64() for each in (name, *types) if types.get(each, kind) == kind}
-            elif kind != pyarrow.null():
-                types[name] = pyarrow.string()
+                types |= {each: pa.float64() for each in (name, *types) if types.get(each, kind) == kind}
+            elif kind != pa.null():
+                types[name] = pa.string()
 
 
-def _read_header(path: Path, separator: str) -> tuple[ReadOptions, ParseOptions]:
+def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions]:
     """Find out what the first lines are; raise if columns share a name, or something else divides them."""
-    from pyarrow.csv import ParseOptions, ReadOptions
-
     with _open(path) as file:
         lines = _checked(file)
         line = next(lines, "")
@@ -153,35 +141,27 @@ def _read_header(path: Path, separator: str) -> tuple[ReadOptions, ParseOptions]
     is_counted = len(names) > 2 and given in (counts[: len(given)], counts[1 : len(given) + 1])
     has_header = is_counted or not any(names) or not all(is_number(name) for name in names if name)
     # One thread: with more, a file that is refused can leave one behind that aborts the program at its end.
-    read = ReadOptions(
+    read = pa.csv.ReadOptions(
         use_threads=False,
         skip_rows=int(excel is not None),
         column_names=complete_names(names if has_header else counts[:-1]),
         skip_rows_after_names=int(has_header),
     )
-    return read, ParseOptions(delimiter=separator)
+    return read, pa.csv.ParseOptions(delimiter=separator)
 
 
 def complete_names(names: Sequence[str]) -> list[str]:
     """Give columns without a name their number as one; raise ``ValueError`` if several share a name."""
     if len(names) > _MOST_COLUMNS:
-        raise ValueError(
-            f"it has {len(names):,} columns, and at most {_MOST_COLUMNS:,} with names can be read; take fewer, or save "
-            "numbers as .npy"
-        )
-    repeated = [name for name, count in Counter(names).items() if count > 1 and name]
+        raise ValueError(f"it has {len(names):,} columns, more than the {_MOST_COLUMNS:,} that can be read; take fewer")
+    result = [name or f"column {number}" for number, name in enumerate(names, start=1)]
+    repeated = [name for name, count in Counter(result).items() if count > 1]
     if repeated:
         raise ValueError(f"several columns have the name {listed(repeated)}")
-    taken, result = set(names), []
-    for number, name in enumerate(names, start=1):
-        unique = name or f"column {number}"
-        while not name and unique in taken:
-            unique += "_"
-        result.append(unique)
     return result
 
 
-def _check_lines(path: Path, read: ReadOptions, parse: ParseOptions) -> None:
+def _check_lines(path: Path, read: pa.csv.ReadOptions, parse: pa.csv.ParseOptions) -> None:
     """Raise ``ValueError`` if a line is no text, has more or fewer fields than the first, or a quote left open."""
     first, n_fields = read.skip_rows + 1, len(read.column_names)
     line = first

@@ -157,9 +157,9 @@ def _kind(label: str, found: list[tuple[RawTable, Values]], rules: ColumnRules) 
         parts = [
             f"{PLURALS.get(kind, kind)} in {raw.argument}{cell * (kind == TEXT)}" for kind, (raw, _) in held.items()
         ]
+        found = f"column {label!r} holds {' but '.join(parts)}"
         raise CollectionError(
-            f"column {label!r} holds {' but '.join(parts)}; it must hold the same in all tables. Correct it, name it "
-            "in categorical=, or drop it."
+            f"{found}; all tables must hold the same. Correct it, name it in categorical=, or drop it."
         )
     return CATEGORY if TEXT in held else next(iter(held))
 

@@ -97,10 +97,8 @@ class Encoding:
         encoding = cls(columns, raws[0].is_named, rules.id or next(iter(best), None))
         if not encoding.features:
             why = shortened(f"{column.name!r} ({column.left_out})" for column in columns)
-            raise InputError(
-                f"{' and '.join(raw.argument for raw in raws)}: no column is left to use: {why}; at least one is "
-                "needed. Name one in keep=, categorical= or numeric=."
-            )
+            found = f"{' and '.join(raw.argument for raw in raws)}: no column is left to use: {why}"
+            raise InputError(f"{found}; at least one is needed. Name one in keep=, categorical= or numeric=.")
         return encoding
 
     @cached_property
@@ -275,9 +273,8 @@ def encode_together(
     raws = _same_names([as_raw(X, argument) for argument, X in tables.items()])
     if rules is not None and rules.encoding is not None:
         if not isinstance(rules.encoding, Encoding):
-            raise ParameterError(
-                f"encoding is a {type(rules.encoding).__name__}; an Encoding is needed. Pass another collection's."
-            )
+            found = f"encoding is a {type(rules.encoding).__name__}"
+            raise ParameterError(f"{found}; an Encoding is needed. Pass another collection's.")
         return rules.encoding, [rules.encoding.encode(raw) for raw in raws]
     is_plain = rules in (None, ColumnRules()) and not (leave_out and raws[0].is_named)
     if is_plain and all(raw.array is not None and all_finite(raw.array) for raw in raws):

@@ -7,48 +7,78 @@ import lzma
 import sys
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, listed
 from fewratio.data.csv_files import SEPARATORS, complete_names, read_csv
 from fewratio.data.dataset import as_flags
+from fewratio.data.frames import as_arrow
 from fewratio.data.partition import without_flags
 from fewratio.data.raw import RawTable, as_raw, raw_of_arrow
 from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
 
-if TYPE_CHECKING:
-    import pyarrow
-
 STANDARD_INPUT = "-"
-_NEEDED = {
-    **dict.fromkeys((".csv", ".tsv"), "UTF-8 text with as many fields in every line, divided by {}"),
-    ".parquet": "a Parquet file of plain columns",
-    **dict.fromkeys((".arrow", ".feather"), "an Arrow file of plain columns"),
-    ".fewratio": "what `fewratio reference` wrote",
-    **dict.fromkeys((".jsonl", ".ndjson"), "one JSON object per line, all with the same keys"),
-    ".xlsx": "a workbook whose first sheet is a table with a header line",
-    ".npy": "one array of numbers with two axes, as numpy.save writes it",
-    ".npz": "one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them",
-}
 ARRAYS = (".npy", ".npz")
-TABLES = tuple(suffix for suffix in _NEEDED if suffix not in ARRAYS)
-SUFFIXES = tuple(_NEEDED)
 COMPRESSED = (".gz", ".xz", ".zip")
 _PIECE_ROWS = 2**16
 # No table of measurements shrinks this much; what claims to is there to fill the memory.
 _MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
-_UNREADABLE = (
-    *(OSError, ValueError, TypeError, KeyError, NotImplementedError, ImportError, EOFError, MemoryError, RuntimeError),
-    *(SyntaxError, ArithmeticError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-)
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    # Page by page: a row group, which may be the whole file, would otherwise be held at once.
+    with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
+        return pa.Table.from_batches(parquet.iter_batches(_PIECE_ROWS, use_threads=False), parquet.schema_arrow)
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    return pa.feather.read_table(path, use_threads=False)
+
+
+def _read_json(path: Path) -> pa.Table:
+    return pa.json.read_json(path, pa.json.ReadOptions(use_threads=False, block_size=2**24))
+
+
+def _read_excel(path: Path) -> pa.Table:
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise ImportError("reading Excel files needs the package openpyxl; run pip install openpyxl") from error
+    rows = list(load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True))
+    if not rows:
+        raise ValueError("its first sheet is empty")
+    names = ["" if name is None else str(name) for name in rows[0]]
+    columns = [as_arrow(list(values), "a column") for values in zip(*rows[1:], strict=True)]
+    return pa.Table.from_arrays(columns or [pa.nulls(0)] * len(names), names)
+
+
+_TEXT = "UTF-8 text with as many fields in every line, divided by {}"
+_ARROW = "an Arrow file of plain columns"
+_LINES = "one JSON object per line, all with the same keys"
+# What a file of each ending should be, and how it is read if it is neither text nor an array.
+_FORMATS: dict[str, tuple[str, Callable[[Path], pa.Table] | None]] = {
+    ".csv": (_TEXT, None),
+    ".tsv": (_TEXT, None),
+    ".parquet": ("a Parquet file of plain columns", _read_parquet),
+    ".arrow": (_ARROW, _read_arrow),
+    ".feather": (_ARROW, _read_arrow),
+    ".fewratio": ("what `fewratio reference` wrote", _read_arrow),
+    ".jsonl": (_LINES, _read_json),
+    ".ndjson": (_LINES, _read_json),
+    ".xlsx": ("a workbook whose first sheet is a table with a header line", _read_excel),
+    ".npy": ("one array of numbers with two axes, as numpy.save writes it", None),
+    ".npz": ("one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them", None),
+}
+SUFFIXES = tuple(_FORMATS)
+TABLES = tuple(suffix for suffix in SUFFIXES if suffix not in ARRAYS)
 
 
 @dataclass(frozen=True)
@@ -99,7 +129,7 @@ def find_file(
     return file
 
 
-def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pyarrow.Table:
+def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
     """Read a file with named columns whole.
 
     Parameters
@@ -109,12 +139,11 @@ def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pyarrow.Table:
         Columns of a text file that are read as they are written: "01" is not "1".
     """
     with refusing(file):
-        if file.suffix not in SEPARATORS and file.path.is_file():
-            _check_not_empty(file.path)
-            table = _READERS[file.suffix](file.path)
+        _, read = _FORMATS.get(file.suffix, (_TEXT, None))
+        if read is not None and file.path.is_file():
+            table = read(file.path)
             return table.rename_columns(complete_names(table.column_names))
         with _plain(file.path) as path:
-            _check_not_empty(path)
             # Where commas are within numbers, something else divides them.
             default = ";" if file.decimal == "," else SEPARATORS[".csv"]
             separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
@@ -125,7 +154,6 @@ def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Read the array of an .npy or .npz file and, where they are there, the marks of its outliers."""
     # A damaged header may promise more bytes than an integer can count.
     with refusing(file), np.errstate(over="raise"):
-        _check_not_empty(file.path)
         if file.suffix == ".npy":
             # Mapped: it is read once, when the dataset is made.
             return np.lib.format.open_memmap(file.path, mode="r"), None
@@ -159,62 +187,6 @@ def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTab
             "beside X. Write both with numpy.savez(path, X=X, is_outlier=flags)."
         )
     return as_raw(X, str(file)), None if flags is None else as_flags(flags, f"is_outlier of {file}")
-
-
-def _read_parquet(path: Path) -> pyarrow.Table:
-    import pyarrow
-    from pyarrow.parquet import ParquetFile
-
-    # Page by page: a row group, which may be the whole file, would otherwise be held at once.
-    with ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
-        return pyarrow.Table.from_batches(parquet.iter_batches(_PIECE_ROWS, use_threads=False), parquet.schema_arrow)
-
-
-def _read_arrow(path: Path) -> pyarrow.Table:
-    from pyarrow.feather import read_table
-
-    return read_table(path, use_threads=False)
-
-
-def _read_json(path: Path) -> pyarrow.Table:
-    from pyarrow.json import ReadOptions, read_json
-
-    return read_json(path, ReadOptions(use_threads=False, block_size=2**24))
-
-
-def _read_excel(path: Path) -> pyarrow.Table:
-    import pyarrow
-
-    try:
-        from openpyxl import load_workbook
-    except ImportError as error:
-        raise ImportError("reading Excel files needs the package openpyxl; run pip install openpyxl") from error
-    rows = list(load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True))
-    if not rows:
-        raise ValueError("its first sheet is empty")
-    columns = list(zip(*rows, strict=True))
-    return pyarrow.Table.from_arrays(
-        [_as_arrow(values) for _, *values in columns],
-        ["" if name is None else str(name) for name, *_ in columns],
-    )
-
-
-_READERS = {
-    ".parquet": _read_parquet,
-    **dict.fromkeys((".arrow", ".feather", ".fewratio"), _read_arrow),
-    **dict.fromkeys((".jsonl", ".ndjson"), _read_json),
-    ".xlsx": _read_excel,
-}
-
-
-def _as_arrow(values: Sequence[Any]) -> Any:
-    """Return the cells of a column, as text if they have several types."""
-    import pyarrow
-
-    try:
-        return pyarrow.array(values)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-        return pyarrow.array([None if value is None else str(value) for value in values])
 
 
 @contextmanager
@@ -253,9 +225,12 @@ def _open_zip(path: Path, mode: str) -> IO[bytes]:
 def refusing(file: TableFile) -> Iterator[None]:
     """Turn what a library raises on a file that it cannot parse into the error that names the file."""
     try:
+        if file.path.is_file() and not file.path.stat().st_size:
+            raise ValueError("it is empty")
         yield
-    except _UNREADABLE as error:
-        needed = _NEEDED.get(file.suffix, _NEEDED[".csv"])
+    # Libraries raise errors of any kind on a file that is damaged.
+    except Exception as error:
+        needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
         problem = " ".join(str(error).split())[:500]
         raise DataFileError(
@@ -267,9 +242,3 @@ def _check_expansion(what: str, size: int, compressed: int | None) -> None:
     """Raise ``ValueError`` if something is far larger than what it was compressed to (None: it was not)."""
     if compressed is not None and size > max(_SMALL_BYTES, _MOST_SHRUNK * compressed):
         raise ValueError(f"{what} of {size:,} bytes was made of {compressed:,}")
-
-
-def _check_not_empty(path: Path) -> None:
-    with path.open("rb") as file:
-        if not file.read(1):
-            raise ValueError("it is empty")

@@ -15,16 +15,12 @@ def find_table_files(folder: Path) -> list[TableFile]:
     A dataset is named by its file's stem; where one stem occurs in several sub-folders, by the path below the folder.
     """
     if not folder.is_dir():
-        problem = "is not a folder" if folder.exists() else "does not exist"
-        raise DataNotFoundError(
-            f"{str(folder)!r} {problem}; needed is a folder with one data file per dataset. Check the path."
-        )
+        found = f"{str(folder)!r} {'is not a folder' if folder.exists() else 'does not exist'}"
+        raise DataNotFoundError(f"{found}; needed is a folder with one data file per dataset. Check the path.")
     paths = sorted(path.relative_to(folder) for path in folder.rglob("*") if _is_table_file(path, folder))
     if not paths:
-        raise DataNotFoundError(
-            f"{str(folder)!r} holds no {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} files; needed is one data file per "
-            "dataset. Check the path, or convert the files."
-        )
+        found = f"{str(folder)!r} holds no {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} files"
+        raise DataNotFoundError(f"{found}; needed is one per dataset. Check the path, or convert the files.")
     stems = [split_name(path)[0] for path in paths]
     count = Counter(stems)
     return [

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from fewratio.data import arrow as pa
 from fewratio.errors import InputError
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
-    import pyarrow as pa
 
 Frame: TypeAlias = "nw.DataFrame[Any]"
 
@@ -34,23 +34,23 @@ def open_frame(X: Any, argument: str) -> Frame | None:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError as error:
         raise InputError(
-            f"{argument} has columns that share a name ({' '.join(str(error).split())}); every column needs a name "
-            "of its own. Rename or drop the repeated columns."
+            f"{argument} has columns that share a name ({' '.join(str(error).split())}); each needs one of its "
+            "own. Rename or drop some."
         ) from error
     if isinstance(frame, nw.LazyFrame):
         raise InputError(
-            f"{argument} is a {type(X).__module__.partition('.')[0]} {type(X).__name__}, which has not been computed "
-            f"yet; a table held in memory is needed. Call {argument}.collect() first ({argument}.compute() in dask)."
+            f"{argument} is a {type(X).__name__}, which has not been computed yet; a table held in memory is needed. "
+            f"Call {argument}.collect() first ({argument}.compute() in dask)."
         )
     if not isinstance(frame, nw.DataFrame):
         return None
     # As in scikit-learn, only strings are names.
-    strings = [isinstance(column, str) for column in frame.columns]
-    if any(strings) and not all(strings):
+    strings = [name for name in frame.columns if isinstance(name, str)]
+    others = [name for name in frame.columns if not isinstance(name, str)]
+    if strings and others:
         raise InputError(
-            f"{argument} has column names of mixed types (such as {frame.columns[strings.index(True)]!r} and "
-            f"{frame.columns[strings.index(False)]!r}); "
-            f"all must be strings, or none. Rename them, in pandas with {argument}.columns.astype(str)."
+            f"{argument} has column names of mixed types (such as {strings[0]!r} and {others[0]!r}); all must be "
+            f"strings, or none. Rename them, in pandas with {argument}.columns.astype(str)."
         )
     return frame
 
@@ -62,8 +62,6 @@ def is_missing(value: object) -> bool:
 
 def as_arrow(column: nw.Series[Any] | list[Any], argument: str) -> pa.ChunkedArray:
     """Return a column of a frame, or a list of Python objects, as pyarrow's."""
-    import pyarrow as pa
-
     try:
         if isinstance(column, list):
             array = pa.array([None if is_missing(value) else value for value in column])
@@ -80,14 +78,12 @@ def as_arrow(column: nw.Series[Any] | list[Any], argument: str) -> pa.ChunkedArr
 
 def _mixed_array(values: list[Any], argument: str) -> pa.Array:
     """Return Python objects for which pyarrow has no type as numbers, as text, or as nothing but the name of a type."""
-    import pyarrow as pa
-
     types = dict.fromkeys(type(value) for value in values if type(value).__name__ not in _MISSING_TYPES)
     # NumPy's timedelta64 calls itself an integer.
     other = [
         kind for kind in types if not issubclass(kind, Real | Decimal | np.bool_) or issubclass(kind, np.timedelta64)
     ]
-    if other and issubclass(other[0], str | bytes):
+    if any(issubclass(kind, str | bytes) for kind in other):
         # Half of a character, which Python can hold, is no text to pyarrow.
         texts = [None if is_missing(value) else str(value).encode(errors="replace").decode() for value in values]
         return pa.array(texts, pa.large_string())

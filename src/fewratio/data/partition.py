@@ -48,18 +48,14 @@ def cut(
     given = {role: column for role, column in roles.items() if column is not None}
     for one, other in combinations(given, 2):
         if given[one] == given[other]:
-            raise ParameterError(
-                f"{one} and {other} name the same column {given[one]!r}; each needs a column of its own. Name another "
-                "column or leave one of them out."
-            )
+            found = f"{one} and {other} name the same column {given[one]!r}"
+            raise ParameterError(f"{found}; each needs a column of its own. Name another or leave one out.")
     raw.check_has(tuple(given.values()))
     named = as_categories(raw.values(dataset), raw.called(dataset))
     codes, names = named.codes, named.texts
     if (codes < 0).any():
-        raise InputError(
-            f"{raw.called(dataset)} is missing at row {int((codes < 0).argmax())} (counting from 0); every row must "
-            "name its dataset. Drop those rows or name their dataset."
-        )
+        found = f"{raw.called(dataset)} is missing at row {int((codes < 0).argmax())} (counting from 0)"
+        raise InputError(f"{found}; every row must name its dataset. Drop such rows or name their dataset.")
     # One stable sort serves all datasets; a filter for each would read the table once per dataset.
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
     rows = np.split(np.argsort(codes, kind="stable"), ends[:-1])
@@ -71,10 +67,8 @@ def cut(
         changed = np.flatnonzero(texts != np.array(groups, dtype=object)[codes])
         if len(changed):
             first, place = texts[changed[0]], codes[changed[0]]
-            raise InputError(
-                f"{raw.called(group)} changes within dataset {names[place]!r} ({groups[place]!r} and {first!r}); a "
-                "dataset belongs to one group. Split the dataset, or choose another group column."
-            )
+            found = f"{raw.called(group)} changes within dataset {names[place]!r} ({groups[place]!r} and {first!r})"
+            raise InputError(f"{found}; a dataset belongs to one group. Split it, or choose another group column.")
     flags = None
     if outlier is not None:
         raw, flags = without_flags(raw, outlier)
@@ -113,10 +107,8 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
         return column, SIGNS[sign](as_numbers(values, "number", raw.called(column)), float(text))
     coded = as_categories(values, raw.called(column))
     if sign in ("==", "=", "!=") and text not in coded.texts:
-        raise InputError(
-            f"no row of {raw.called(column)} holds {text!r}; its values are {listed(sorted(coded.texts))}. Name one "
-            "of them."
-        )
+        known = listed(sorted(coded.texts))
+        raise InputError(f"no row of {raw.called(column)} holds {text!r}; its values are {known}. Name one of them.")
     holds = [SIGNS[sign](known, text) for known in coded.texts]
     return column, np.array([*holds, False])[coded.codes]
 
@@ -127,8 +119,6 @@ def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawT
     column, holds = where(raw, condition)
     features = raw.without([column])
     if holds.all() or not holds.any():
-        raise InputError(
-            f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.argument}; rows of both kinds are "
-            "needed. Write another condition."
-        )
+        found = f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.argument}"
+        raise InputError(f"{found}; rows of both kinds are needed. Write another condition.")
     return features.take(np.flatnonzero(holds)), raw.take(np.flatnonzero(~holds)), column

@@ -6,18 +6,16 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data import arrow as pa
 from fewratio.data.columns import NUMBER, counted, listed
 from fewratio.data.frames import as_arrow, open_frame
 from fewratio.data.values import Values, arrow_numbers, is_number_type, read_values
 from fewratio.errors import InputError, MissingColumnError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # Batches after which memory is given back.
 _RELEASED = 32
@@ -45,7 +43,7 @@ class RawTable:
     argument: str
     labels: tuple[str, ...]
     is_named: bool
-    data: NDArray[Any] | pa.Table
+    data: Any
     index: Any = None
 
     @property
@@ -92,8 +90,8 @@ class RawTable:
         if self.array is not None:
             return replace(self, labels=tuple(labels), data=self.array[:, places])
         # What is left may be numbers only.
-        chosen = raw_of_arrow(self.data.select(places), self.argument, self.is_named, self.index)
-        return replace(chosen, labels=tuple(labels))
+        chosen = self.data.select(places).rename_columns(labels)
+        return raw_of_arrow(chosen, self.argument, self.is_named, self.index)
 
     def without(self, labels: Collection[str]) -> RawTable:
         """Return a table without some of its columns, and with one at least."""
@@ -159,8 +157,8 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
         # As in scikit-learn, only strings are names.
         labels, is_named = tuple(map(str, frame.columns)), isinstance(frame.columns[0], str)
         index = getattr(frame.to_native(), "index", None)
-        is_counted = index is None or type(index).__name__ == "RangeIndex"
-        index = None if is_counted else np.array(index.astype(str), dtype=object)
+        if index is not None:
+            index = None if type(index).__name__ == "RangeIndex" else np.array(index.astype(str), dtype=object)
         columns = [frame.get_column(label) for label in frame.columns]
         is_float = len({column.dtype for column in columns}) == 1 and columns[0].dtype.is_float()
         if is_float and not hasattr(columns[0].to_native(), "chunks"):
@@ -168,8 +166,6 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
             array = frame.to_numpy()
             if array.dtype.kind == "f":
                 return RawTable(argument, labels, is_named, array, index)
-    import pyarrow as pa
-
     called = [f"column {label!r} of {argument}" for label in (labels if is_named else range(len(labels)))]
     arrays = [as_arrow(*each) for each in zip(columns, called, strict=True)]
     return raw_of_arrow(pa.Table.from_arrays(arrays, names=labels), argument, is_named, index)
@@ -180,8 +176,6 @@ def raw_of_arrow(table: pa.Table, argument: str, is_named: bool = True, index: A
 
     Single precision beside double stays as it is: columns may be left out later.
     """
-    import pyarrow as pa
-
     check_shape(table.shape, argument)
     labels, kinds = tuple(table.column_names), set(table.schema.types)
     if not all(map(is_number_type, kinds)) or (len(kinds) > 1 and pa.float32() in kinds):
@@ -207,12 +201,10 @@ def check_shape(shape: Sequence[int], argument: str) -> None:
     if shape and shape[0] == 0:
         raise InputError(f"{argument} is empty (0 rows); {_LAYOUT}. Pass at least one row.")
     if len(shape) != 2:
-        advice = {
-            0: "Use reshape(1, 1) if that is what it holds.",
-            1: f"Use numpy.asarray({argument}).reshape(-1, 1) if it is one feature, or reshape(1, -1) if it is one "
-            "instance.",
-        }.get(len(shape), f"Flatten each instance to one row, with {argument}.reshape(len({argument}), -1).")
-        found = {0: "is a single number", 1: "has one axis"}.get(len(shape), f"has {len(shape)} axes")
+        found, advice = {
+            0: ("is a single number", "Use reshape(1, 1) if that is what it holds."),
+            1: ("has one axis", "Use reshape(-1, 1) if it is one feature, or reshape(1, -1) if it is one instance."),
+        }.get(len(shape), (f"has {len(shape)} axes", f"Use {argument}.reshape(len({argument}), -1) for one row each."))
         raise InputError(f"{argument} {found} (shape {shape}); {_LAYOUT}. {advice}")
     if shape[1] == 0:
         raise InputError(f"{argument} has {counted(shape[0], 'row')} but no columns; {_LAYOUT}. Pass some features.")
@@ -220,26 +212,23 @@ def check_shape(shape: Sequence[int], argument: str) -> None:
 
 def _read_array(X: Any, argument: str) -> NDArray[Any]:
     """Return an array of any shape and type, the user's own where it is one already."""
-    sparse, torch = sys.modules.get("scipy.sparse"), sys.modules.get("torch")
-    if torch is not None and isinstance(X, torch.Tensor):
-        if X.layout is not torch.strided:
-            raise InputError(f"{argument} is a sparse tensor; a dense one is needed. Pass {argument}.to_dense().")
+    torch: Any = sys.modules.get("torch")
+    is_tensor = torch is not None and isinstance(X, torch.Tensor)
+    if hasattr(X, "toarray") or (is_tensor and X.layout is not torch.strided):
+        dense = "to_dense" if is_tensor else "toarray"
+        raise InputError(f"{argument} is sparse; a dense array is needed. Pass {argument}.{dense}().")
+    if is_tensor:
         # To the host first: not every device knows float64.
         tensor = X.detach().resolve_conj().resolve_neg().cpu()
         keep = tensor.is_complex() or tensor.dtype is torch.float32
         values: NDArray[Any] = (tensor if keep else tensor.to(torch.float64)).numpy()
         return values
-    if sparse is not None and sparse.issparse(X):
-        raise InputError(f"{argument} is a sparse matrix; a dense array is needed. Pass {argument}.toarray().")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X) and X.dtype.kind in "biufO":
-        filled = np.ma.getdata(X).astype(X.dtype if X.dtype.kind in "fO" else np.float64)
-        filled[np.ma.getmaskarray(X)] = np.nan
-        return filled
+        floats: Any = X.astype(X.dtype if X.dtype.kind in "fO" else np.float64)
+        return np.ma.filled(floats, np.nan)
     if isinstance(X, np.ndarray) and X.dtype.names is not None:
-        raise InputError(
-            f"{argument} is a structured array; {_LAYOUT}. Pass "
-            f"numpy.lib.recfunctions.structured_to_unstructured({argument})."
-        )
+        advice = f"numpy.lib.recfunctions.structured_to_unstructured({argument})"
+        raise InputError(f"{argument} is a structured array; {_LAYOUT}. Pass {advice}.")
     nested = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X) and np.iterable(X[0])
     if isinstance(X, (list, tuple)) or nested:
         return _read_rows(list(X), argument)
@@ -248,9 +237,8 @@ def _read_array(X: Any, argument: str) -> NDArray[Any]:
     try:
         return np.asarray(X)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"{argument} is a {type(X).__name__} that NumPy cannot read ({error}); {_LAYOUT}. Pass a NumPy array."
-        ) from error
+        found = f"is a {type(X).__name__} that NumPy cannot read ({error})"
+        raise InputError(f"{argument} {found}; {_LAYOUT}. Pass a NumPy array.") from error
 
 
 def _read_rows(rows: list[Any], argument: str) -> NDArray[Any]:
@@ -259,12 +247,12 @@ def _read_rows(rows: list[Any], argument: str) -> NDArray[Any]:
         # NumPy turns [1, "a"] into two texts; as objects, only the column that holds text is to blame.
         return values if values.dtype.kind in "biuf" else np.asarray(rows, dtype=object)
     except (TypeError, ValueError, RuntimeError) as error:
-        lengths = [len(row) if hasattr(row, "__len__") else None for row in rows]
-        other = next((i for i, length in enumerate(lengths) if length is None or length != lengths[0]), None)
-        problem = str(error)
-        if other is not None:
-            found = f"is a {type(rows[other]).__name__}" if lengths[other] is None else f"has {lengths[other]}"
-            problem = f"row 0 has {counted(lengths[0] or 0, 'value')} but row {other} {found}"
+        problem, lengths = str(error), [len(row) if hasattr(row, "__len__") else None for row in rows]
+        for number, length in enumerate(lengths):
+            if length is None or length != lengths[0]:
+                found = f"is a {type(rows[number]).__name__}" if length is None else f"has {length}"
+                problem = f"row 0 has {counted(lengths[0] or 0, 'value')} but row {number} {found}"
+                break
         raise InputError(
             f"{argument} cannot be read as rows of numbers ({problem}); {_LAYOUT}. "
             "Give every row the same number of values, or pass an array."

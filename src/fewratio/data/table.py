@@ -114,8 +114,7 @@ def check_finite(numbers: NDArray[Any], argument: str, labels: Sequence[object])
         rows, columns = np.nonzero(~np.isfinite(numbers))
         raise InputError(
             f"{argument} has {counted(len(rows), 'NaN or infinite value')}, the first in column {labels[columns[0]]!r} "
-            f"at row {rows[0]} (counting from 0); every value must be a finite number. Drop those rows or fill the "
-            "gaps first."
+            f"at row {rows[0]} (counting from 0); every value must be finite. Drop such rows or fill the gaps first."
         )
 
 
@@ -147,17 +146,6 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Make a new array read-only, before anyone else sees it."""
     array.flags.writeable = False
     return array
-
-
-def is_frozen(array: NDArray[Any]) -> bool:
-    """Tell whether nobody can change this array, so that it may be shared instead of copied."""
-    # A read-only view (such as pandas hands out) does not protect from changes through the array below it.
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            return False
-        owner = owner.base
-    return owner is None
 
 
 def readable(values: NDArray[Any]) -> NDArray[Any]:

@@ -5,39 +5,27 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data import arrow as pa
 from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER, PLURALS, TEXT, counted, is_number, shortened
 from fewratio.errors import InputError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _LONGEST_CELL = 40
 _DAY_SECONDS = 86_400
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
-# How people write numbers and dates that no program reads without being told, and what to do about it.
-_CONVERT = "Convert it, drop the column, or name it in categorical= if that is what it holds."
+# How people write numbers and dates that no program reads without being told.
 _FORMATTED = {
-    "decimal commas": (
-        re.compile(r"[-+]?\d*,?\d+(?:[eE][-+]?\d+)?"),
-        'numbers must be written with points. Pass decimal="," where the file is read, or convert it.',
+    "decimal commas": re.compile(r"[-+]?\d*,?\d+(?:[eE][-+]?\d+)?"),
+    "numbers with separators, signs or units": re.compile(
+        r"[-+]?[$€£]?\s?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s?[%$€£]"
+        r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
     ),
-    "numbers with separators, signs or units": (
-        re.compile(
-            r"[-+]?[$€£]?\s?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s?[%$€£]"
-            r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
-        ),
-        f"numbers must be written plainly. {_CONVERT}",
-    ),
-    "dates with the day or month first": (
-        re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
-        f"dates must be written as 2024-01-31. {_CONVERT}",
-    ),
+    "dates with the day or month first": re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
 }
 
 
@@ -77,23 +65,18 @@ class Values(NamedTuple):
 
 def read_values(column: pa.ChunkedArray) -> Values:
     """Return what a column of pyarrow holds."""
-    import pyarrow as pa
-    from pyarrow import types
-
     kind = column.type
-    if is_number_type(kind):
-        return Values(NUMBER, arrow_numbers(column))
-    if types.is_boolean(kind):
-        return Values(BOOLEAN, arrow_numbers(column))
-    if types.is_temporal(kind) and not types.is_interval(kind):
+    if is_number_type(kind) or kind == pa.bool_():
+        return Values(BOOLEAN if kind == pa.bool_() else NUMBER, arrow_numbers(column))
+    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         return Values(DATE, _days(column))
-    is_category = types.is_dictionary(kind)
+    is_category = pa.types.is_dictionary(kind)
     if is_category:
         column = column.cast(kind.value_type)
     elif isinstance(kind, pa.OpaqueType):
         return Values(f"type {kind.type_name}")
     elif str(kind) not in ("null", "string", "large_string", "string_view"):
-        return Values("nested values" if types.is_nested(kind) else f"type {str(kind).removeprefix('large_')}")
+        return Values("nested values" if pa.types.is_nested(kind) else f"type {str(kind).removeprefix('large_')}")
     # In the order in which texts first appear, without categories that are declared but not there.
     coded = column.cast(pa.large_string(), safe=False).combine_chunks().dictionary_encode()
     codes: NDArray[Any] = np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(-1))
@@ -104,15 +87,11 @@ def read_values(column: pa.ChunkedArray) -> Values:
 
 def is_number_type(kind: pa.DataType) -> bool:
     """Tell whether a type of pyarrow is one of numbers."""
-    from pyarrow import types
-
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
 def arrow_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     """Return numbers of pyarrow, NaN for what is missing; its own conversion would import pandas if it is installed."""
-    import pyarrow as pa
-
     kind = column.type if column.type == pa.float32() else pa.float64()
     numbers: NDArray[Any] = np.from_dlpack(column.cast(kind, safe=False).fill_null(np.nan).combine_chunks())
     return numbers
@@ -120,15 +99,12 @@ def arrow_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
 
 def _days(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Return dates and times as days since 1970, times of the day and durations as days."""
-    import pyarrow as pa
-    from pyarrow import types
-
     kind = column.type
-    if types.is_date32(kind):
-        return arrow_numbers(column.cast(pa.int32()))
-    unit = "ms" if types.is_date64(kind) else kind.unit
-    whole = column.cast(pa.int32()).cast(pa.int64()) if types.is_time32(kind) else column.cast(pa.int64())
-    return arrow_numbers(whole) / (_UNITS_PER_SECOND[unit] * _DAY_SECONDS)
+    whole = column.cast(pa.int32()) if kind.bit_width == 32 else column
+    if kind == pa.date32():
+        return arrow_numbers(whole)
+    unit = "ms" if kind == pa.date64() else kind.unit
+    return arrow_numbers(whole.cast(pa.int64())) / (_UNITS_PER_SECOND[unit] * _DAY_SECONDS)
 
 
 def day_of_text(text: str) -> float | None:
@@ -155,20 +131,17 @@ def as_numbers(values: Values, kind: str, argument: str) -> NDArray[Any]:
         read = [day_of_text(text) if kind == DATE else _number_of_text(text) for text in values.texts]
         if None in read:
             wrong = [code for code, number in enumerate(read) if number is None]
-            raise InputError(
-                f"{argument} holds {values.first_of(wrong)} (counting from 0), which is no {kind}; all its values must "
-                f"be {PLURALS[kind]}. Correct it or drop the column."
-            )
+            found = f"{argument} holds {values.first_of(wrong)} (counting from 0), which is no {kind}"
+            raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
         numbers = np.array([*read, np.nan], dtype=np.float64)[values.codes]
     elif values.kind not in ((MISSING, DATE) if kind == DATE else (MISSING, NUMBER, BOOLEAN)):
         held = PLURALS.get(values.kind, values.kind)
         raise InputError(f"{argument} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
     infinite = np.isinf(numbers)
     if infinite.any():
+        found = f"{counted(int(infinite.sum()), 'infinite value')}, the first at row {int(infinite.argmax())}"
         raise InputError(
-            f"{argument} has {counted(int(infinite.sum()), 'infinite value')}, the first at row "
-            f"{int(infinite.argmax())} (counting from 0); every value must be a finite number, or missing. Correct "
-            "those rows or drop the column."
+            f"{argument} has {found} (counting from 0); values must be finite, or missing. Correct those rows."
         )
     return numbers
 
@@ -182,10 +155,8 @@ def as_categories(values: Values, argument: str) -> Values:
     if values.kind in (TEXT, CATEGORY):
         return values
     if values.kind not in (*PLURALS, MISSING):
-        raise InputError(
-            f"{argument} holds {values.kind}; categories and names are text, numbers or dates. Choose another column, "
-            "or write its values as text."
-        )
+        found = f"{argument} holds {values.kind}"
+        raise InputError(f"{found}; categories and names are text, numbers or dates. Choose another column.")
     write = {DATE: text_of_days, BOOLEAN: lambda value: str(bool(value))}.get(values.kind, _as_written)
     numbers = values.numbers.tolist()
     written = {number: write(number) for number in dict.fromkeys(numbers) if number == number}
@@ -217,12 +188,16 @@ def check_not_almost_numbers(values: Values, argument: str) -> None:
     """Raise if what seems to be text are numbers but for some cells, or numbers or dates in another form."""
     found = values.texts
     n_numbers = sum(map(is_number, found))
-    for form, (pattern, advice) in _FORMATTED.items():
+    for form, pattern in _FORMATTED.items():
         if n_numbers < len(found) and all(map(pattern.fullmatch, found)):
-            raise InputError(f"{argument} looks like {form} (such as {values.first_text}, counting from 0); {advice}")
+            raise InputError(
+                f"{argument} looks like {form} (such as {values.first_text}, counting from 0); numbers must be written "
+                'as 1366.8 and dates as 2024-01-31. Convert it (decimal="," reads a file with decimal commas), drop the '
+                "column, or name it in categorical= if that is what it holds."
+            )
     if len(found) > n_numbers > len(found) / 2:
         raise InputError(
             f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers, and the first "
-            f"that is none is {values.first_text} (counting from 0); a column must hold numbers or categories. Correct or drop those "
-            "rows, or name the column in categorical=."
+            f"that is none is {values.first_text} (counting from 0); a column must hold numbers or categories. Correct "
+            "or drop those rows, or name the column in categorical=."
         )
