@@ -416,7 +416,7 @@ HOSTILE = {
     "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
     "semicolons": (
         "p;q\n1,5;2,5\n",
-        "its columns are divided by semicolons and not by commas; give --separator ';' and --decimal ,)",
+        "its columns are divided by semicolons and not by commas; give --separator ';')",
     ),
     "bars": ("p|q\n1|2\n", "its columns are divided by vertical bars and not by commas; give --separator '|')"),
     "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "line 1 has 2 fields but line 2 has 4"),
@@ -551,7 +551,7 @@ def test_another_header_is_refused_by_its_columns(tmp_path):
 
 def test_an_array_without_flags_is_refused_where_outliers_are_asked_for(tmp_path):
     write(tmp_path, "a.npy", np.array(TABLE))
-    with pytest.raises(MissingColumnError, match=r"file 'a\.npy' has no column 'odd'.*numpy\.savez"):
+    with pytest.raises(MissingColumnError, match=r"file 'a\.npy' has no column 'odd'"):
         Collection.from_folder(tmp_path, outlier="odd")
 
 
@@ -677,7 +677,9 @@ def test_a_missing_value_far_down_a_parquet_file_is_found(tmp_path, monkeypatch)
 def test_missing_flags_are_counted_over_a_whole_file(tmp_path, monkeypatch):
     frame = pl.DataFrame({"site": ["u"] * 9, "odd": [0] * 5 + [None] * 3 + [1], "p": [1.0] * 9})
     path = write_long(frame, tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"column 'odd' of file '.*t\.parquet' holds missing values, the first at row 5"):
+    with pytest.raises(
+        InputError, match=r"column 'odd' of file '.*t\.parquet' holds missing values, the first at row 5"
+    ):
         Collection.from_table(path, "site", outlier="odd")
 
 

@@ -14,11 +14,11 @@ from typing import Any, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewratio.data import files, folders, frames, partition
+from fewratio.data import files, partition
 from fewratio.data.columns import check_features, counted, listed
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
-from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.raw import RawTable, as_raw, open_frame
 from fewratio.data.separating import constant_columns, without_columns
 from fewratio.data.table import Table, frozen
 from fewratio.errors import CollectionError, InputError, ParameterError
@@ -106,7 +106,7 @@ class Collection:
         >>> Collection.from_arrays([[[1.0], [2.0]], [[3.0]]], names=["old", "new"])["new"]
         Dataset('new', 1 row, 1 feature)
         """
-        if frames.open_frame(arrays, "arrays") is not None:
+        if open_frame(arrays, "arrays") is not None:
             raise InputError(
                 "arrays is one table; needed is one per dataset. Use Collection.from_frame for a long one."
             )
@@ -166,7 +166,7 @@ class Collection:
         >>> sites["x"].X.tolist()
         [[1.5, 1.0, 0.0], [3.5, 0.0, 1.0]]
         """
-        if not isinstance(frame, RawTable) and frames.open_frame(frame, "frame") is None:
+        if not isinstance(frame, RawTable) and open_frame(frame, "frame") is None:
             found = f"frame is a {type(frame).__name__}"
             raise InputError(f"{found}; needed is a pandas, polars or pyarrow table. Use from_arrays for arrays.")
         raw = as_raw(frame, "frame")
@@ -257,7 +257,7 @@ class Collection:
         Collection('week', 1 dataset of 2 rows, 2 features)
         """
         folder = Path(path)
-        found = [replace(file, separator=separator, decimal=decimal) for file in folders.find_table_files(folder)]
+        found = [replace(file, separator=separator, decimal=decimal) for file in files.find_table_files(folder)]
         contents = [files.read_with_flags(file, outlier) for file in found]
         tables, flags = zip(*contents, strict=True)
         names, groups = [file.name for file in found], [file.group for file in found]

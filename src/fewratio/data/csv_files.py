@@ -21,7 +21,6 @@ _MOST_COLUMNS = 50_000
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _SEPARATOR_LINE = re.compile(r'"?sep=([\t !#-~])"?\r?\n')
 _NO_FIT = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
-_COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?")
 # Python reads bytes that are not UTF-8 as these.
 _NOT_TEXT = re.compile("[\0\udc80-\udcff]")
 
@@ -129,11 +128,8 @@ def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv
     header, row = separator.join(names), separator.join(first)
     for mark, name in _SEPARATOR_NAMES.items():
         if mark != separator and separator not in header and mark in header and mark in row:
-            commas = any("," in value and _COMMA_NUMBER.fullmatch(value) for value in row.split(mark))
-            raise ValueError(
-                f"its columns are divided by {name} and not by {_SEPARATOR_NAMES.get(separator, repr(separator))}; "
-                f"give --separator {mark!r}" + " and --decimal ," * commas
-            )
+            divided = f"divided by {name} and not by {_SEPARATOR_NAMES.get(separator, repr(separator))}"
+            raise ValueError(f"its columns are {divided}; give --separator {mark!r}")
     # A row index that pandas saved has no name.
     given = names[1:] if not names[0] else names
     counts = [str(place) for place in range(len(names) + 1)]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from fewratio.data.columns import counted, shortened
-from fewratio.data.frames import is_missing
 from fewratio.data.table import as_table, frozen
+from fewratio.data.values import is_missing
 from fewratio.errors import InputError
 
 

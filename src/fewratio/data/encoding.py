@@ -223,20 +223,16 @@ class Encoding:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
         """Return the encoding that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
-        columns = [Column(**{**each, "categories": tuple(each["categories"])}) for each in content["columns"]]
-        for column, given in zip(columns, content["columns"], strict=True):
-            categories = given["categories"]
-            is_typed = all(isinstance(getattr(column, field), kind) for field, kind in _FIELDS.items())
-            is_listed = isinstance(categories, list) and all(isinstance(category, str) for category in categories)
-            is_finite = column.median is None or math.isfinite(column.median)
-            if not (is_typed and is_listed and is_finite and column.kind in PLURALS):
-                raise ValueError(f"column {column.name!r} has a field of the wrong type")
-        names = [column.name for column in columns]
-        if any(len(set(texts)) < len(texts) for texts in (names, *(column.categories for column in columns))):
-            raise ValueError("columns or categories share a name")
-        if not (isinstance(content["is_named"], bool) and isinstance(content["id"], str | None)):
-            raise ValueError("is_named or id has the wrong type")
-        return cls(tuple(columns), content["is_named"], content["id"])
+        columns = tuple(Column(**{**each, "categories": tuple(each["categories"])}) for each in content["columns"])
+        typed = [isinstance(getattr(column, field), kind) for column in columns for field, kind in _FIELDS.items()]
+        typed += [isinstance(each["categories"], list) for each in content["columns"]]
+        typed += [isinstance(content["is_named"], bool), isinstance(content["id"], str | None)]
+        names = [tuple(column.name for column in columns), *(column.categories for column in columns)]
+        are_names = all(isinstance(name, str) for each in names for name in each)
+        known = [each.kind in PLURALS and (each.median is None or math.isfinite(each.median)) for each in columns]
+        if not (all(typed) and all(known) and are_names and all(len(set(each)) == len(each) for each in names)):
+            raise ValueError("a column has a field of the wrong type, or two columns or categories share a name")
+        return cls(columns, content["is_named"], content["id"])
 
 
 def _check_same(raws: Sequence[RawTable], labels: Collection[str] | None = None) -> None:
@@ -290,10 +286,8 @@ def encode_together(
 
 def _same_names(raws: list[RawTable]) -> list[RawTable]:
     """Give tables without names the names of one that has some, if they have as many columns."""
-    named = next((raw for raw in raws if raw.is_named), None)
-    if named is None:
-        return raws
-    for raw in raws:
-        if not raw.is_named:
-            _check_same([named, raw])
-    return [raw if raw.is_named else replace(raw, labels=named.labels, is_named=True) for raw in raws]
+    named = next((raw for raw in raws if raw.is_named), raws[0])
+    others = [raw for raw in raws if raw.is_named != named.is_named]
+    for raw in others:
+        _check_same([named, raw])
+    return [replace(raw, labels=named.labels, is_named=True) if raw in others else raw for raw in raws]

@@ -1,4 +1,4 @@
-"""One data file of any kind that is known, read whole; a file that cannot be used is refused by name."""
+"""Data files of all kinds, alone or in a folder, read whole; one that cannot be used is refused by name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import lzma
 import sys
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -20,10 +21,10 @@ from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, listed
 from fewratio.data.csv_files import SEPARATORS, complete_names, read_csv
 from fewratio.data.dataset import as_flags
-from fewratio.data.frames import as_arrow
 from fewratio.data.partition import without_flags
 from fewratio.data.raw import RawTable, as_raw, raw_of_arrow
-from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
+from fewratio.data.values import as_arrow
+from fewratio.errors import DataFileError, DataNotFoundError
 
 STANDARD_INPUT = "-"
 ARRAYS = (".npy", ".npz")
@@ -129,6 +130,39 @@ def find_file(
     return file
 
 
+def find_table_files(folder: Path) -> list[TableFile]:
+    """List the data files below a folder, sorted by their relative path.
+
+    A dataset is named by its file's stem; where one stem occurs in several sub-folders, by the path below the folder.
+    """
+    if not folder.is_dir():
+        found = f"{str(folder)!r} {'is not a folder' if folder.exists() else 'does not exist'}"
+        raise DataNotFoundError(f"{found}; needed is a folder with one data file per dataset. Check the path.")
+    paths = sorted(path.relative_to(folder) for path in folder.rglob("*") if _is_table_file(path, folder))
+    if not paths:
+        found = f"{str(folder)!r} holds no {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} files"
+        raise DataNotFoundError(f"{found}; needed is one per dataset. Check the path, or convert the files.")
+    stems = [split_name(path)[0] for path in paths]
+    count = Counter(stems)
+    return [
+        TableFile(
+            path=folder / path,
+            relative=path.as_posix(),
+            name=stem if count[stem] == 1 else path.with_name(stem).as_posix(),
+            group=path.parent.as_posix() if path.parent.parts else None,
+        )
+        for path, stem in zip(paths, stems, strict=True)
+    ]
+
+
+def _is_table_file(path: Path, folder: Path) -> bool:
+    # What begins with a dot, or lies in such a folder, is a program's own (a notebook's checkpoints, say).
+    is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    # Not every archive is a table: a compressed one needs both endings.
+    suffix = Path(path.stem).suffix if path.suffix.lower() in COMPRESSED else path.suffix
+    return suffix.lower() in SUFFIXES and not is_hidden and path.is_file()
+
+
 def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
     """Read a file with named columns whole.
 
@@ -177,16 +211,11 @@ def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
 
 def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:
     """Read a file, and which of its rows are known outliers: a column, or an array beside the rows."""
-    if file.suffix not in ARRAYS:
-        raw = read_raw(file)
-        return (raw, None) if outlier is None else without_flags(raw, outlier)
-    X, flags = read_arrays(file)
-    if outlier is not None and flags is None:
-        raise MissingColumnError(
-            f"{file} has no column {outlier!r}, for its columns have no names; needed is an array is_outlier "
-            "beside X. Write both with numpy.savez(path, X=X, is_outlier=flags)."
-        )
-    return as_raw(X, str(file)), None if flags is None else as_flags(flags, f"is_outlier of {file}")
+    X, flags = read_arrays(file) if file.suffix in ARRAYS else (read_raw(file), None)
+    raw = as_raw(X, str(file))
+    if flags is not None:
+        return raw, as_flags(flags, f"is_outlier of {file}")
+    return (raw, None) if outlier is None else without_flags(raw, outlier)
 
 
 @contextmanager

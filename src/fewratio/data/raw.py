@@ -6,17 +6,20 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data import arrow as pa
 from fewratio.data.columns import NUMBER, counted, listed
-from fewratio.data.frames import as_arrow, open_frame
-from fewratio.data.values import Values, arrow_numbers, is_number_type, read_values
+from fewratio.data.values import Values, arrow_numbers, as_arrow, is_number_type, read_values
 from fewratio.errors import InputError, MissingColumnError
 
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+_FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", "dask", "duckdb", "ibis"}
 # Batches after which memory is given back.
 _RELEASED = 32
 _LAYOUT = "needed is a table with one row per instance and one column per feature"
@@ -169,6 +172,40 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
     called = [f"column {label!r} of {argument}" for label in (labels if is_named else range(len(labels)))]
     arrays = [as_arrow(*each) for each in zip(columns, called, strict=True)]
     return raw_of_arrow(pa.Table.from_arrays(arrays, names=labels), argument, is_named, index)
+
+
+def open_frame(X: Any, argument: str) -> nw.DataFrame[Any] | None:
+    """Wrap a data frame that is held in memory; None if the object is not a frame (an array, a series, an index)."""
+    if not any(kind.__module__.partition(".")[0] in _FRAME_LIBRARIES for kind in type(X).__mro__):
+        return None
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    if hasattr(X, "__arrow_c_array__") and type(X).__name__ == "RecordBatch":
+        return nw.from_arrow(X, backend="pyarrow")
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except DuplicateError as error:
+        raise InputError(
+            f"{argument} has columns that share a name ({' '.join(str(error).split())}); each needs one of its "
+            "own. Rename or drop some."
+        ) from error
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError(
+            f"{argument} is a {type(X).__name__}, which has not been computed yet; a table held in memory is needed. "
+            f"Call {argument}.collect() first ({argument}.compute() in dask)."
+        )
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    # As in scikit-learn, only strings are names.
+    strings = [name for name in frame.columns if isinstance(name, str)]
+    others = [name for name in frame.columns if not isinstance(name, str)]
+    if strings and others:
+        raise InputError(
+            f"{argument} has column names of mixed types (such as {strings[0]!r} and {others[0]!r}); all must be "
+            f"strings, or none. Rename them, in pandas with {argument}.columns.astype(str)."
+        )
+    return frame
 
 
 def raw_of_arrow(table: pa.Table, argument: str, is_named: bool = True, index: Any = None) -> RawTable:

@@ -1,11 +1,13 @@
-"""The values of one column: as numbers, or as texts that each have a number."""
+"""The values of one column: as pyarrow has them, as numbers, or as texts that each have a number."""
 
 from __future__ import annotations
 
 import datetime
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,11 @@ from fewratio.data import arrow as pa
 from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER, PLURALS, TEXT, counted, is_number, shortened
 from fewratio.errors import InputError
 
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+# pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 _LONGEST_CELL = 40
 _DAY_SECONDS = 86_400
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -61,6 +68,50 @@ class Values(NamedTuple):
         text = self.texts[self.codes[row]]
         shown = repr(text) if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]!r}..."
         return f"{shown} at row {row}"
+
+
+def is_missing(value: object) -> bool:
+    """Tell whether a Python object marks a missing value."""
+    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, float) and value != value)
+
+
+def as_arrow(column: nw.Series[Any] | list[Any], argument: str) -> pa.ChunkedArray:
+    """Return a column of a frame, or a list of Python objects, as pyarrow's."""
+    try:
+        if isinstance(column, list):
+            array = pa.array([None if is_missing(value) else value for value in column])
+        else:
+            array = column.to_native()
+            if str(getattr(array, "dtype", "")).startswith("period"):
+                array = pa.array(array.dt.to_timestamp())
+            elif not isinstance(array, pa.ChunkedArray):
+                array = column.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
+        array = _mixed_array(column if isinstance(column, list) else column.to_list(), argument)
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def _mixed_array(values: list[Any], argument: str) -> pa.Array:
+    """Return Python objects for which pyarrow has no type as numbers, as text, or as nothing but the name of a type."""
+    types = dict.fromkeys(type(value) for value in values if type(value).__name__ not in _MISSING_TYPES)
+    # NumPy's timedelta64 calls itself an integer.
+    other = [
+        kind for kind in types if not issubclass(kind, Real | Decimal | np.bool_) or issubclass(kind, np.timedelta64)
+    ]
+    if any(issubclass(kind, str | bytes) for kind in other):
+        # Half of a character, which Python can hold, is no text to pyarrow.
+        texts = [None if is_missing(value) else str(value).encode(errors="replace").decode() for value in values]
+        return pa.array(texts, pa.large_string())
+    if other:
+        return pa.nulls(len(values), pa.opaque(pa.null(), other[0].__name__, "python"))
+    try:
+        # Not astype(float), which reads the text "1" as a number.
+        return pa.array(np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{argument} holds a number that does not fit a 64-bit float ({error}); every value must be a finite "
+            "number. Rescale the column first."
+        ) from error
 
 
 def read_values(column: pa.ChunkedArray) -> Values:
@@ -192,8 +243,8 @@ def check_not_almost_numbers(values: Values, argument: str) -> None:
         if n_numbers < len(found) and all(map(pattern.fullmatch, found)):
             raise InputError(
                 f"{argument} looks like {form} (such as {values.first_text}, counting from 0); numbers must be written "
-                'as 1366.8 and dates as 2024-01-31. Convert it (decimal="," reads a file with decimal commas), drop the '
-                "column, or name it in categorical= if that is what it holds."
+                'as 1366.8 and dates as 2024-01-31. Convert it (decimal="," reads a file with decimal commas), drop it, '
+                "or name it in categorical= if that is what it holds."
             )
     if len(found) > n_numbers > len(found) / 2:
         raise InputError(
