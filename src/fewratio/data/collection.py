@@ -69,10 +69,9 @@ class Collection:
         for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
             _check_different(label, what, names)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            found = (
-                f"{counted(len(self.feature_names), 'feature name')} but its datasets have {self.n_features} features"
-            )
-            raise CollectionError(f"{label} got {found}; one name per feature is needed. Pass all of them or None.")
+            n_names = counted(len(self.feature_names), "feature name")
+            found = f"{label} got {n_names} but its datasets have {counted(self.n_features, 'feature')}"
+            raise CollectionError(f"{found}; one name per feature is needed. Pass all of them or None.")
 
     @classmethod
     def from_arrays(
@@ -107,9 +106,7 @@ class Collection:
         Dataset('new', 1 row, 1 feature)
         """
         if open_frame(arrays, "arrays") is not None:
-            raise InputError(
-                "arrays is one table; needed is one per dataset. Use Collection.from_frame for a long one."
-            )
+            raise InputError("arrays is one table; needed is one per dataset. Use from_frame for a long table.")
         if isinstance(arrays, Mapping):
             if names is not None:
                 raise ParameterError("names is given, but the keys of arrays are the names. Leave names out.")

@@ -89,9 +89,7 @@ def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
         # One word makes a text of every mark of a column: the word is to blame, not the "0" before it.
         wrong = [row for row in wrong if str(marks[row]) not in ("0", "1")] or wrong
         if wrong:
-            found = sorted({"missing values" if is_missing(marks[row]) else repr(marks[row]) for row in wrong})
-            raise InputError(
-                f"{argument} holds {shortened(found)}, the first at row {wrong[0]} (counting from 0); every value must "
-                "be a boolean, or 0 or 1. Fill gaps, or compare with the value that marks an outlier, first."
-            )
+            held = sorted({"missing values" if is_missing(marks[row]) else repr(marks[row]) for row in wrong})
+            found = f"{argument} holds {shortened(held)}, the first at row {wrong[0]} (counting from 0)"
+            raise InputError(f"{found}; every value must be a boolean, or 0 or 1. Correct or replace those first.")
     return frozen(flags.astype(np.bool_))

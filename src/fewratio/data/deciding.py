@@ -15,14 +15,7 @@ from numpy.typing import NDArray
 from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER, PLURALS, TEXT
 from fewratio.data.options import ColumnRules
 from fewratio.data.raw import RawTable
-from fewratio.data.values import (
-    Values,
-    as_categories,
-    as_numbers,
-    check_not_almost_numbers,
-    check_numbers,
-    day_of_text,
-)
+from fewratio.data.values import Values, as_categories, as_numbers, check_not_almost_numbers, check_numbers, day_of_text
 from fewratio.errors import CollectionError
 
 ID, SEPARATING, EMPTY, DROPPED, NOT_IN_ALL = "id", "separating", "no values", "dropped", "not in all tables"
@@ -153,14 +146,10 @@ def _kind(label: str, found: list[tuple[RawTable, Values]], rules: ColumnRules) 
         if values.kind == TEXT:
             check_not_almost_numbers(values, raw.called(label))
     if len(held) > 1 and held.keys() != {TEXT, CATEGORY}:
-        cell = f" ({held[TEXT][1].first_text}, counting from 0)" if TEXT in held else ""
-        parts = [
-            f"{PLURALS.get(kind, kind)} in {raw.argument}{cell * (kind == TEXT)}" for kind, (raw, _) in held.items()
-        ]
-        found = f"column {label!r} holds {' but '.join(parts)}"
-        raise CollectionError(
-            f"{found}; all tables must hold the same. Correct it, name it in categorical=, or drop it."
-        )
+        parts = [f"{PLURALS.get(kind, kind)} in {raw.argument}" for kind, (raw, _) in held.items()]
+        cell = f" (such as {held[TEXT][1].first_text}, counting from 0)" if TEXT in held else ""
+        what = f"column {label!r} holds {' but '.join(parts)}{cell}"
+        raise CollectionError(f"{what}; all must hold the same. Correct it, name it in categorical=, or drop it.")
     return CATEGORY if TEXT in held else next(iter(held))
 
 

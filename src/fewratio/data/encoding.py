@@ -275,11 +275,10 @@ def encode_together(
     is_plain = rules in (None, ColumnRules()) and not (leave_out and raws[0].is_named)
     if is_plain and all(raw.array is not None and all_finite(raw.array) for raw in raws):
         _check_same(raws)
-        if not raws[0].is_named:
-            return None, [Table(raw_numbers(raw), None, raw.argument) for raw in raws]
-        names = raws[0].labels
-        chosen = [Table(raw_numbers(raw.select(names)), names, raw.argument, raw.index) for raw in raws]
-        return Encoding(tuple(map(Column, names))), chosen
+        names = raws[0].labels if raws[0].is_named else None
+        chosen = [raw if names is None else raw.select(names) for raw in raws]
+        encoded = [Table(raw_numbers(raw), names, raw.argument, raw.index) for raw in chosen]
+        return None if names is None else Encoding(tuple(map(Column, names))), encoded
     encoding = Encoding.learn(raws, rules, leave_out)
     return encoding, [encoding.encode(raw) for raw in raws]
 

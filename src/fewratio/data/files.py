@@ -123,10 +123,8 @@ def find_file(
         raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
     file = TableFile(path, str(path), split_name(path)[0], None, separator, decimal)
     if path.is_file() and file.suffix not in kinds:
-        raise DataFileError(
-            f"{file} ends in {path.suffix!r}; it must end in one of {', '.join(kinds)} (text also in "
-            f"{', '.join(COMPRESSED)}). Rename or convert it."
-        )
+        endings = f"{', '.join(kinds)} (text also in {', '.join(COMPRESSED)})"
+        raise DataFileError(f"{file} ends in {path.suffix!r}; it must end in one of {endings}. Rename or convert it.")
     return file
 
 
@@ -261,10 +259,8 @@ def refusing(file: TableFile) -> Iterator[None]:
     except Exception as error:
         needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
-        problem = " ".join(str(error).split())[:500]
-        raise DataFileError(
-            f"{file} cannot be read ({problem}); needed is {needed.format(marks)}. Repair it or write it anew."
-        ) from error
+        found = f"{file} cannot be read ({' '.join(str(error).split())[:500]})"
+        raise DataFileError(f"{found}; needed is {needed.format(marks)}. Repair it or write it anew.") from error
 
 
 def _check_expansion(what: str, size: int, compressed: int | None) -> None:

@@ -94,9 +94,9 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     """
     found = _CONDITION.fullmatch(condition)
     if found is None:
+        needed = f"needed is a column, one of {', '.join(SIGNS)}, and a value"
         raise ParameterError(
-            f"the condition {condition!r} cannot be read; needed is a column, one of {', '.join(SIGNS)}, and a value. "
-            "Write 'status == ok', for instance."
+            f"the condition {condition!r} cannot be read; {needed}. Write 'status == ok', for instance."
         )
     column, sign, value = found["column"].strip("\"'`"), found["sign"], found["value"]
     raw.check_has([column])

@@ -112,10 +112,8 @@ class RawTable:
         """Raise `MissingColumnError` unless the table has all these columns."""
         missing = [label for label in labels if label not in self.places]
         if missing:
-            raise MissingColumnError(
-                f"{self.argument} has no column {listed(missing)}; its columns are {listed(self.labels)}. Pass the "
-                "name of one of them."
-            )
+            found = f"{self.argument} has no column {listed(missing)}"
+            raise MissingColumnError(f"{found}; its columns are {listed(self.labels)}. Pass the name of one of them.")
 
 
 def as_raw(X: Any, argument: str = "X") -> RawTable:
@@ -186,25 +184,20 @@ def open_frame(X: Any, argument: str) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError as error:
-        raise InputError(
-            f"{argument} has columns that share a name ({' '.join(str(error).split())}); each needs one of its "
-            "own. Rename or drop some."
-        ) from error
+        found = f"{argument} has columns that share a name ({' '.join(str(error).split())})"
+        raise InputError(f"{found}; each needs one of its own. Rename or drop some.") from error
     if isinstance(frame, nw.LazyFrame):
-        raise InputError(
-            f"{argument} is a {type(X).__name__}, which has not been computed yet; a table held in memory is needed. "
-            f"Call {argument}.collect() first ({argument}.compute() in dask)."
-        )
+        found = f"{argument} is a {type(X).__name__}, which has not been computed yet"
+        raise InputError(f"{found}; a table in memory is needed. Call {argument}.collect() first (dask: compute()).")
     if not isinstance(frame, nw.DataFrame):
         return None
     # As in scikit-learn, only strings are names.
     strings = [name for name in frame.columns if isinstance(name, str)]
     others = [name for name in frame.columns if not isinstance(name, str)]
     if strings and others:
-        raise InputError(
-            f"{argument} has column names of mixed types (such as {strings[0]!r} and {others[0]!r}); all must be "
-            f"strings, or none. Rename them, in pandas with {argument}.columns.astype(str)."
-        )
+        found = f"{argument} has column names of mixed types (such as {strings[0]!r} and {others[0]!r})"
+        advice = f"Rename them, in pandas with {argument}.columns.astype(str)"
+        raise InputError(f"{found}; all must be strings, or none. {advice}.")
     return frame
 
 
@@ -290,7 +283,5 @@ def _read_rows(rows: list[Any], argument: str) -> NDArray[Any]:
                 found = f"is a {type(rows[number]).__name__}" if length is None else f"has {length}"
                 problem = f"row 0 has {counted(lengths[0] or 0, 'value')} but row {number} {found}"
                 break
-        raise InputError(
-            f"{argument} cannot be read as rows of numbers ({problem}); {_LAYOUT}. "
-            "Give every row the same number of values, or pass an array."
-        ) from error
+        found = f"{argument} cannot be read as rows of numbers ({problem})"
+        raise InputError(f"{found}; {_LAYOUT}. Give every row as many values.") from error

@@ -36,7 +36,5 @@ def encoding_of(path: Path) -> Encoding | None:
             metadata = pa.ipc.open_file(file).schema.metadata or {}
         return Encoding.from_dict(json.loads(metadata[_KEY]))
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
-        raise DataFileError(
-            f"file {str(path)!r} is no reference, or a damaged one ({error}); needed is what `fewratio reference` "
-            "wrote. Write it anew."
-        ) from error
+        found = f"file {str(path)!r} is no reference, or a damaged one ({error})"
+        raise DataFileError(f"{found}; needed is what `fewratio reference` wrote. Write it anew.") from error

@@ -108,10 +108,8 @@ def _mixed_array(values: list[Any], argument: str) -> pa.Array:
         # Not astype(float), which reads the text "1" as a number.
         return pa.array(np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64))
     except (OverflowError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{argument} holds a number that does not fit a 64-bit float ({error}); every value must be a finite "
-            "number. Rescale the column first."
-        ) from error
+        found = f"{argument} holds a number that does not fit a 64-bit float ({error})"
+        raise InputError(f"{found}; every value must be finite. Rescale the column first.") from error
 
 
 def read_values(column: pa.ChunkedArray) -> Values:
@@ -190,10 +188,9 @@ def as_numbers(values: Values, kind: str, argument: str) -> NDArray[Any]:
         raise InputError(f"{argument} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
     infinite = np.isinf(numbers)
     if infinite.any():
-        found = f"{counted(int(infinite.sum()), 'infinite value')}, the first at row {int(infinite.argmax())}"
-        raise InputError(
-            f"{argument} has {found} (counting from 0); values must be finite, or missing. Correct those rows."
-        )
+        n_infinite, row = counted(int(infinite.sum()), "infinite value"), int(infinite.argmax())
+        found = f"{argument} has {n_infinite}, the first at row {row} (counting from 0)"
+        raise InputError(f"{found}; every value must be finite, or missing. Correct those rows or drop the column.")
     return numbers
 
 
@@ -229,10 +226,8 @@ def check_numbers(argument: str, columns: Sequence[tuple[object, Values]]) -> No
     label, values = bad[0]
     if values.kind == TEXT:
         found += f", such as {values.first_text} of column {label!r} (counting from 0)"
-    raise InputError(
-        f"{argument} has {counted(len(bad), 'column')} that cannot be used: {found}; every column must hold real "
-        "numbers. Encode such columns as numbers or drop them."
-    )
+    what = f"{argument} has {counted(len(bad), 'column')} that cannot be used: {found}"
+    raise InputError(f"{what}; every column must hold real numbers. Encode such columns as numbers or drop them.")
 
 
 def check_not_almost_numbers(values: Values, argument: str) -> None:
@@ -241,14 +236,11 @@ def check_not_almost_numbers(values: Values, argument: str) -> None:
     n_numbers = sum(map(is_number, found))
     for form, pattern in _FORMATTED.items():
         if n_numbers < len(found) and all(map(pattern.fullmatch, found)):
-            raise InputError(
-                f"{argument} looks like {form} (such as {values.first_text}, counting from 0); numbers must be written "
-                'as 1366.8 and dates as 2024-01-31. Convert it (decimal="," reads a file with decimal commas), drop it, '
-                "or name it in categorical= if that is what it holds."
-            )
+            what = f"{argument} looks like {form} (such as {values.first_text}, counting from 0)"
+            advice = 'Convert it (or read it with decimal=","), drop the column, or name it in categorical='
+            raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
     if len(found) > n_numbers > len(found) / 2:
-        raise InputError(
-            f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers, and the first "
-            f"that is none is {values.first_text} (counting from 0); a column must hold numbers or categories. Correct "
-            "or drop those rows, or name the column in categorical=."
-        )
+        what = f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers"
+        other = f"the first that is none is {values.first_text} (counting from 0)"
+        advice = "Correct or drop those rows, or name the column in categorical="
+        raise InputError(f"{what}, and {other}; a column must hold numbers or categories. {advice}.")
