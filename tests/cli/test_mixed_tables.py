@@ -116,8 +116,9 @@ def test_a_reference_stands_for_its_table(folder, tmp_path):
     assert "lot" in {
         score["column"] for score in answer(folder, "compare", "b.csv", kept, "--keep", "lot")["column_scores"]
     }
-    line = refusal(folder, "compare", "b.csv", kept, "--drop", "size")
-    assert "--drop is given, but a.fewratio is a reference" in line
+    for tables in (("b.csv", kept), (kept, "b.csv")):
+        line = refusal(folder, "compare", *tables, "--drop", "size")
+        assert "--drop is given, but a.fewratio is a reference" in line
 
 
 def test_columns_can_be_chosen(folder):
@@ -195,7 +196,7 @@ def test_the_normal_rows_are_those_where_a_condition_holds(folder):
     assert set(found["order"][:3]) == {7, 8, 9}
     assert found["row_names"][found["order"][0]].startswith("r5-3")
     line = refusal(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "status == good")
-    assert "nowhere 'good'; it holds 'ok', 'unknown'" in line
+    assert "holds 'good' in no row; its values are 'ok', 'unknown'" in line
     assert "'state'" in refusal(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "state == ok")
 
 

@@ -416,7 +416,7 @@ HOSTILE = {
     "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
     "semicolons": (
         "p;q\n1,5;2,5\n",
-        "its columns are divided by semicolons and not by commas; give --separator ';')",
+        "its columns are divided by semicolons and not by commas; give --separator ';' and --decimal ,)",
     ),
     "bars": ("p|q\n1|2\n", "its columns are divided by vertical bars and not by commas; give --separator '|')"),
     "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "line 1 has 2 fields but line 2 has 4"),
@@ -636,6 +636,12 @@ def write_long(frame, path):
     else:
         frame.write_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
     return path
+
+
+def test_a_long_table_may_have_other_marks(tmp_path):
+    path = write(tmp_path, "t.csv", "site;p\n01;1,5\n01;2\n1;3\n")
+    collection = Collection.from_table(path, "site", separator=";", decimal=",")
+    assert {dataset.name: dataset.X.tolist() for dataset in collection} == {"01": [[1.5], [2]], "1": [[3]]}
 
 
 def test_names_in_a_text_file_are_text(tmp_path):

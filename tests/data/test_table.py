@@ -232,7 +232,7 @@ def test_names_of_mixed_types_are_refused():
         (3, ("a", "b", "c"), "missing: 'c'"),
         (1, ("a",), "unexpected: 'b'"),
         (2, ("a", "c"), "missing: 'c'; unexpected: 'b'"),
-        (2, ("b", "a"), "the columns of X_nu in another order"),
+        (2, ("b", "a"), "has another order of columns than X_nu"),
     ],
 )
 def test_check_same_features(n_features, names, expected):

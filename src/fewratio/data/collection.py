@@ -112,17 +112,16 @@ class Collection:
                 raise ParameterError("names is given, but the keys of arrays are the names. Leave names out.")
             names, arrays = arrays.keys(), arrays.values()
         members = list(arrays)
-        count = len(members)
-        labels = _one_each(names, range(count), "names")
-        group_of = _one_each(groups, [None] * count, "groups")
-        flags_of: list[Any] = _one_each(outliers, [None] * count, "outliers")
-        tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
+        nothing = [None] * len(members)
+        labels = _one_each(names, range(len(members)), "names")
+        others = _one_each(groups, nothing, "groups"), _one_each(outliers, nothing, "outliers")
         _check_different(f"collection {name!r}", "datasets", map(str, labels))
+        tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
         if not tables:
             return cls(name, ())
         encoding, encoded = _encoded(tables, options)
-        parts = zip(labels, group_of, encoded, flags_of, strict=True)
-        datasets = [Dataset(str(label), group, table.numbers, flags) for label, group, table, flags in parts]
+        parts = zip(labels, encoded, *others, strict=True)
+        datasets = [Dataset(str(label), group, table.numbers, flags) for label, table, group, flags in parts]
         return cls(name, datasets, encoded[0].feature_names, encoding)
 
     @classmethod

@@ -57,15 +57,12 @@ def check_features(
     if isinstance(found, tuple) and isinstance(needed, tuple):
         if found == needed:
             return
-        known, given = set(needed), set(found)
-        missing = [name for name in needed if name not in given]
-        unexpected = [name for name in found if name not in known]
-        parts = {"missing": missing, "unexpected": unexpected}
+        pairs = (("missing", needed, set(found)), ("unexpected", found, set(needed)))
+        parts = {part: [name for name in these if name not in those] for part, these, those in pairs}
         details = "; ".join(f"{part}: {listed(names)}" for part, names in parts.items() if names)
-        if count == needed_count and details:
-            problem = f"has other column names than {reference}"
-        elif count == needed_count:
-            problem = f"has the columns of {reference} in another order"
+        if count == needed_count:
+            kind = "other column names than" if details else "another order of columns than"
+            problem = f"has {kind} {reference}"
     elif count == needed_count:
         return
     raise error(f"{table} {problem}{details and f' ({details})'}; {need}")

@@ -65,14 +65,12 @@ def read_csv(
     )
     if has_lines or pa.binary() in table.schema.types:
         _check_lines(path, read, parse)
-    names = [name for name in as_text if name in read.column_names]
-    if names:
-        kinds = dict.fromkeys(names, pa.string())
-        convert = pa.csv.ConvertOptions(
-            include_columns=names, column_types=kinds, null_values=[""], strings_can_be_null=True
-        )
+    kinds = {name: pa.string() for name in as_text if name in read.column_names}
+    if kinds:
+        options = {"include_columns": list(kinds), "column_types": kinds, "null_values": [""]}
+        convert = pa.csv.ConvertOptions(strings_can_be_null=True, **options)
         written = pa.csv.read_csv(path, read, parse, convert)
-        for name in names:
+        for name in kinds:
             table = table.set_column(read.column_names.index(name), name, written[name])
     return table
 
@@ -129,7 +127,8 @@ def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv
     for mark, name in _SEPARATOR_NAMES.items():
         if mark != separator and separator not in header and mark in header and mark in row:
             divided = f"divided by {name} and not by {_SEPARATOR_NAMES.get(separator, repr(separator))}"
-            raise ValueError(f"its columns are {divided}; give --separator {mark!r}")
+            has_commas = any("," in value and is_number(value.replace(",", ".", 1)) for value in row.split(mark))
+            raise ValueError(f"its columns are {divided}; give --separator {mark!r}{' and --decimal ,' * has_commas}")
     # A row index that pandas saved has no name.
     given = names[1:] if not names[0] else names
     counts = [str(place) for place in range(len(names) + 1)]

@@ -147,7 +147,7 @@ def _kind(label: str, found: list[tuple[RawTable, Values]], rules: ColumnRules) 
             check_not_almost_numbers(values, raw.called(label))
     if len(held) > 1 and held.keys() != {TEXT, CATEGORY}:
         parts = [f"{PLURALS.get(kind, kind)} in {raw.argument}" for kind, (raw, _) in held.items()]
-        cell = f" (such as {held[TEXT][1].first_text}, counting from 0)" if TEXT in held else ""
+        cell = f" (the first text is {held[TEXT][1].first_text()}, counting from 0)" if TEXT in held else ""
         what = f"column {label!r} holds {' but '.join(parts)}{cell}"
         raise CollectionError(f"{what}; all must hold the same. Correct it, name it in categorical=, or drop it.")
     return CATEGORY if TEXT in held else next(iter(held))
@@ -183,9 +183,7 @@ def _counts_rows(label: str, parts: list[NDArray[np.float64]]) -> bool:
         return False
     if _ID_NAME.search(label) is not None:
         return True
-    if max(map(len, parts)) >= _LEAST_COUNTED and all(map(_are_consecutive, parts)):
-        return True
-    return len(pooled) >= _LEAST_COUNTED and _are_consecutive(pooled)
+    return any(max(map(len, each)) >= _LEAST_COUNTED and all(map(_are_consecutive, each)) for each in (parts, [pooled]))
 
 
 def _are_consecutive(numbers: NDArray[np.float64]) -> bool:

@@ -141,9 +141,7 @@ class Encoding:
     def summary(self) -> str:
         """The columns in words, such as "9 columns: 7 numbers, 1 date (as days), 1 left out (Name: id)"."""
         kinds = Counter(column.kind for column in self.used)
-        parts = [
-            f"{n} {kind if n == 1 else PLURALS[kind]}" + " (as days)" * (kind == DATE) for kind, n in kinds.items()
-        ]
+        parts = [f"{n} {kind if n == 1 else PLURALS[kind]}{' (as days)' * (kind == DATE)}" for kind, n in kinds.items()]
         out = [f"{column.name}: {column.left_out}" for column in self.columns if column.left_out is not None]
         parts += [f"{len(out)} left out ({shortened(out)})"] if out else []
         return f"{counted(len(self.columns), 'column')}: {', '.join(parts)}"

@@ -62,18 +62,13 @@ def _read_excel(path: Path) -> pa.Table:
 
 
 _TEXT = "UTF-8 text with as many fields in every line, divided by {}"
-_ARROW = "an Arrow file of plain columns"
-_LINES = "one JSON object per line, all with the same keys"
 # What a file of each ending should be, and how it is read if it is neither text nor an array.
 _FORMATS: dict[str, tuple[str, Callable[[Path], pa.Table] | None]] = {
-    ".csv": (_TEXT, None),
-    ".tsv": (_TEXT, None),
+    **dict.fromkeys((".csv", ".tsv"), (_TEXT, None)),
     ".parquet": ("a Parquet file of plain columns", _read_parquet),
-    ".arrow": (_ARROW, _read_arrow),
-    ".feather": (_ARROW, _read_arrow),
+    **dict.fromkeys((".arrow", ".feather"), ("an Arrow file of plain columns", _read_arrow)),
     ".fewratio": ("what `fewratio reference` wrote", _read_arrow),
-    ".jsonl": (_LINES, _read_json),
-    ".ndjson": (_LINES, _read_json),
+    **dict.fromkeys((".jsonl", ".ndjson"), ("one JSON object per line, all with the same keys", _read_json)),
     ".xlsx": ("a workbook whose first sheet is a table with a header line", _read_excel),
     ".npy": ("one array of numbers with two axes, as numpy.save writes it", None),
     ".npz": ("one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them", None),

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,6 @@ from fewratio.errors import InputError, ParameterError
 _CONDITION = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.+?)\s*")
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": operator.eq, "=": operator.eq, "!=": operator.ne}
 SIGNS |= {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-
-
-Part: TypeAlias = tuple[str, str | None, NDArray[np.intp]]
-"""Name, group and rows of one dataset in a long table."""
 
 
 def groups_of(raw: RawTable, by: str) -> dict[str, RawTable]:
@@ -42,8 +38,11 @@ def groups_of(raw: RawTable, by: str) -> dict[str, RawTable]:
 
 def cut(
     raw: RawTable, dataset: str, group: str | None = None, outlier: str | None = None
-) -> tuple[RawTable, list[Part], NDArray[np.bool_] | None]:
-    """Return the features of a long table, its datasets in order of first appearance, and its marks of outliers."""
+) -> tuple[RawTable, list[tuple[str, str | None, NDArray[np.intp]]], NDArray[np.bool_] | None]:
+    """Return the features of a long table, its datasets in order of first appearance, and its marks of outliers.
+
+    A dataset is its name, its group and its rows.
+    """
     roles = {"dataset": dataset, "group": group, "outlier": outlier}
     given = {role: column for role, column in roles.items() if column is not None}
     for one, other in combinations(given, 2):
@@ -69,9 +68,7 @@ def cut(
             first, place = texts[changed[0]], codes[changed[0]]
             found = f"{raw.called(group)} changes within dataset {names[place]!r} ({groups[place]!r} and {first!r})"
             raise InputError(f"{found}; a dataset belongs to one group. Split it, or choose another group column.")
-    flags = None
-    if outlier is not None:
-        raw, flags = without_flags(raw, outlier)
+    raw, flags = (raw, None) if outlier is None else without_flags(raw, outlier)
     return raw.without(given.values()), list(zip(names, groups, rows, strict=True)), flags
 
 
@@ -95,9 +92,7 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     found = _CONDITION.fullmatch(condition)
     if found is None:
         needed = f"needed is a column, one of {', '.join(SIGNS)}, and a value"
-        raise ParameterError(
-            f"the condition {condition!r} cannot be read; {needed}. Write 'status == ok', for instance."
-        )
+        raise ParameterError(f"the condition {condition!r} cannot be read; {needed}. Write it as in 'status == ok'.")
     column, sign, value = found["column"].strip("\"'`"), found["sign"], found["value"]
     raw.check_has([column])
     values = raw.values(column)
@@ -108,7 +103,7 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     coded = as_categories(values, raw.called(column))
     if sign in ("==", "=", "!=") and text not in coded.texts:
         known = listed(sorted(coded.texts))
-        raise InputError(f"no row of {raw.called(column)} holds {text!r}; its values are {known}. Name one of them.")
+        raise InputError(f"{raw.called(column)} holds {text!r} in no row; its values are {known}. Name one of them.")
     holds = [SIGNS[sign](known, text) for known in coded.texts]
     return column, np.array([*holds, False])[coded.codes]
 

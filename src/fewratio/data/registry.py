@@ -53,8 +53,8 @@ class Source:
         except (DataNotFoundError, DataFileError) as error:
             found, missing = [], str(error)
         described = {field: getattr(self, field) for field in ("name", "licence", "origin", "options")}
-        said = self.description or inspect.getdoc(self.load) or ""
-        return described | {"description": said, "available": not missing, "found": found, "missing": missing}
+        described["description"] = self.description or inspect.getdoc(self.load) or ""
+        return described | {"available": not missing, "found": found, "missing": missing}
 
 
 SOURCES: dict[str, Source] = {}

@@ -112,10 +112,9 @@ def check_finite(numbers: NDArray[Any], argument: str, labels: Sequence[object])
     """Raise `InputError` if a value is missing or infinite, naming the first and counting all."""
     if not all_finite(numbers):
         rows, columns = np.nonzero(~np.isfinite(numbers))
-        raise InputError(
-            f"{argument} has {counted(len(rows), 'NaN or infinite value')}, the first in column {labels[columns[0]]!r} "
-            f"at row {rows[0]} (counting from 0); every value must be finite. Drop such rows or fill the gaps first."
-        )
+        n_bad, label = counted(len(rows), "NaN or infinite value"), labels[columns[0]]
+        found = f"{argument} has {n_bad}, the first in column {label!r} at row {rows[0]} (counting from 0)"
+        raise InputError(f"{found}; every value must be a finite number. Drop those rows or fill the gaps first.")
 
 
 def check_same_features(table: Table, n_features: int, feature_names: Sequence[str] | None, reference: str) -> None:

@@ -56,18 +56,14 @@ class Values(NamedTuple):
     codes: NDArray[np.intp] = np.empty(0, dtype=np.intp)
     texts: Sequence[str] = ()
 
-    @property
-    def first_text(self) -> str:
-        """The first text that does not even read as a number, else the first at all, and its row."""
-        places = [place for place, text in enumerate(self.texts) if not is_number(text)] or range(len(self.texts))
-        return self.first_of(places)
-
-    def first_of(self, places: Sequence[int]) -> str:
-        """Return the first of some texts, by their numbers, and its row."""
+    def first_text(self, places: Sequence[int] | None = None) -> str:
+        """Return the first of some texts, by their numbers, and its row; by default of those that are no numbers."""
+        if places is None:
+            others = [place for place, text in enumerate(self.texts) if not is_number(text)]
+            places = others or range(len(self.texts))
         row = int(np.isin(self.codes, places).argmax())
         text = self.texts[self.codes[row]]
-        shown = repr(text) if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]!r}..."
-        return f"{shown} at row {row}"
+        return f"{text[:_LONGEST_CELL]!r}{'...' * (len(text) > _LONGEST_CELL)} at row {row}"
 
 
 def is_missing(value: object) -> bool:
@@ -180,7 +176,7 @@ def as_numbers(values: Values, kind: str, argument: str) -> NDArray[Any]:
         read = [day_of_text(text) if kind == DATE else _number_of_text(text) for text in values.texts]
         if None in read:
             wrong = [code for code, number in enumerate(read) if number is None]
-            found = f"{argument} holds {values.first_of(wrong)} (counting from 0), which is no {kind}"
+            found = f"{argument} holds {values.first_text(wrong)} (counting from 0), which is no {kind}"
             raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
         numbers = np.array([*read, np.nan], dtype=np.float64)[values.codes]
     elif values.kind not in ((MISSING, DATE) if kind == DATE else (MISSING, NUMBER, BOOLEAN)):
@@ -225,7 +221,7 @@ def check_numbers(argument: str, columns: Sequence[tuple[object, Values]]) -> No
     found = shortened(f"column {label!r} ({PLURALS.get(values.kind, values.kind)})" for label, values in bad)
     label, values = bad[0]
     if values.kind == TEXT:
-        found += f", such as {values.first_text} of column {label!r} (counting from 0)"
+        found += f", such as {values.first_text()} of column {label!r} (counting from 0)"
     what = f"{argument} has {counted(len(bad), 'column')} that cannot be used: {found}"
     raise InputError(f"{what}; every column must hold real numbers. Encode such columns as numbers or drop them.")
 
@@ -236,11 +232,11 @@ def check_not_almost_numbers(values: Values, argument: str) -> None:
     n_numbers = sum(map(is_number, found))
     for form, pattern in _FORMATTED.items():
         if n_numbers < len(found) and all(map(pattern.fullmatch, found)):
-            what = f"{argument} looks like {form} (such as {values.first_text}, counting from 0)"
-            advice = 'Convert it (or read it with decimal=","), drop the column, or name it in categorical='
+            what = f"{argument} looks like {form} (such as {values.first_text()}, counting from 0)"
+            advice = 'Convert it (decimal="," reads decimal commas), drop the column, or name it in categorical='
             raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
     if len(found) > n_numbers > len(found) / 2:
         what = f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers"
-        other = f"the first that is none is {values.first_text} (counting from 0)"
+        other = f"the first that is none is {values.first_text()} (counting from 0)"
         advice = "Correct or drop those rows, or name the column in categorical="
         raise InputError(f"{what}, and {other}; a column must hold numbers or categories. {advice}.")
