@@ -167,8 +167,7 @@ class Encoding:
             coded = as_categories(raw.values(self.id), raw.called(self.id))
             names = np.array([*coded.texts, ""], dtype=object)[coded.codes]
         raw = self._used(raw, reference)
-        array = raw.array if self.is_identity else None
-        is_plain = array is not None and (not self.has_medians or all_finite(array))
+        is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
         numbers = raw_numbers(raw) if is_plain else self._features(raw)
         if not self.has_medians:
             check_finite(numbers, raw.argument, self.features if self.is_named else range(self.n_features))
