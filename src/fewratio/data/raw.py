@@ -90,11 +90,8 @@ class RawTable:
         if tuple(labels) == self.labels:
             return self
         places = [self.places[label] for label in labels]
-        if self.array is not None:
-            return replace(self, labels=tuple(labels), data=self.array[:, places])
-        # What is left may be numbers only.
-        chosen = self.data.select(places).rename_columns(labels)
-        return raw_of_arrow(chosen, self.argument, self.is_named, self.index)
+        data = self.data.select(places) if self.array is None else self.array[:, places]
+        return replace(self, labels=tuple(labels), data=data)
 
     def without(self, labels: Collection[str]) -> RawTable:
         """Return a table without some of its columns, and with one at least."""
