@@ -435,6 +435,17 @@ HOSTILE = {
 }
 
 
+@pytest.mark.parametrize("text", ["p,q", "p,q\n", '"p",q\n\n'])
+def test_a_header_without_rows_is_an_empty_table(tmp_path, text):
+    write(tmp_path, "a.csv", text)
+    assert_refused(tmp_path, "file 'a.csv' is empty (0 rows)")
+
+
+def test_the_last_line_counts_for_types_though_it_does_not_end(tmp_path):
+    path = write(tmp_path, "a.csv", "p,q,r\n1,2,1\n,x,true")
+    assert read_csv(path, ",").schema.types == [pa.int64(), pa.string(), pa.bool_()]
+
+
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_bad_text_file_is_refused_with_its_line(tmp_path, case):
     text, reason = HOSTILE[case]

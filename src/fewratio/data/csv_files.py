@@ -43,7 +43,10 @@ def read_csv(
     block_bytes : int
         How much text is parsed at once.
     """
-    read, parse = _read_header(path, separator)
+    read, parse, has_rows = _read_header(path, separator)
+    if not has_rows:
+        _check_lines(path, read, parse)
+        return pa.table({name: pa.nulls(0) for name in read.column_names})
     read.block_size = max(block_bytes, min(_COLUMN_BYTES * len(read.column_names), _MOST_BYTES))
     with path.open("rb") as file:
         n_quotes = sum(block.count(b'"') for block in iter(lambda: file.read(read.block_size), b""))
@@ -56,7 +59,7 @@ def read_csv(
         table = _read_typed(path, read, parse, convert)
     except pa.ArrowInvalid as error:
         if "straddling" in str(error):
-            raise ValueError(f"a line is longer than {counted(read.block_size >> 20, 'MiB')}") from error
+            raise ValueError(f"a line is longer than {read.block_size >> 20} MiB") from error
         _check_lines(path, read, parse)
         raise
     texts = [column for column in table.columns if pa.types.is_string(column.type)]
@@ -85,8 +88,9 @@ def _read_typed(
     with path.open("rb") as file:
         # What is not UTF-8 is found when all is read.
         block = file.read(read.block_size).decode(errors="replace").encode()
-    # Without the line that goes on after it.
-    block = block[: max(block.rfind(b"\n"), block.rfind(b"\r")) + 1] or block
+        if file.read(1):
+            # Without the line that goes on after it.
+            block = block[: max(block.rfind(b"\n"), block.rfind(b"\r")) + 1] or block
     lenient = pa.csv.ParseOptions(delimiter=parse.delimiter, invalid_row_handler=lambda row: "skip")
     schema = pa.csv.read_csv(pa.BufferReader(block), read, lenient, convert).schema
     types = dict(zip(schema.names, schema.types, strict=True))
@@ -107,8 +111,8 @@ def _read_typed(
                 types[name] = pa.string()
 
 
-def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions]:
-    """Find out what the first lines are; raise if columns share a name, or something else divides them."""
+def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:
+    """Find out what the first lines are, and whether there are rows; raise if the columns cannot be told apart."""
     with _open(path) as file:
         lines = _checked(file)
         line = next(lines, "")
@@ -142,7 +146,7 @@ def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv
         column_names=complete_names(names if has_header else counts[:-1]),
         skip_rows_after_names=int(has_header),
     )
-    return read, pa.csv.ParseOptions(delimiter=separator)
+    return read, pa.csv.ParseOptions(delimiter=separator), bool(first) or not has_header
 
 
 def complete_names(names: Sequence[str]) -> list[str]:
