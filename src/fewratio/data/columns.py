@@ -65,4 +65,4 @@ def check_features(
             problem = f"has {kind} {reference}"
     elif count == needed_count:
         return
-    raise error(f"{table} {problem}{details and f' ({details})'}; {need}")
+    raise error(f"{table} {problem}{f' ({details})' if details else ''}; {need}")

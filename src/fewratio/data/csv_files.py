@@ -126,7 +126,7 @@ def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv
         except csv.Error as error:
             raise ValueError(f"its first lines cannot be read ({error})") from error
     if not names:
-        raise ValueError("its first line is empty")
+        raise ValueError("its first line is empty" if line else "it is empty")
     header, row = separator.join(names), separator.join(first)
     for mark, name in _SEPARATOR_NAMES.items():
         if mark != separator and separator not in header and mark in header and mark in row:

@@ -55,8 +55,8 @@ def separating_columns(
         else:
             # Nothing but gaps in one sample, and none in the other.
             constant, is_apart = True, sum(map(len, sides)) in n_rows and _constant_chance(*n_rows) <= _CONSTANT_CHANCE
-        is_chance = is_batch and (min(n_rows) < _LEAST_BATCH if constant else column.kind != DATE)
-        if is_apart and not is_chance:
+        is_expected = is_batch and (min(n_rows) < _LEAST_BATCH if constant else column.kind != DATE)
+        if is_apart and not is_expected:
             found.append(Separating(column.name, *(_described(column, side) for side in sides)))
     return found
 
