@@ -71,8 +71,7 @@ def read_csv(
     kinds = {name: pa.string() for name in as_text if name in read.column_names}
     if kinds:
         options = {"include_columns": list(kinds), "column_types": kinds, "null_values": [""]}
-        convert = pa.csv.ConvertOptions(strings_can_be_null=True, **options)
-        written = pa.csv.read_csv(path, read, parse, convert)
+        written = pa.csv.read_csv(path, read, parse, pa.csv.ConvertOptions(strings_can_be_null=True, **options))
         for name in kinds:
             table = table.set_column(read.column_names.index(name), name, written[name])
     return table
