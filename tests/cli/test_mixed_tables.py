@@ -114,8 +114,9 @@ def test_a_reference_stands_for_its_table(folder, tmp_path):
     assert found["p_value"] == expected["p_value"] == 0.01
     assert [column["column"] for column in found["separating"]] == ["lot"]
     assert "lot" in {score["column"] for score in answer(folder, "compare", "b.csv", kept, "--keep", "lot")["columns"]}
-    line = refusal(folder, "compare", "b.csv", kept, "--drop", "size")
-    assert "--drop is given, but a.fewratio is a reference" in line
+    for tables in (("b.csv", kept), (kept, "b.csv")):
+        line = refusal(folder, "compare", *tables, "--drop", "size")
+        assert "--drop is given, but a.fewratio is a reference" in line
 
 
 def test_columns_can_be_chosen(folder):
@@ -193,7 +194,7 @@ def test_the_normal_rows_are_those_where_a_condition_holds(folder):
     assert set(found["order"][:3]) == {7, 8, 9}
     assert found["row_names"][found["order"][0]].startswith("r5-3")
     line = refusal(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "status == good")
-    assert "nowhere 'good'; it holds 'ok', 'unknown'" in line
+    assert "holds 'good' in no row; its values are 'ok', 'unknown'" in line
     assert "'state'" in refusal(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "state == ok")
 
 

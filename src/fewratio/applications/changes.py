@@ -199,9 +199,9 @@ def _open_series(
     if shape is not None and len(shape) == 1:
         series = np.asarray(series).reshape(-1, 1)
     encoding, (table,), _ = inputs.read_samples(model, {argument: series}, columns)
-    if encoding is not None and encoding.row_names in encoding.places and not model.has_sources:
+    if encoding is not None and encoding.id in encoding.places and not model.has_sources:
         # When a row came says nothing about whether the series has changed.
-        encoding, (table,) = without_columns(encoding, [table], [encoding.row_names], "names the rows")
+        encoding, (table,) = without_columns(encoding, [table], [encoding.id], "names the rows")
     return table, encoding
 
 

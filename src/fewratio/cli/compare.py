@@ -91,7 +91,7 @@ def compare(
         labels = [exchange.label(a), exchange.label(b)]
         names = labels if labels[0] != labels[1] else [str(a), str(b)]
         if request.model is None:
-            options |= _reference_encoding(b, options)
+            options |= _reference_encoding(b, options) or _reference_encoding(a, options)
     from fewratio.applications.comparison import compare_datasets
 
     first, second = tables
