@@ -21,7 +21,7 @@ from fewratio_bench.problems import (
     Problem,
 )
 
-Row = TypeVar("Row", Learned, OneClass)
+Row = TypeVar("Row", bound=Learned | OneClass | TargetTrained)
 
 # ---------------------------------------------------------------- rows
 
@@ -29,6 +29,11 @@ Row = TypeVar("Row", Learned, OneClass)
 def _variant(method: Row, name: str, **changes: Any) -> Row:
     """Give a method of the paper that is another one but for some parts."""
     return replace(method, name=name, published=name, **changes)
+
+
+def to_the_end(method: Row) -> Row:
+    """Give a method that takes steps on a target after all of them."""
+    return replace(method, steps=method.steps[-1:])
 
 
 OURS = Learned("Ours", "Ours")
@@ -76,7 +81,7 @@ CALIBRATED = replace(
     training=RELATIONAL.training | {"weight_decay": 0.3, "calibration": 0.3},
 )
 # What we would use where there are sources: networks of both kinds. Those of distances learn nothing of outliers.
-COMMITTEE = Pretrained("fewratio, committee", {"features": "both", "n_networks": 2, "n_support": (1, 5)})
+COMMITTEE = Pretrained("fewratio, committee", parameters={"features": "both", "n_networks": 2, "n_support": (1, 5)})
 OUTLIER_COMMITTEE = replace(COMMITTEE, parameters={**COMMITTEE.parameters, "features": "mlp"})
 # And where there are none.
 NO_SOURCES = Universal()
@@ -92,10 +97,10 @@ D3RE = TargetTrained("D3RE", "D3RE")
 NNPU = TargetTrained("nnPU", "nnPU", loss="pu", bounds=(0.0,))
 AE = OneClass("AE", "AE", "autoencoder")
 AE_S = _variant(AE, "AE-S", train_on="sources")
-AE_FT = _variant(AE, "AE-FT", train_on="sources then target", criterion=None)
+AE_FT = _variant(AE, "AE-FT", train_on="sources then target")
 SD = OneClass("SD", "SD", "deep svdd")
 SD_S = _variant(SD, "SD-S", train_on="sources")
-SD_FT = _variant(SD, "SD-FT", train_on="sources then target", criterion=None)
+SD_FT = _variant(SD, "SD-FT", train_on="sources then target")
 LOF = Detector("LOF", "LOF", "n_neighbors", (10, 20, 30, 40, 50), lof_scores)
 IF = Detector("IF", "IF", "n_estimators", (10, 50, 100, 200), forest_scores)
 KL = Detector("KL", "KL", "reg", REGS, kl_scores)
@@ -208,8 +213,8 @@ def _rows(*methods: Method) -> tuple[tuple[str, Method], ...]:
     """Give the rows of these methods; below them, what takes steps on a target with their number selected."""
     stepping = [method for method in _STEPPING if method in methods]
     rows: dict[str, Method] = {method.name: method for method in methods}
-    rows |= {method.name: method.to_the_end() for method in stepping}
-    rows |= {f"{method.name}, stopped early": method.stopped_early() for method in stepping}
+    rows |= {method.name: to_the_end(method) for method in stepping}
+    rows |= {f"{method.name}, stopped early": replace(method, published=None) for method in stepping}
     return tuple(rows.items())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 
@@ -96,23 +96,46 @@ def by_split(trials: Sequence[Trial]) -> list[list[Trial]]:
     return [[trial for trial in trials if trial.split.number == number] for number in numbers]
 
 
-class SelectedOnTest:
-    """A baseline whose setting the paper selects on the test result; on validation, by what the table shows."""
+@dataclass(frozen=True)
+class Method(ABC):
+    """A row of a table.
 
-    rule = "best_on_test"
-    criterion: str | None = None
+    Attributes
+    ----------
+    name : str
+        Name in our tables.
+    published : str or None
+        Name in the paper's tables, if it is the paper's.
+    """
+
+    name: str
+    published: str | None
+
+    @property
+    def rule(self) -> str:
+        """How the paper selects its setting: "best_on_test", as for most baselines, or "validation"."""
+        return "best_on_test"
+
+    @property
+    def criterion(self) -> str | None:
+        """The metric that a selection on validation goes by, if not the one that the table shows."""
+        return None
 
     def quick(self) -> Self:
-        """Give the same: it is quick."""
+        """Give the same method with a small grid and a short training; what is quick as it is stays the same."""
         return self
-
-
-class Untrained(SelectedOnTest, ABC):
-    """A baseline that learns nothing: it judges each evaluation at each of its settings, all tasks at once."""
 
     @abstractmethod
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give every setting of the grid."""
+        """Give every setting of the method's grid, as records hold them."""
+
+    @abstractmethod
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Judge some trials of one problem, in all roles, at every setting."""
+
+
+class Untrained(Method):
+    """A baseline that learns nothing: it judges each evaluation at each of its settings, all tasks at once."""
 
     @abstractmethod
     def judgement(self, episode: Episode, parameters: Parameters) -> Judgement:
@@ -127,32 +150,3 @@ class Untrained(SelectedOnTest, ABC):
                     started = time.perf_counter()
                     judgement = self.judgement(evaluation.episode, parameters)
                     yield Verdict(trial, role, parameters, judgement, time.perf_counter() - started, 0)
-
-
-class Method(Protocol):
-    """A row of a table."""
-
-    @property
-    def name(self) -> str:
-        """Name in our tables."""
-
-    @property
-    def published(self) -> str | None:
-        """Name in the paper's tables, if it is the paper's."""
-
-    @property
-    def rule(self) -> str:
-        """How the paper selects its setting: "validation" or "best_on_test"."""
-
-    @property
-    def criterion(self) -> str | None:
-        """The metric that a selection on validation goes by, if not the one that the table shows."""
-
-    def quick(self) -> "Method":
-        """Give the same method with a small grid and a short training."""
-
-    def settings(self, problem: Problem) -> list[Parameters]:
-        """Give every setting of the method's grid, as records hold them."""
-
-    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Judge some trials of one problem, in all roles, at every setting."""

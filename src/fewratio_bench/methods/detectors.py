@@ -15,7 +15,7 @@ from torch import Tensor
 from fewratio.core.pair import Episode
 from fewratio.estimators import UnconstrainedKL
 from fewratio_bench.evaluate import Judgement
-from fewratio_bench.methods.base import Bench, Parameters, SelectedOnTest, Verdict
+from fewratio_bench.methods.base import Bench, Method, Parameters, Verdict
 from fewratio_bench.problems import ROLES, Problem, Trial
 
 # ``scores(normals, unlabelled, seed, value)``: higher for what is more normal.
@@ -23,7 +23,7 @@ Scores = Callable[[np.ndarray, np.ndarray, int, Any], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Detector(SelectedOnTest):
+class Detector(Method):
     """Scores the unlabelled instances of one dataset after the other.
 
     Attributes
@@ -36,8 +36,6 @@ class Detector(SelectedOnTest):
         Gives a score for every unlabelled instance.
     """
 
-    name: str
-    published: str | None
     parameter: str
     values: tuple[Any, ...]
     scores: Scores

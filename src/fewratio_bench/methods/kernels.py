@@ -15,8 +15,6 @@ from fewratio_bench.problems import Problem
 class Kernel(Untrained):
     """RuLSIF (uLSIF at alpha = 0), put together from the parts so that all pairs are solved at once."""
 
-    name: str
-    published: str | None
     clip: str = "weights"
     alpha: float = 0.5
     regs: tuple[float, ...] = REGS

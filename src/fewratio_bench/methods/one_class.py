@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -10,14 +11,14 @@ from torch.nn.utils.rnn import pad_sequence
 from fewratio.data.seeds import seed_for
 from fewratio.optim import TrainingPlan
 from fewratio_bench.evaluate import Judgement
-from fewratio_bench.methods.base import STEPS, Bench, Parameters, Verdict, quick_steps
+from fewratio_bench.methods.base import STEPS, Bench, Method, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.methods.one_class_networks import OneClassNetwork, errors_by_stage, new_network, train_on_sources
 from fewratio_bench.problems import ROLES, Problem, Trial
 
 
 @dataclass(frozen=True)
-class OneClass:
+class OneClass(Method):
     """An autoencoder or Deep SVDD, trained on a target's normals, on the sources', or first on these, then on those.
 
     Attributes
@@ -32,13 +33,8 @@ class OneClass:
         Grid of numbers of steps on the target; every one is recorded, which is the training curve.
     max_steps, validate_every, patience : int
         Training on the sources: steps at most, steps between validations, and validations without improvement.
-    criterion : str or None
-        What a selection on validation goes by: as in the paper the scores of normals, for which no outlier need be
-        known; None for what the table shows.
     """
 
-    name: str
-    published: str | None
     network: str
     train_on: str = "target"
     latent_dims: tuple[int, ...] = LATENT_DIMS
@@ -46,24 +42,20 @@ class OneClass:
     max_steps: int = 10_000
     validate_every: int = 100
     patience: int = 10
-    criterion: str | None = "normal_score"
 
     @property
     def rule(self) -> str:
         """How the paper selects its setting: the output's length on validation, steps of fine-tuning on the test."""
-        return "best_on_test" if self.train_on == "sources then target" else "validation"
+        return "best_on_test" if len(self._stages) > 1 else "validation"
 
-    def quick(self) -> "OneClass":
+    @property
+    def criterion(self) -> str | None:
+        """Select the length by the scores of normals, as the paper does; what is tuned, by what is shown."""
+        return "normal_score" if self.rule == "validation" else None
+
+    def quick(self) -> Self:
         """Give the same with two lengths, three numbers of steps at most and a short training."""
         return replace(self, latent_dims=(8, 32), steps=quick_steps(self.steps), max_steps=500)
-
-    def to_the_end(self) -> "OneClass":
-        """Give the same after all its steps on the target."""
-        return replace(self, steps=self.steps[-1:])
-
-    def stopped_early(self) -> "OneClass":
-        """Give the same with its number of steps selected, which the paper does not do, by what the table shows."""
-        return replace(self, published=None, criterion=None)
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each length and number of steps."""

@@ -1,27 +1,56 @@
 """Trainings in several processes of a CPU."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
+import joblib
+import numpy as np
 import torch
 
 from fewratio_bench.methods.base import Bench
 
-Thing = TypeVar("Thing")
+Case = TypeVar("Case")
+Result = TypeVar("Result")
 
 
-def dealt_out(things: Sequence[Thing], bench: Bench) -> list[Sequence[Thing]]:
-    """Deal things out to the processes that train them; on a GPU that is one."""
-    n_jobs = 1 if torch.device(bench.device).type == "cuda" else min(bench.n_jobs, len(things))
-    return [things[part::n_jobs] for part in range(n_jobs)]
+def train_in_processes(
+    train: Callable[[list[Case], Path | None], list[Result]],
+    cases: Sequence[Case],
+    is_complete: Callable[[Result], bool],
+    bench: Bench,
+    *training: str | int,
+) -> list[Result]:
+    """Train for some cases, in as many processes as the bench allows; on a GPU that is one.
 
+    Parameters
+    ----------
+    train : callable
+        ``train(cases, checkpoint)`` trains for some of the cases together, and gives a result for each.
+    cases : sequence
+        What to train for.
+    is_complete : callable
+        Whether the training of a result went to its end.
+    bench : Bench
+        Where and how to run.
+    *training : str or int
+        What the training is of; a checkpoint is known by that.
 
-def put_together(parts: Sequence[Sequence[Thing]]) -> list[Thing]:
-    """Give what was dealt out in its order."""
-    return [parts[number % len(parts)][number // len(parts)] for number in range(sum(map(len, parts)))]
-
-
-def use_one_thread_of(n_processes: int) -> None:
-    """Take one thread where there are several processes: more than there are cores are much slower than one."""
-    if n_processes > 1:
-        torch.set_num_threads(1)
+    Raises
+    ------
+    KeyboardInterrupt
+        If a training was interrupted: a half-trained model is not measured as if it were done. The checkpoints stay.
+    """
+    n_jobs = 1 if torch.device(bench.device).type == "cuda" else min(bench.n_jobs, len(cases))
+    parts = [[cases[number] for number in part] for part in np.array_split(np.arange(len(cases)), n_jobs)]
+    checkpoints = [bench.checkpoint(*training, n_jobs, number) for number in range(n_jobs)]
+    # Processes share the cores: joblib gives each its part of the threads.
+    done = joblib.Parallel(n_jobs)(map(joblib.delayed(train), parts, checkpoints))
+    results = [result for part in done for result in part]
+    if not all(map(is_complete, results)):
+        raise KeyboardInterrupt
+    for checkpoint in filter(None, checkpoints):
+        # Networks of several kinds have a file each.
+        for file in checkpoint.parent.glob(f"{checkpoint.name}*"):
+            file.unlink()
+    return results

@@ -16,13 +16,13 @@ from fewratio.data.seeds import seed_for
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
 from fewratio_bench.evaluate import Judgement, judged_values
-from fewratio_bench.methods.base import STEPS, Bench, Parameters, SelectedOnTest, Verdict, quick_steps
+from fewratio_bench.methods.base import STEPS, Bench, Method, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.parts import NonNegativePU
 from fewratio_bench.problems import Problem, Trial
 
 
 @dataclass(frozen=True)
-class TargetTrained(SelectedOnTest):
+class TargetTrained(Method):
     """D3RE or nnPU: a four-layer network trained on the support of each task, all tasks and settings at once.
 
     How long to train is a parameter with a grid of its own: every number of steps is judged and recorded, which is the
@@ -38,8 +38,6 @@ class TargetTrained(SelectedOnTest):
         Grid of numbers of steps.
     """
 
-    name: str
-    published: str | None
     loss: str = "lsif"
     bounds: tuple[float, ...] = (0.1, 0.5, 1.0, 10.0)
     steps: tuple[int, ...] = STEPS
@@ -47,14 +45,6 @@ class TargetTrained(SelectedOnTest):
     def quick(self) -> Self:
         """Give the same with two bounds and three numbers of steps at most."""
         return replace(self, bounds=self.bounds[:2], steps=quick_steps(self.steps))
-
-    def to_the_end(self) -> "TargetTrained":
-        """Give the same after all its steps."""
-        return replace(self, steps=self.steps[-1:])
-
-    def stopped_early(self) -> "TargetTrained":
-        """Give the same with its number of steps selected, which the paper does not do."""
-        return replace(self, published=None)
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each bound and number of steps."""

@@ -21,7 +21,6 @@ class Universal(Untrained):
     name: str = "fewratio, no sources"
     published: str | None = None
     alpha: float = 0.5
-    rule: str = "validation"
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give the one setting there is; records of other weights are other settings."""
