@@ -14,7 +14,6 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import as_flags
-from fewratio.data.sources.gaussian import GaussianFamily
 from fewratio.nn import AdaptedRatio, MeanRatio
 from fewratio.training.episodes import EvaluationEpisodes, SupportSize
 from fewratio.training.pools import RowTable, pair_pools
@@ -64,20 +63,6 @@ def judged_values(support_ratio: Tensor, query_ratio: Tensor, episode: Episode, 
     return Judgement(query_ratio, divergence, alpha)
 
 
-@dataclass(frozen=True)
-class TrueRatios:
-    """The truth behind datasets that were drawn from Gaussians."""
-
-    family: GaussianFamily
-
-    def __call__(self, tasks: np.ndarray, episode: Episode, alpha: float) -> Tensor:
-        """Give the true relative ratio at the query rows."""
-        rows = episode.query.rows.double()
-        moments = np.stack([self.family.means, self.family.stds], axis=-1)[tasks].reshape(-1, 4, 1, 1)
-        nu_mean, nu_std, de_mean, de_std = torch.from_numpy(moments).to(rows.device).unbind(1)
-        return gaussian_relative_ratio(rows, nu_mean, nu_std, de_mean, de_std, alpha)
-
-
 class PairEvaluation:
     """All ordered pairs of some datasets, with fixed supports; the other instances judge.
 
@@ -94,8 +79,15 @@ class PairEvaluation:
         Draws the supports.
     device : torch.device
         Where the rows are kept.
-    truth : TrueRatios, optional
-        The truth.
+    moments : array of shape (n_datasets, 2), optional
+        Mean and standard deviation of each dataset, where they are known to be draws from Gaussians.
+
+    Attributes
+    ----------
+    tasks : int array of shape (task, 2)
+        Which dataset is the numerator and which the denominator of each task.
+    moments : array of shape (task, 4) or None
+        Those of both.
     """
 
     def __init__(
@@ -104,7 +96,7 @@ class PairEvaluation:
         n_support: int,
         seed: int,
         device: torch.device,
-        truth: TrueRatios | None = None,
+        moments: np.ndarray | None = None,
     ) -> None:
         table = RowTable([collection], device)
         size = SupportSize(n_support, n_support)
@@ -115,15 +107,15 @@ class PairEvaluation:
         support, query = (_without_member(part) for part in batch)
         self.episode = Episode(support, query)
         self.tasks: np.ndarray = episodes.tasks[0]
-        self._truth = truth
+        self.moments = None if moments is None else moments[self.tasks].reshape(-1, 4)
 
     def metrics(self, judgement: Judgement) -> dict[str, float]:
         """Give the numbers that this judgement allows."""
         numbers = {}
         if judgement.alpha is not None and judgement.query is not None:
             numbers["squared_error"] = _mean_squared_error(judgement.query, self.episode, judgement.alpha)
-            if self._truth is not None:
-                truth = self._truth(self.tasks, self.episode, judgement.alpha)
+            if self.moments is not None:
+                truth = self.true_ratio(judgement.alpha)
                 numbers["regret"] = numbers["squared_error"] - _mean_squared_error(truth, self.episode, judgement.alpha)
         if judgement.divergence is not None:
             different = self.tasks[:, 0] != self.tasks[:, 1]
@@ -131,6 +123,12 @@ class PairEvaluation:
             divergence = judgement.divergence.double().cpu().numpy().round(_DIGITS)
             numbers["auc"] = 100 * roc_auc_score(different, divergence)
         return numbers
+
+    def true_ratio(self, alpha: float) -> Tensor:
+        """Give the true relative ratio at the query rows of Gaussians."""
+        rows = self.episode.query.rows.double()
+        nu_mean, nu_std, de_mean, de_std = torch.as_tensor(self.moments, device=rows.device)[..., None, None].unbind(1)
+        return gaussian_relative_ratio(rows, nu_mean, nu_std, de_mean, de_std, alpha)
 
 
 class OutlierEvaluation:
