@@ -10,6 +10,8 @@ from fewratio_bench.aggregation import Records, measurements, published_numbers,
 from fewratio_bench.experiments import Experiment
 from fewratio_bench.rendering import Grid, Table, TableCell
 
+# By name of a column, how what stands there is written.
+_COLUMNS = {"what": "", "device": "", "seconds": ".3f", "published": ".2f"}
 # The paper's number of support instances.
 _N_SUPPORT = 5
 _CAPTION = (
@@ -36,26 +38,27 @@ def cost_table(experiment: Experiment, records: Records, folder: Path) -> Table:
     """
     (problem,) = experiment.problems
     costs = _read(folder / "benchmarks" / "method_cost.jsonl")
-    alone, together, made = [], [], set()
+    alone, together, used = [], [], []
     for method in experiment.methods:
         for cost in (cost for cost in costs if cost["method"] == method.name):
             parts = {"": cost["judging 200 pairs, seconds"] / 2}
             if cost["steps of learning"]:
                 parts = {" (train)": cost["learning, seconds"], " (test)": parts[""]}
             alone += [_row(problem.data, method.name + part, [seconds], [cost]) for part, seconds in parts.items()]
-            made.add((cost["device"], cost["commit"]))
+            used.append(cost)
         mine = measurements(records.get(problem.data, ()), method, problem).values()
         # A record of each metric names the same seconds, so one metric stands for all.
-        timed = [each for each in mine if (each.role, each.metric, each.n_support) == ("target", "auc", _N_SUPPORT)]
-        for device in sorted({record.device for record in timed}):
-            here = [record for record in timed if record.device == device]
-            splits = sorted({record.split for record in here})
-            seconds = [statistics.mean(each.seconds for each in here if each.split == split) for split in splits]
-            together.append(_row(problem.data, method.name, seconds, [vars(record) for record in here]))
-            made |= {(record.device, record.commit) for record in here}
+        target = ("target", "auc", _N_SUPPORT)
+        timed = [vars(each) for each in mine if (each.role, each.metric, each.n_support) == target]
+        for device in sorted({each["device"] for each in timed}):
+            here = [each for each in timed if each["device"] == device]
+            splits = sorted({each["split"] for each in here})
+            seconds = [statistics.mean(each["seconds"] for each in here if each["split"] == split) for split in splits]
+            together.append(_row(problem.data, method.name, seconds, here))
+        used += timed
     where = f"{problem.data}, N_S = {_N_SUPPORT}"
     steps = " or ".join(map(str, sorted({cost["steps of learning"] for cost in costs} - {0}))) or "so many"
-    circumstances = " ".join(f"Device {device}: commit {commit}." for device, commit in sorted(made))
+    made = sorted({(each["device"], each["commit"]) for each in used})
     told = {"experiment": experiment.name, "data": problem.data, "n_support": _N_SUPPORT}
     return Table(
         experiment.title,
@@ -63,7 +66,9 @@ def cost_table(experiment: Experiment, records: Records, folder: Path) -> Table:
             _grid(f"{where}: one training alone", alone, "Run benchmarks/method_cost.py."),
             _grid(f"{where}: all trainings together", together, f"Run 'fewratio-bench run {experiment.name}'."),
         ],
-        _CAPTION.format(steps=steps, circumstances=circumstances),
+        _CAPTION.format(
+            steps=steps, circumstances=" ".join(f"Device {device}: commit {commit}." for device, commit in made)
+        ),
         [told | row | {"seconds": f"{row['seconds']:.5f}"} for row in (*alone, *together)],
     )
 
@@ -84,18 +89,12 @@ def _row(data: str, label: str, seconds: Sequence[float], sources: Sequence[dict
 
 
 def _grid(heading: str, rows: Sequence[dict[str, Any]], advice: str) -> Grid:
-    texts = [
-        (
-            row["what"],
-            row["device"],
-            f"{row['seconds']:.3f}",
-            "-" if row["published"] is None else f"{row['published']:.2f}",
-        )
+    cells = [
+        [TableCell("-" if row[name] is None else format(row[name], form)) for name, form in _COLUMNS.items()]
         for row in rows
     ]
     absent = f"There are no records of it, so there is no number. {advice}"
-    cells = [[TableCell(text) for text in row] for row in texts]
-    return Grid(heading, ["what", "device", "seconds", "published"], cells, absent)
+    return Grid(heading, list(_COLUMNS), cells, absent)
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
@@ -104,9 +103,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 def _published(data: str, label: str) -> float | None:
     """Give the paper's seconds; of a method that learns, for both parts if the label names neither."""
-    found = [
-        number
-        for part in (label, f"{label} (train)", f"{label} (test)")
-        if (number := published_numbers().get(("computation-cost", data, str(_N_SUPPORT), part, "seconds"))) is not None
-    ]
+    parts = (label, f"{label} (train)", f"{label} (test)")
+    keys = (("computation-cost", data, str(_N_SUPPORT), part, "seconds") for part in parts)
+    found = [published_numbers()[key] for key in keys if key in published_numbers()]
     return sum(found) if found else None

@@ -104,8 +104,8 @@ class PairEvaluation:
             table.rows, [pair_pools(collection, table)], [seed], [(size, size)], tasks_per_batch=len(collection) ** 2
         )
         (batch,) = episodes.batches()
-        support, query = (_without_member(part) for part in batch)
-        self.episode = Episode(support, query)
+        # There is one member.
+        self.episode = Episode(batch.support[0], batch.query[0])
         self.tasks: np.ndarray = episodes.tasks[0]
         self.moments = None if moments is None else moments[self.tasks].reshape(-1, 4)
 
@@ -203,8 +203,3 @@ def _padded(samples: list[Tensor], device: torch.device) -> tuple[Tensor, Tensor
     sizes = torch.tensor([len(sample) for sample in samples])
     rows = torch.nn.utils.rnn.pad_sequence(samples, batch_first=True)
     return rows.to(device), (torch.arange(rows.shape[1]) < sizes[:, None]).to(device)
-
-
-def _without_member(pair: Pair) -> Pair:
-    shares = pair.shares if pair.shares.dim() == 2 else pair.shares[0]
-    return Pair.joined(pair.rows[0], shares, pair.n_nu)

@@ -192,16 +192,12 @@ class _Draw:
 
     # ------------------------------------------------------------ law and relation
 
-    @property
-    def _n_coordinates(self) -> Tensor:
-        """Coordinates of the law: as many as columns, but few behind a sheet."""
-        few = 1 + (self._uniform() * _COORDINATES_OF_A_SHEET).long()
-        return torch.where(self._is(self.shapes, "sheet"), torch.minimum(few, self.n_columns), self.n_columns)
-
     def _components(self) -> tuple[Tensor, Tensor]:
         """Centres and standard deviations of two groups of components, shape (pair, component, coordinate)."""
         column = torch.arange(self.d, device=self.device)
-        self.coordinates = self._n_coordinates
+        # Coordinates of the law: as many as columns, but few behind a sheet.
+        few = torch.minimum(1 + (self._uniform() * _COORDINATES_OF_A_SHEET).long(), self.n_columns)
+        self.coordinates = torch.where(self._is(self.shapes, "sheet"), few, self.n_columns)
         real = column < self.coordinates.unsqueeze(-1)
         # Nuisance: nothing on these coordinates tells the components apart.
         share = torch.where(self._uniform() < 0.3, 0.7 * self._uniform(), 0.0)

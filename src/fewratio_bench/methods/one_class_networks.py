@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.core.draws import fold, uniform
-from fewratio.core.objectives import NumeratorMean
+from fewratio.core.objectives import numerator_mean
 from fewratio.core.pair import Episode
 from fewratio.data.collection import Collection
 from fewratio.errors import TrainingError
@@ -116,7 +116,7 @@ def train_on_sources(
     roles = [draw_seeds(seed) for seed in seeds]
     draw = NormalBatches(table.rows, pools, [role.sampling for role in roles])
     validation = NormalBlocks(table.rows, held_out, [role.validation for role in roles])
-    histories = train(Ensemble(models, device), draw, validation, NumeratorMean(), plan)
+    histories = train(Ensemble(models, device), draw, validation, numerator_mean, plan)
     if any(history.stopped == "interrupted" for history in histories):
         # A half-trained model is not measured as if it were done.
         raise KeyboardInterrupt
@@ -150,7 +150,7 @@ def errors_by_stage(
     ensemble = Ensemble(deepcopy(list(models)), support.device)
     training = numerator_only(support.unsqueeze(1), None if real is None else real.unsqueeze(1))
     judged = numerator_only(query.unsqueeze(1))
-    for stage in train_in_stages(ensemble, lambda step: training, NumeratorMean(), stages, TrainingPlan()):
+    for stage in train_in_stages(ensemble, lambda step: training, numerator_mean, stages, TrainingPlan()):
         # Not around the yield: what the caller does meanwhile is none of our business.
         with torch.no_grad():
             errors = ensemble.evaluate(judged).squeeze(1)

@@ -64,14 +64,15 @@ class TargetTrained(Method):
         seed = trial.seed(self.name, role)
         started = time.perf_counter()
         # Axes (member, task): every member has one task, and every task one member for each value, from one start.
+        tasks = torch.arange(n_tasks).repeat(n_values)[:, None]
         ensemble = Ensemble(self._networks(n_tasks, episode.rows.shape[-1], seed) * n_values, trial.device)
-        support = _repeated(episode.support, n_values)
+        support = episode.support[tasks]
         training = Episode(support, support)
         # The support is judged too: the divergence is read off it.
         # Nothing is averaged over the joined rows; their shares only have to be there.
         shares = episode.rows.new_zeros(2, episode.rows.shape[-2])
         everything = Pair.joined(episode.rows, shares, episode.support.n_nu)
-        judged = Episode(support, _repeated(everything, n_values))
+        judged = Episode(support, everything[tasks])
         n_support = episode.support.rows.shape[-2]
         objective, seconds = self._objective(trial, n_tasks), 0.0
         for n_steps in train_in_stages(ensemble, lambda _: training, objective, self.steps, TrainingPlan()):
@@ -103,10 +104,3 @@ class TargetTrained(Method):
         if self.loss == "pu":
             return Judgement(at_query)
         return judged_values(at_support, at_query, episode, alpha=0.0)
-
-
-def _repeated(pair: Pair, n_times: int) -> Pair:
-    """Give tasks as members of one task each, all of them so many times."""
-    rows = pair.rows.repeat(n_times, 1, 1).unsqueeze(1)
-    shares = pair.shares if pair.shares.dim() == 2 else pair.shares.repeat(n_times, 1, 1).unsqueeze(1)
-    return Pair.joined(rows, shares, pair.n_nu)

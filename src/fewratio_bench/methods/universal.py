@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from fewratio.core.pair import Episode, Pair
+from fewratio.core.pair import Episode
 from fewratio.data.seeds import seed_for
 from fewratio.estimators.universal import shipped_parts
 from fewratio_bench.evaluate import Judgement, judged_values
@@ -34,10 +34,8 @@ class Universal(Untrained):
         support, query = [], []
         for first in range(0, len(episode.rows), _TASKS_AT_ONCE):
             part = slice(first, first + _TASKS_AT_ONCE)
-            shares = episode.support.shares
-            rows = episode.support.rows[part]
-            pair = Pair.joined(rows, shares if shares.dim() == 2 else shares[part], episode.support.n_nu)
-            ratio = model.adapt(pair, rows.new_full((len(rows),), self.alpha))
+            pair = episode.support[part]
+            ratio = model.adapt(pair, pair.rows.new_full(pair.rows.shape[:1], self.alpha))
             support.append(ratio.at_support())
             query.append(ratio(episode.query.rows[part], episode.support_index))
         return judged_values(torch.cat(support), torch.cat(query), episode, self.alpha)
