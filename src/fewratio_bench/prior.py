@@ -71,13 +71,9 @@ class PriorPairs:
         """Count the pairs."""
         return len(self.relations)
 
-    def table(self) -> Float[Tensor, "m d"]:
-        """All instances as one table, which `pools` numbers."""
-        return self.rows.flatten(0, 2)
-
     def table_with_truth(self) -> Float[Tensor, "m e"]:
-        """All instances, with their true log-ratio as one more column."""
-        return torch.cat([self.table(), self.log_ratio.flatten().unsqueeze(-1)], dim=-1)
+        """All instances as one table, which `pools` numbers, with their true log-ratio as one more column."""
+        return torch.cat([self.rows, self.log_ratio.unsqueeze(-1)], dim=-1).flatten(0, 2)
 
     def with_truth(self) -> list[int]:
         """Give the numbers of the pairs whose true ratio is known everywhere."""

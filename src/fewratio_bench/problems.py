@@ -110,14 +110,12 @@ class TableProblem(PairProblem):
     Validation is other supports of the same classes.
     """
 
-    source: str = ""
-    data: str = ""
     sizes: tuple[int, ...] = (3, 5, 10)
     name: str = "table"
 
     def split(self, number: int) -> Split:
         """Give the classes: there is nothing to deal out, but the supports of another split are others."""
-        classes = class_collection(self.data)
+        classes = class_collection(self.source)
         return Split(classes, classes, classes, number)
 
 
@@ -175,8 +173,8 @@ ISOLET = PairProblem("isolet", "Isolet")
 LANDMINE = OutlierProblem("landmine", "Landmine")
 SCHOOL = OutlierProblem("school", "School")
 IOT = OutlierProblem("iot", "IoT")
-WINE, DIGITS = TableProblem(data="Wine"), TableProblem(data="Digits")
+WINE, DIGITS = TableProblem("Wine", "Wine"), TableProblem("Digits", "Digits")
 # Evaluated once, with the final weights of the universal network (at commit c9d3994).
 UNSEEN_TABLES = tuple(
-    TableProblem(data=data) for data in ("Iris", "Breast cancer", "Diabetes", "Landmine fields", "Schools")
+    TableProblem(data, data) for data in ("Iris", "Breast cancer", "Diabetes", "Landmine fields", "Schools")
 )

@@ -30,11 +30,6 @@ class RatioCommittee(nn.Module):
         """What rows to give as."""
         return cast(RatioModel, self.members[0]).row_dtype
 
-    @property
-    def leaves_one_out(self) -> bool:
-        """Whether a support instance is left out of its own features, which those of a new instance are not."""
-        return any(bool(member.leaves_one_out) for member in self.members)
-
     def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "MeanRatio":
         """Adapt every member to each task of a batch of support pairs."""
         return MeanRatio([cast(RatioModel, member).adapt(support, alpha) for member in self.members])

@@ -154,7 +154,6 @@ class SampleScaled(nn.Module):
     """
 
     row_dtype = torch.float64
-    leaves_one_out = True
 
     def __init__(self, model: RatioModel, alpha: float, scale: str) -> None:
         super().__init__()

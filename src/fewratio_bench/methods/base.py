@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -91,9 +92,8 @@ def quick_steps(steps: Sequence[int]) -> tuple[int, ...]:
 
 
 def by_split(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Group trials by the split that they are of."""
-    numbers = dict.fromkeys(trial.split.number for trial in trials)
-    return [[trial for trial in trials if trial.split.number == number] for number in numbers]
+    """Group trials, which are in the order of their splits, by the split that they are of."""
+    return [list(group) for _, group in groupby(trials, key=lambda trial: trial.split.number)]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from fewratio.nn import (
     SharedHead,
     Standardiser,
 )
-from fewratio.optim import Ensemble, History, TrainingPlan, train_in_stages
+from fewratio.optim import Ensemble, History, train_in_stages
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Method, Parameters, Verdict, by_split, quick_steps
 from fewratio_bench.methods.flat_settings import estimator_of, flat_settings
@@ -321,8 +321,7 @@ def _fine_tuned(
     features = Pair.joined(before.phi[None], support.shares, support.n_nu)
     training = Episode(features, features)
     ensemble = Ensemble([last_layer], before.weights.device)
-    plan = TrainingPlan(learning_rate=learning_rate)
-    for _ in train_in_stages(ensemble, lambda _: training, objective, stages, plan):
+    for _ in train_in_stages(ensemble, lambda _: training, objective, stages, learning_rate):
         with torch.no_grad():
             # The next step changes the weights in place.
             weights = last_layer.adapt(features).weights[0].clone()

@@ -150,7 +150,7 @@ def errors_by_stage(
     ensemble = Ensemble(deepcopy(list(models)), support.device)
     training = numerator_only(support.unsqueeze(1), None if real is None else real.unsqueeze(1))
     judged = numerator_only(query.unsqueeze(1))
-    for stage in train_in_stages(ensemble, lambda step: training, numerator_mean, stages, TrainingPlan()):
+    for stage in train_in_stages(ensemble, lambda step: training, numerator_mean, stages):
         # Not around the yield: what the caller does meanwhile is none of our business.
         with torch.no_grad():
             errors = ensemble.evaluate(judged).squeeze(1)

@@ -14,7 +14,7 @@ from fewratio.core.pair import Episode, Pair
 from fewratio.data.dataset import as_flags
 from fewratio.data.seeds import seed_for
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
-from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
+from fewratio.optim import Ensemble, train_in_stages
 from fewratio_bench.evaluate import Judgement, judged_values
 from fewratio_bench.methods.base import STEPS, Bench, Method, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.parts import NonNegativePU
@@ -75,7 +75,7 @@ class TargetTrained(Method):
         judged = Episode(support, everything[tasks])
         n_support = episode.support.rows.shape[-2]
         objective, seconds = self._objective(trial, n_tasks), 0.0
-        for n_steps in train_in_stages(ensemble, lambda _: training, objective, self.steps, TrainingPlan()):
+        for n_steps in train_in_stages(ensemble, lambda _: training, objective, self.steps):
             with torch.no_grad():
                 value = ensemble.evaluate(judged)[:, 0].unflatten(0, (n_values, n_tasks))
             seconds += time.perf_counter() - started
