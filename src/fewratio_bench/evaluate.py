@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.exact import gaussian_relative_ratio
@@ -159,7 +160,7 @@ class OutlierEvaluation:
         rng = np.random.default_rng(seed)
         normals, known, unlabelled, self._outliers = [], [], [], []
         for dataset in collection:
-            rows = torch.tensor(dataset.X, dtype=torch.float32)
+            rows = torch.tensor(dataset.X, dtype=torch.float32, device=device)
             outlier = as_flags(dataset.is_outlier, f"is_outlier of {dataset.name!r}")
             order = rng.permutation(np.flatnonzero(~outlier))
             hidden = np.setdiff1d(np.arange(len(rows)), order[:n_known])
@@ -168,9 +169,8 @@ class OutlierEvaluation:
             unlabelled.append(rows[hidden])
             self._outliers.append(outlier[hidden])
         self._has_query = n_known > n_support
-        de, de_mask = _padded(unlabelled, device)
-        support = Pair(torch.stack(normals).to(device), de, None, de_mask)
-        query = Pair(torch.stack(known).to(device), de, None, de_mask)
+        de, de_mask = padded(unlabelled)
+        support, query = (Pair(torch.stack(rows), de, None, de_mask) for rows in (normals, known))
         # The query is the support again, but for the known normals that are not in it.
         again = torch.arange(support.rows.shape[-2], device=device)[n_support:]
         first = torch.arange(n_support, device=device) if not self._has_query else again.new_full((query.n_nu,), -1)
@@ -198,8 +198,8 @@ def _mean_squared_error(ratio: Tensor, episode: Episode, alpha: float) -> float:
     return RelativeSquaredError(alpha)(ratio.double(), episode.query.shares.double()).mean().item()
 
 
-def _padded(samples: list[Tensor], device: torch.device) -> tuple[Tensor, Tensor]:
+def padded(samples: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Stack samples of uneven sizes, and say which rows are real."""
-    sizes = torch.tensor([len(sample) for sample in samples])
-    rows = torch.nn.utils.rnn.pad_sequence(samples, batch_first=True)
-    return rows.to(device), (torch.arange(rows.shape[1]) < sizes[:, None]).to(device)
+    rows = pad_sequence(samples, batch_first=True)
+    sizes = torch.tensor([len(sample) for sample in samples], device=rows.device)
+    return rows, torch.arange(rows.shape[1], device=rows.device) < sizes[:, None]

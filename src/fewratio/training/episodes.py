@@ -295,11 +295,7 @@ def _cut_tasks(
 
     def cut(i: int, j: int, n_nu: int, n_de: int) -> Cut:
         nu = rng.permutation(pools.nu[i])
-        if pools.paired:
-            de = rng.permutation(pools.de[j])
-            n_nu = min(n_nu, len(nu) - 1)
-            return nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[:n_query]
-        if i == j:
+        if i == j and not pools.paired:
             spare = len(nu) - 1
             # Where both do not fit, half each, but neither falls below its smallest size.
             n_nu = min(n_nu, max(nu_size.low, spare // 2, spare - n_de), spare - de_size.low)
@@ -307,8 +303,9 @@ def _cut_tasks(
             rest = nu[n_nu + n_de :][:n_query]
             return nu[:n_nu], nu[n_nu : n_nu + n_de], rest, rest
         de = rng.permutation(pools.de[j])
-        n_nu, n_de = min(n_nu, len(nu) - 1), min(n_de, len(de) - 1)
-        return nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[n_de:][:n_query]
+        # What is unlabelled is evaluated whole.
+        n_nu, n_de = min(n_nu, len(nu) - 1), n_de if pools.paired else min(n_de, len(de) - 1)
+        return nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[0 if pools.paired else n_de :][:n_query]
 
     cuts = [
         cut(i, j, n_nu, n_de)

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.data.seeds import seed_for
 from fewratio.optim import TrainingPlan
-from fewratio_bench.evaluate import Judgement
+from fewratio_bench.evaluate import Judgement, padded
 from fewratio_bench.methods.base import STEPS, Bench, Method, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.methods.one_class_networks import OneClassNetwork, errors_by_stage, new_network, train_on_sources
@@ -113,9 +112,7 @@ class OneClass(Method):
             for trial, episode in zip(trials, episodes, strict=True)
             for task, rows in enumerate(episode.support.nu)
         ]
-        support, query = (pad_sequence(rows, batch_first=True) for rows in (normals, queries))
-        sizes = torch.tensor([len(rows) for rows in normals], device=support.device)
-        real = torch.arange(support.shape[1], device=support.device) < sizes[:, None]
+        (support, real), query = padded(normals), pad_sequence(queries, batch_first=True)
         n_tasks, spent = [len(episode.rows) for episode in episodes], 0.0
         for n_steps, errors in errors_by_stage(models, support, query, self._stages, real=real):
             spent += time.perf_counter() - started
