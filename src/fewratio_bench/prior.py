@@ -119,13 +119,11 @@ def draw_pairs(
     >>> pairs.rows.shape, pairs.log_ratio.shape
     (torch.Size([3, 2, 10, 5]), torch.Size([3, 2, 10]))
     """
+    generator, rng = torch.Generator(device).manual_seed(seed), np.random.default_rng(seed)
+    kinds = []
     for argument, given, known in (("relations", relations, RELATIONS), ("shapes", shapes, SHAPES)):
         if not given or set(given) - set(known):
             raise ParameterError(f"{argument} is {tuple(given)}; some of {tuple(known)} are needed. Choose from these.")
-    generator = torch.Generator(device).manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    kinds = []
-    for given, known in ((relations, RELATIONS), (shapes, SHAPES)):
         frequency = np.array([known[name] for name in given])
         kinds.append(rng.choice(list(given), n_pairs, p=frequency / sum(frequency.tolist())))
     n_columns = np.exp(rng.uniform(0, np.log(max_columns + 1), n_pairs)).astype(int)

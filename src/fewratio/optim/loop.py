@@ -143,19 +143,18 @@ def train_in_stages(
         yield stage
 
 
+@dataclass
 class Training:
     """The state of a training: weights, Adam's moments, the step, the best validation so far."""
 
-    def __init__(
-        self,
-        ensemble: Ensemble,
-        draw: Callable[[Tensor], Episode],
-        validation: ValidationEpisodes | None,
-        objective: Objective,
-        plan: TrainingPlan,
-    ) -> None:
-        self.ensemble, self.draw, self.validation = ensemble, draw, validation
-        self.objective, self.plan = objective, plan
+    ensemble: Ensemble
+    draw: Callable[[Tensor], Episode]
+    validation: ValidationEpisodes | None
+    objective: Objective
+    plan: TrainingPlan
+
+    def __post_init__(self) -> None:
+        ensemble, plan = self.ensemble, self.plan
         self.stopping = EarlyStopping(ensemble.size, plan.patience)
         on_gpu = ensemble.device.type == "cuda"
         matrices, others = ensemble.parameters
