@@ -22,7 +22,7 @@ from fewratio.data.collection import Collection
 from fewratio_bench.aggregation import published_numbers
 from fewratio_bench.experiments import D3RE, IF, LOF, to_the_end
 from fewratio_bench.methods import Bench
-from fewratio_bench.methods.detectors import Detector
+from fewratio_bench.methods.untrained import Detector
 from fewratio_bench.problems import LANDMINE, SCHOOL, OutlierProblem, Trial
 from fewratio_bench.records import circumstances
 from fewratio_bench.run import PAPER_SPLITS, measure

@@ -8,8 +8,8 @@ from fewratio_bench.experiments import Panel as Panel
 from fewratio_bench.methods.base import Bench as Bench
 from fewratio_bench.methods.base import Method as Method
 from fewratio_bench.methods.base import Verdict as Verdict
-from fewratio_bench.methods.kernels import Kernel as Kernel
 from fewratio_bench.methods.learned import Learned as Learned
+from fewratio_bench.methods.untrained import Kernel as Kernel
 from fewratio_bench.problems import OutlierProblem as OutlierProblem
 from fewratio_bench.problems import PairProblem as PairProblem
 from fewratio_bench.problems import Problem as Problem

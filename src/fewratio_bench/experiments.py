@@ -5,9 +5,8 @@ from typing import Any, TypeVar
 
 from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.base import REGS
-from fewratio_bench.methods.detectors import Detector, forest_scores, kl_scores, lof_scores
 from fewratio_bench.methods.learned import LATENT_DIMS, PAPER_TRAINING
-from fewratio_bench.methods.universal import Universal
+from fewratio_bench.methods.untrained import Detector, Universal, forest_scores, kl_scores, lof_scores
 from fewratio_bench.problems import (
     DIGITS,
     IOT,

@@ -16,8 +16,7 @@ from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Kernel, MeanDiscrepancy, OneClass, Pretrained, TargetTrained
-from fewratio_bench.methods.detectors import Detector, lof_scores
-from fewratio_bench.methods.processes import train_in_processes
+from fewratio_bench.methods.untrained import Detector, lof_scores
 from fewratio_bench.problems import LANDMINE, Trial
 from fewratio_bench.splits import Split
 from tests.bench.conftest import OURS, SMALL, TRAINING, small_cells
@@ -219,12 +218,12 @@ def test_cases_are_trained_in_parts_and_come_back_in_their_order(device, n_cases
         checkpoint.touch()
         return [(case, len(part)) for case in part]
 
-    found = train_in_processes(train, range(n_cases), bool, bench, "a training")
+    found = bench.train(train, range(n_cases), bool, "a training")
     assert [case for case, _ in found] == list(range(n_cases))
     assert sum(1 / size for _, size in found) == pytest.approx(n_parts)
     assert not list(tmp_path.iterdir())
     with pytest.raises(KeyboardInterrupt):
-        train_in_processes(train, range(n_cases), lambda result: result[0] > 0, bench, "a training")
+        bench.train(train, range(n_cases), lambda result: result[0] > 0, "a training")
     assert len(list(tmp_path.glob(".*.checkpoint"))) == n_parts
 
 

@@ -38,7 +38,6 @@ from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Method, Parameters, Verdict, by_split, quick_steps
 from fewratio_bench.methods.flat_settings import estimator_of, flat_settings
 from fewratio_bench.methods.parts import DescentHead, set_latent_dim
-from fewratio_bench.methods.processes import train_in_processes
 from fewratio_bench.problems import Problem, Trial
 
 # The paper's grid of the length K of dataset vectors.
@@ -217,9 +216,7 @@ class Learned(Method):
             longest = max(source.get("latent_dim", 0) for source in sources)
             train = partial(self._train, longest, replace(bench, trained={}))
             # Loss and parts are in the settings, so no training resumes from another's checkpoint.
-            bench.trained[key] = train_in_processes(
-                train, cases, _is_complete, bench, self.name, json.dumps(sources), *seeds
-            )
+            bench.trained[key] = bench.train(train, cases, _is_complete, self.name, json.dumps(sources), *seeds)
         return bench.trained[key]
 
     def _train(self, longest: int, bench: Bench, cases: Sequence[Case], checkpoint: Path | None) -> list[Learnt]:

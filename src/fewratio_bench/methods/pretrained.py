@@ -15,7 +15,6 @@ from fewratio.estimators.settings import KINDS, architecture_of
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, Bench, Method, Parameters, Verdict, by_split
 from fewratio_bench.methods.flat_settings import estimator_of, flat_settings
-from fewratio_bench.methods.processes import train_in_processes
 from fewratio_bench.problems import Problem, Trial
 
 
@@ -54,7 +53,7 @@ class Pretrained(Method):
         seeds = [group[0].seed(self.name) for group in groups]
         started = time.perf_counter()
         train = partial(self._pretrain, replace(bench, trained={}))
-        trained = train_in_processes(train, groups, _complete, bench, self.name, json.dumps(setting), *seeds)
+        trained = bench.train(train, groups, _complete, self.name, json.dumps(setting), *seeds)
         seconds = (time.perf_counter() - started) / len(trials)
         for group, estimator, seed in zip(groups, trained, seeds, strict=True):
             for trial in group:
