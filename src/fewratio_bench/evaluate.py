@@ -92,12 +92,7 @@ class PairEvaluation:
     """
 
     def __init__(
-        self,
-        collection: Collection,
-        n_support: int,
-        seed: int,
-        device: torch.device,
-        moments: np.ndarray | None = None,
+        self, collection: Collection, n_support: int, seed: int, device: torch.device, moments: np.ndarray | None = None
     ) -> None:
         table = RowTable([collection], device)
         size = SupportSize(n_support, n_support)

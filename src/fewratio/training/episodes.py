@@ -136,9 +136,7 @@ class EpisodeSampler:
         query_shares, support_shares = self._query_shares, self._support_shares
         if self._padded or self._holds_out:
             position = torch.arange(self._n_query, device=rows.device)
-            real = position < length.unsqueeze(-1)
-            if self._holds_out:
-                real = real & ((position >= size.unsqueeze(-1)) | ~self._held_out)
+            real = (position < length.unsqueeze(-1)) & ((position >= size.unsqueeze(-1)) | ~self._held_out)
             query_shares = masked_shares(real.flatten(-2), query_shares)
         if self._padded or self._ranged:
             real = torch.arange(self._n_query, device=rows.device) < size.unsqueeze(-1)
