@@ -97,6 +97,8 @@ class EpisodeSampler:
         # One row more than a support that is kept out, so that there is something left to evaluate on.
         needed = [size + kept_out for size, kept_out in zip(largest, held_out, strict=True)]
         self._n_query = min(max(n_query, *needed), self._window)
+        self._uneven = bool(real.min() < self._window)
+        self._windowed = bool(real.max() > self._window)
 
         # Axes (member, task, side).
         self._low = low.unsqueeze(1).to(device)
@@ -136,7 +138,9 @@ class EpisodeSampler:
         query_shares, support_shares = self._query_shares, self._support_shares
         if self._padded or self._holds_out:
             position = torch.arange(self._n_query, device=rows.device)
-            real = (position < length.unsqueeze(-1)) & ((position >= size.unsqueeze(-1)) | ~self._held_out)
+            real = position < length.unsqueeze(-1)
+            if self._holds_out:
+                real = real & ((position >= size.unsqueeze(-1)) | ~self._held_out)
             query_shares = masked_shares(real.flatten(-2), query_shares)
         if self._padded or self._ranged:
             real = torch.arange(self._n_query, device=rows.device) < size.unsqueeze(-1)
@@ -174,14 +178,19 @@ class EpisodeSampler:
         apart = self._holds_out and not self._paired
         if apart:
             rank = torch.where(itself, RANKS_BELOW - 1 - rank[..., :1, :], rank)
-        outside = torch.arange(self._window, device=rank.device) >= length.unsqueeze(-1)
-        rank = rank.masked_fill(outside, torch.iinfo(rank.dtype).max)
+        # Each operation that is not needed saves one or two per cent of a step on a GPU.
+        if self._uneven:
+            outside = torch.arange(self._window, device=rank.device) >= length.unsqueeze(-1)
+            rank = rank.masked_fill(outside, torch.iinfo(rank.dtype).max)
         position = rank.topk(self._n_query, largest=False, sorted=True).indices
-        offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
-        if apart:
-            offset = torch.where(itself.squeeze(-1), offset[..., :1], offset)
-        # A pool that the window holds is not shifted; what is beyond its end is padding, of rows that it has.
-        position = (position + (offset * (length > self._window)).unsqueeze(-1)) % length.unsqueeze(-1)
+        if self._windowed:
+            offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
+            if apart:
+                offset = torch.where(itself.squeeze(-1), offset[..., :1], offset)
+            offset = offset * (length > self._window)
+            position = (position + offset.unsqueeze(-1)) % length.unsqueeze(-1)
+        elif self._padded:
+            position = torch.minimum(position, length.unsqueeze(-1) - 1)
         share = uniform(size, 2 * self._n_tasks).unflatten(-1, shape).double() ** self._skew
         support = self._low + (share * self._spread).long()
         return self._numbers[start.unsqueeze(-1) + position], length, support, uniform(relative, self._n_tasks)
