@@ -79,10 +79,3 @@ def test_power_is_that_of_the_same_pairs(run, tmp_path):
     for each in found:
         lead = each["share_of_p_at_most_0_05"] - found[0]["share_of_p_at_most_0_05"]
         assert each["lead_over_ours"] == pytest.approx(lead)
-
-
-def test_changes_are_found_by_both(run):
-    pytest.importorskip("ruptures")
-    found = run("changes", "--series", 2, "--families", "pw_normal")
-    assert {each["method"].partition(",")[0] for each in found} == {"fewratio", "ruptures KernelCPD rbf"}
-    assert all(0 <= each["f1"] <= 1 for each in found)

@@ -80,7 +80,7 @@ def by_splits(rows: Floats, found: Segmentation, options: TestOptions, rng: np.r
 
 
 def _confirmed(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:
-    """Leave out, one by one, changes that later ones explain; return the others with their scores between neighbours."""
+    """Leave out changes, one by one, that later ones explain; return the others with their scores."""
     while True:
         ends = [0, *points, gains.n_rows]
         values = np.array([gains.at(*ends[number : number + 3]) for number in range(len(points))])
