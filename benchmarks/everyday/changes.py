@@ -45,8 +45,8 @@ def tables(report: Callable[..., None], quick: bool = False) -> None:
         Whether to measure little, only to see that it runs.
     """
     annotated(report, quick)
-    seconds(report, quick)
     level_and_power(report, quick)
+    seconds(report, quick)
 
 
 def annotated(report: Callable[..., None], quick: bool) -> None:
@@ -140,7 +140,7 @@ def level_and_power(report: Callable[..., None], quick: bool) -> None:
         "segmentation": {},
         "test at 0.05": {"level": LEVEL, "n_permutations": 99},
     }
-    for n, n_series in ((200, 100), (1000, 40)):
+    for n, n_series in ((200, 60), (1000, 16)):
         n_series = 2 if quick else n_series
         for coefficient in (0.0, 0.5, 0.8, 0.9):
             for step in (0, 1, 2, 4):

@@ -204,7 +204,7 @@ def _proposals(series: Floats) -> Iterator[_Proposal]:
         cost = _Cost(series, degree, rounding)
         table = _table(cost, edges, least=3 + 2 * degree)
         seen: set[tuple[int, ...]] = {()}
-        for factor in 2.0 ** np.arange(9, -2.5, -0.25):
+        for factor in 2.0 ** np.arange(9, -2.5, -0.5):
             places = _cheapest(table, factor * _penalty(n, degree, np.ones(d)))
             if len(places) > _MOST_CHANGES * np.sqrt(n):
                 break
@@ -232,8 +232,8 @@ def _penalty(n: int, degree: int, tails: Floats) -> float:
     explains: of a chi-squared variable, the mean and the deviation that goes with the price (Laurent and Massart 2000).
     """
     parameters = 1 + degree + tails
-    price = _PRICE * np.log(n) * parameters.max()
-    more = parameters.sum() - parameters.max()
+    price = _PRICE * np.log(n) * np.median(parameters)
+    more = parameters.sum() - np.median(parameters)
     return float(price + more + 2 * np.sqrt(more * price / 2))
 
 

@@ -167,13 +167,11 @@ def _without_gaps(rows: Floats, labels: tuple[str, ...], encoding: Encoding) -> 
     """Interpolate missing numbers, for which the encoding puts the median; rare gaps are not compared."""
     kept = np.ones(len(labels), dtype=bool)
     for column in encoding.used:
-        place = encoding.places[column.name]
-        if not column.marks_missing or column.median is None:
+        if not column.marks_missing:
             continue
-        value, mark = place.start, place.stop - 1
-        gaps = rows[:, mark] > 0
-        if not gaps.all():
-            there = np.flatnonzero(~gaps)
-            rows[gaps, value] = np.interp(np.flatnonzero(gaps), there, rows[there, value])
-        kept[mark] = gaps.mean() > _FEW_GAPS
+        place = encoding.places[column.name]
+        gaps, there = (np.flatnonzero(rows[:, place.stop - 1] == mark) for mark in (1, 0))
+        if column.median is not None and len(there):
+            rows[gaps, place.start] = np.interp(gaps, there, rows[there, place.start])
+        kept[place.stop - 1] = len(gaps) > _FEW_GAPS * len(rows)
     return rows[:, kept], tuple(np.array(labels, dtype=object)[kept])
