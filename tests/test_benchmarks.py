@@ -79,3 +79,12 @@ def test_power_is_that_of_the_same_pairs(run, tmp_path):
     for each in found:
         lead = each["share_of_p_at_most_0_05"] - found[0]["share_of_p_at_most_0_05"]
         assert each["lead_over_ours"] == pytest.approx(lead)
+
+
+def test_annotated_changes_are_scored_as_by_hand():
+    module = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "everyday" / "changes.py"))
+    annotations = [[10], []]
+    assert module["f1"](annotations, [12]) == 1
+    assert module["f1"](annotations, [16]) == pytest.approx(0.6)
+    # 10 rows of which 10 / 12 are covered, 10 of which 8 / 10 are, and 20 of which 12 / 20 are.
+    assert module["covering"](annotations, [12], 20) == pytest.approx(((10 * 10 / 12 + 8) / 20 + 0.6) / 2)
