@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.applications import inputs
-from fewratio.applications.change_test import window_scores
+from fewratio.applications.change_significance import window_scores
 from fewratio.core.shapes import Floats
 from fewratio.data.table import as_table
 from fewratio.errors import InputError

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.applications import inputs
-from fewratio.applications.change_test import TestOptions, by_splits, by_windows, check_options
+from fewratio.applications.change_significance import ChangeOptions, by_splits, by_windows, check_options
 from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment
 from fewratio.applications.time_order import Series, open_series
 from fewratio.core.shapes import Floats, Numbers
@@ -208,7 +208,7 @@ def detect_changes(
     >>> detect_changes(series, level=0.05, random_state=0).p_values
     array([0.005])
     """
-    options = TestOptions(window, n_permutations, level, threshold, step)
+    options = ChangeOptions(window, n_permutations, level, threshold, step)
     uses_windows = any(value is not None for value in (window, estimator, threshold, step))
     is_test = uses_windows or level is not None or n_permutations is not None
     check_options(options)

@@ -26,7 +26,7 @@ _LARGEST_ROOT = 0.99
 Score = Callable[[Floats], float]
 
 
-class TestOptions(NamedTuple):
+class ChangeOptions(NamedTuple):
     """What a user can say about the test; None for what is chosen here."""
 
     window: int | None = None
@@ -36,7 +36,7 @@ class TestOptions(NamedTuple):
     step: int | None = None
 
 
-class Tested(NamedTuple):
+class SignificantChanges(NamedTuple):
     """Changes that a test has found, with the fields of `ChangePoints`."""
 
     points: Numbers
@@ -46,7 +46,9 @@ class Tested(NamedTuple):
     window: int | None
 
 
-def by_splits(rows: Floats, found: Segmentation, options: TestOptions, rng: np.random.Generator) -> Tested:
+def by_splits(
+    rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator
+) -> SignificantChanges:
     """Find changes of level and spread: splits that raise the likelihood more than in series without changes.
 
     Parameters
@@ -55,7 +57,7 @@ def by_splits(rows: Floats, found: Segmentation, options: TestOptions, rng: np.r
         The series without its background.
     found : Segmentation
         What is known of it, such as residuals that have no changes.
-    options : TestOptions
+    options : ChangeOptions
     rng : numpy Generator
         Shuffles.
     """
@@ -76,7 +78,7 @@ def by_splits(rows: Floats, found: Segmentation, options: TestOptions, rng: np.r
     # A change may lie between the positions of scores.
     spread[points] = values
     spread[gains.positions(0, len(rows))] = scores
-    return Tested(np.array(points, dtype=np.intp), spread, limit, _p_values(highest, values), None)
+    return SignificantChanges(np.array(points, dtype=np.intp), spread, limit, _p_values(highest, values), None)
 
 
 def _confirmed(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:
@@ -93,10 +95,10 @@ def by_windows(
     model: RatioEstimator,
     rows: Floats,
     found: Segmentation,
-    options: TestOptions,
+    options: ChangeOptions,
     rng: np.random.Generator,
     argument: str,
-) -> Tested:
+) -> SignificantChanges:
     """Find any change: the ratio of the windows before and after a row is further from 1 than without changes.
 
     Parameters
@@ -129,7 +131,7 @@ def by_windows(
     peaks = _peaks(scores, positions, window)
     bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
     points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], _p_values(highest, bests[bests > limit])
-    return Tested(points, scores, limit, p_values if options.threshold is None else None, window)
+    return SignificantChanges(points, scores, limit, p_values if options.threshold is None else None, window)
 
 
 def window_scores(model: RatioEstimator, rows: Floats, positions: Numbers, window: int) -> Floats:
@@ -141,7 +143,7 @@ def window_scores(model: RatioEstimator, rows: Floats, positions: Numbers, windo
     return both.reshape(2, -1).sum(0)
 
 
-def check_options(options: TestOptions) -> None:
+def check_options(options: ChangeOptions) -> None:
     """Refuse what no test can be made with, before the work."""
     for name in ("window", "n_permutations", "step"):
         if getattr(options, name) is not None:
@@ -152,7 +154,9 @@ def check_options(options: TestOptions) -> None:
         inputs.check_number("threshold", options.threshold, -np.inf, np.inf, "a finite number, the score to exceed")
 
 
-def _highest(score: Score, rows: Floats, found: Segmentation, options: TestOptions, rng: np.random.Generator) -> Floats:
+def _highest(
+    score: Score, rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator
+) -> Floats:
     """Return the highest scores of series like this one in which nothing changes."""
     n_permutations = options.n_permutations or _N_PERMUTATIONS
     unchanged, highest = _unchanged(rows, found, rng), np.empty(n_permutations)
@@ -191,7 +195,7 @@ def _stable(coefficients: Floats) -> Floats:
     return coefficients * shrinkage ** np.arange(1, len(coefficients) + 1)
 
 
-def _limit(highest: Floats, options: TestOptions) -> float:
+def _limit(highest: Floats, options: ChangeOptions) -> float:
     """Return what a score must exceed."""
     return float(np.sort(highest)[-_rank(options)]) + ROUNDING if options.threshold is None else options.threshold
 
@@ -210,7 +214,7 @@ def _peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
     return found
 
 
-def _rank(options: TestOptions) -> int:
+def _rank(options: ChangeOptions) -> int:
     """Give which of the highest scores of shuffled series is the threshold."""
     n_permutations = options.n_permutations or _N_PERMUTATIONS
     level: Any = _LEVEL if options.level is None else options.level
