@@ -81,7 +81,8 @@ def test_power_is_that_of_the_same_pairs(run, tmp_path):
         assert each["lead_over_ours"] == pytest.approx(lead)
 
 
-def test_annotated_changes_are_scored_as_by_hand():
+def test_annotated_changes_are_scored_as_by_hand(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
     module = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "everyday" / "changes.py"))
     annotations = [[10], []]
     assert module["f1"](annotations, [12]) == 1

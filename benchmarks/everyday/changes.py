@@ -1,16 +1,10 @@
 """Changes: annotated series beside ruptures, level and power of the test, and the time that a long series takes.
 
-The series are those of the Turing Change Point Dataset (van den Burg and Williams 2020) in ``everyday/tcpd`` of a data
-folder. F1 with a margin of five rows and covering are averaged over annotators, as there. ruptures is measured where it
+The series are those of the Turing Change Point Dataset (van den Burg and Williams 2020) in ``everyday/tcpd``. F1 with a margin of five rows and covering are averaged over annotators, as there. ruptures is measured where it
 is installed, on columns in units of their deviations, with its own defaults but for what is named.
-
-    pip install -e '.[peers-changes]'
-    python benchmarks/everyday/changes.py > results/benchmarks/changes.jsonl
 """
 
-import argparse
 import json
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -20,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
+from everyday.data import folder
 from fewratio import detect_changes
-from fewratio.errors import DataNotFoundError
-from fewratio_bench.sources.storage import data_folders
 
 try:
     import ruptures
@@ -50,10 +43,7 @@ def tables(report: Callable[..., None], quick: bool = False) -> None:
 
 
 def annotated(report: Callable[..., None], quick: bool) -> None:
-    folder = next((each for each in data_folders() if (each / "everyday" / "tcpd").is_dir()), None)
-    if folder is None:
-        raise DataNotFoundError("There is no folder everyday/tcpd in a data folder. Name one in FEWRATIO_DATA.")
-    files = sorted((folder / "everyday" / "tcpd").glob("*.json"))[: 3 if quick else None]
+    files = sorted(folder("tcpd").glob("*.json"))[: 3 if quick else None]
     found: dict[str, list[tuple[float, float]]] = {}
     for path in files:
         content = json.loads(path.read_text())
@@ -185,24 +175,3 @@ def seconds(report: Callable[..., None], quick: bool) -> None:
             processor_seconds=time.process_time() - processor,
             found=points,
         )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="measure little, only to see that it runs")
-    arguments = parser.parse_args()
-    import torch
-
-    from fewratio_bench.records import circumstances
-
-    known = circumstances(torch.device("cpu"))
-
-    def report(**record: Any) -> None:
-        sys.stdout.write(json.dumps(record | known) + "\n")
-        sys.stdout.flush()
-
-    tables(report, arguments.quick)
-
-
-if __name__ == "__main__":
-    main()

@@ -29,9 +29,9 @@ def test_two_tables_are_compared_column_by_column():
     result = compare_datasets(A, B, n_permutations=99, random_state=0)
     assert result.p_value == 0.01
     assert [(column.column, column.first, column.second) for column in result.separating] == [("lot", "old", "new")]
-    assert {difference.column for difference in result.differences} == USED
-    assert result.differences[0].column == result.columns[0] == "size"
-    assert result.differences[0].effect < -1
+    assert {difference.column for difference in result.columns} == USED
+    assert result.columns[0].column == "size"
+    assert result.columns[0].effect < -1
     assert list(result.samples.tables[0].row_names[:2]) == ["r0-0", "r0-1"]
     by = compare_datasets(pd.concat([A, B]), by="lot", n_permutations=99, random_state=0)
     assert by.names == ("old", "new")
@@ -43,8 +43,8 @@ def test_two_tables_are_compared_column_by_column():
 
 def test_a_column_that_separates_is_used_if_it_is_kept():
     kept = compare_datasets(A, B, n_permutations=0, keep="lot")
-    assert "lot" in kept.columns
-    assert kept.statistic > compare_datasets(A, B, n_permutations=0).statistic
+    assert "lot" in {column.column for column in kept.columns}
+    assert kept.divergence > compare_datasets(A, B, n_permutations=0).divergence
 
 
 def test_a_column_divides_a_table_in_two_only():
@@ -105,7 +105,8 @@ def test_an_estimator_takes_mixed_frames_and_remembers_them():
 
 def comparison(A, B):
     result = compare_datasets(A, B, n_permutations=19, random_state=0)
-    return result.forward, result.backward, np.sort(result.null), result.column_scores
+    p_values = [column.p_value for column in sorted(result.columns)]
+    return result.forward, result.ratios_a, np.sort(result.null), p_values
 
 
 def outliers(A, B):
@@ -149,14 +150,14 @@ def test_the_level_is_that_of_the_test():
 
 def test_booleans_differ_in_their_shares():
     first, second = (pd.DataFrame({"on": [True] * n + [False] * (10 - n), "x": range(10)}) for n in (2, 8))
-    (found,) = [each for each in compare_datasets(first, second, n_permutations=0).differences if each.column == "on"]
+    (found,) = [each for each in compare_datasets(first, second, n_permutations=0).columns if each.column == "on"]
     assert (found.first, found.second) == ("True 20%", "True 80%")
 
 
 def test_means_have_the_digits_that_tell_them_apart():
     first, second = (pd.DataFrame({"year": [2007, 2008, 2008, 2009 + late]}) for late in (0, 1))
-    (found,) = compare_datasets(first, second, n_permutations=0).differences
-    assert (found.first, found.second) == ("mean 2008", "mean 2008.2")
+    (found,) = compare_datasets(first, second, n_permutations=0).columns
+    assert (found.first, found.second) == ("2008 ± 0.707", "2008.2 ± 1.09")
 
 
 def test_rows_judged_may_have_the_column_of_the_condition():

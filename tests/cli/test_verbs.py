@@ -245,7 +245,7 @@ def test_columns_may_come_in_another_order(filled):
     for model in ([], ["--model", "m.model"]):
         done = run(["compare", "a.csv", "swapped.csv", *model, "--permutations", "0", "--json"], filled)
         assert done.exit_code == 0, done.output
-        assert {score["column"] for score in json.loads(done.stdout)["column_scores"]} == {"x", "y"}
+        assert {score["column"] for score in json.loads(done.stdout)["columns"]} == {"x", "y"}
 
 
 def test_info_tells_what_was_learned(filled):

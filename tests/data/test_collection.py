@@ -77,7 +77,6 @@ def test_a_read_only_view_is_copied_and_a_frozen_array_is_shared():
     owner[:] = 5
     np.testing.assert_array_equal(dataset.X, np.ones((2, 2)))
     assert Dataset("b", None, dataset.X).X is dataset.X
-    assert np.shares_memory(Dataset("b", None, dataset.X[:1]).X, dataset.X)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +113,10 @@ def test_dataset_len_and_repr():
         ([[1]], [True, False], "2 values but X has 1 row"),
         ([[1]], [2], "holds 2"),
         ([[1]], ["yes"], "holds 'yes'"),
-        ([[1]], [None], "1 missing value, the first at row 0"),
-        ([[1], [2], [3]], [0, np.nan, np.nan], "2 missing values, the first at row 1 (counting from 0)"),
-        ([[1], [2]], pd.array([True, None], dtype="boolean"), "1 missing value, the first at row 1"),
-        ([[1], [2]], np.array([True, np.nan], dtype=object), "1 missing value, the first at row 1"),
+        ([[1]], [None], "holds missing values, the first at row 0"),
+        ([[1], [2], [3]], [0, np.nan, np.nan], "holds missing values, the first at row 1 (counting from 0)"),
+        ([[1], [2]], pd.array([True, None], dtype="boolean"), "holds missing values, the first at row 1"),
+        ([[1], [2]], np.array([True, np.nan], dtype=object), "holds missing values, the first at row 1"),
         ([[1], [2]], pl.Series([[1, 2], [0]]).to_numpy(), "holds array([0]), array([1, 2])"),
         ([[1]], [[True]], "shape (1, 1)"),
     ],

@@ -46,7 +46,7 @@ def write(folder, name, content):
     return path
 
 
-def read_frame(file, as_text=None):
+def read_frame(file, as_text=()):
     return nw.from_native(read_table(file, as_text), eager_only=True)
 
 
@@ -334,7 +334,8 @@ def test_a_frame_has_the_types_of_the_file(tmp_path, name):
 
 def test_text_may_stay_text(tmp_path):
     path = write(tmp_path, "a.csv", "p,q\n01,NA\n2,\n")
-    assert read_frame(find_file(path), ["q", "p"]).rows() == [("NA", "01"), (None, "2")]
+    assert read_frame(find_file(path), ["q", "p"]).rows() == [("01", "NA"), ("2", None)]
+    assert read_frame(find_file(path), ["q"]).rows() == [(1, "NA"), (2, None)]
 
 
 def test_arrays_have_no_names(tmp_path):
@@ -349,7 +350,6 @@ def test_arrays_have_no_names(tmp_path):
     [
         (["", "p"], ["column 1", "p"]),
         (["", ""], ["column 1", "column 2"]),
-        (["", "column 1"], ["column 1_", "column 1"]),
         (["p", "__index_level_0__"], ["p", "__index_level_0__"]),
     ],
 )
@@ -386,7 +386,7 @@ def test_a_file_of_many_pieces_keeps_its_rows_in_order(tmp_path):
     frame = frame.cast({"c3": pl.String})
     frame[56_000, 3] = "seven"
     frame.write_csv(tmp_path / "a.csv")
-    with pytest.raises(InputError, match=r"file 'a\.csv' has 1 column .* 'seven' in column 'c3' at row 56000 \("):
+    with pytest.raises(InputError, match=r"file 'a\.csv' has 1 column .* 'seven' at row 56000 of column 'c3' \("):
         Collection.from_folder(tmp_path, categorical="error")
     with pytest.raises(InputError, match=r"column 'c3' of file 'a\.csv' .* is 'seven' at row 56000 \("):
         Collection.from_folder(tmp_path)
@@ -407,6 +407,7 @@ HOSTILE = {
     "a ragged line after a quoted one": ('p,q\n"1\n",2\n3\n', "line 4 has 1"),
     "more fields than names": ("p,q\n1,2,3\n", "line 1 has 2 fields but line 2 has 3"),
     "one name twice": ("p,p\n1,2\n", "several columns have the name 'p'"),
+    "a name that is given to a column without one": (",column 1\n1,2\n", "several columns have the name 'column 1'"),
     "one name twice beside none": (",p,,p\n1,2,3,4\n", "several columns have the name 'p'"),
     "no line end": (LONG, "a line is longer than 4 MiB"),
     "nothing": ("", "it is empty"),
@@ -429,9 +430,20 @@ HOSTILE = {
     "a short line after Excel's own": ("sep=;\np;q\n1;2\n3\n", "line 2 has 2 fields but line 4 has 1"),
     "decimal commas in quotes": (
         'p,q\n1,"2,5"\n',
-        "column 'q' of file 'a.csv' looks like decimal commas (such as '2,5')",
+        "column 'q' of file 'a.csv' looks like decimal commas (such as '2,5' at row 0,",
     ),
 }
+
+
+@pytest.mark.parametrize("text", ["p,q", "p,q\n", '"p",q\n\n'])
+def test_a_header_without_rows_is_an_empty_table(tmp_path, text):
+    write(tmp_path, "a.csv", text)
+    assert_refused(tmp_path, "file 'a.csv' is empty (0 rows)")
+
+
+def test_the_last_line_counts_for_types_though_it_does_not_end(tmp_path):
+    path = write(tmp_path, "a.csv", "p,q,r\n1,2,1\n,x,true")
+    assert read_csv(path, ",").schema.types == [pa.int64(), pa.string(), pa.bool_()]
 
 
 @pytest.mark.parametrize("case", HOSTILE)
@@ -455,7 +467,9 @@ def test_a_mark_in_a_name_divides_nothing(tmp_path, text):
 def test_decimal_commas_between_tabs(tmp_path):
     for text in ("p\tq\n1,5\t2\n", "p\tq\n\t2\n3\t2\n1,5\t2\n"):
         write(tmp_path, "a.tsv", text)
-        assert_refused(tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5')", 'decimal=","')
+        assert_refused(
+            tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5' at row ", 'decimal=","'
+        )
 
 
 OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)
@@ -548,20 +562,26 @@ def test_another_header_is_refused_by_its_columns(tmp_path):
 
 def test_an_array_without_flags_is_refused_where_outliers_are_asked_for(tmp_path):
     write(tmp_path, "a.npy", np.array(TABLE))
-    with pytest.raises(MissingColumnError, match=r"file 'a\.npy' has no column 'odd'.*numpy\.savez"):
+    with pytest.raises(MissingColumnError, match=r"file 'a\.npy' has no column 'odd'"):
         Collection.from_folder(tmp_path, outlier="odd")
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npy"])
-def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, monkeypatch):
-    content = {"a.csv": "p\n1\n", "a.parquet": pa.table({"p": [1]}), "a.npy": np.ones((1, 1))}[name]
+@pytest.mark.parametrize(
+    ("name", "content", "owner", "opener"),
+    [
+        ("a.csv", "p\n1\n", Path, "open"),
+        ("a.parquet", pa.table({"p": [1]}), pq, "ParquetFile"),
+        ("a.npy", np.ones((1, 1)), np.lib.format, "open_memmap"),
+    ],
+)
+def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, content, owner, opener, monkeypatch):
     path = write(tmp_path, name, content)
 
     def refuse(*arguments, **options):
         raise PermissionError(13, "Permission denied", str(path))
 
     # Even the superuser, who may open anything, is refused here.
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(owner, opener, refuse)
     assert_refused(tmp_path, f"file '{name}' cannot be read", "Permission denied", "Repair it or write it anew.")
 
 
@@ -629,6 +649,12 @@ def write_long(frame, path):
     return path
 
 
+def test_a_long_table_may_have_other_marks(tmp_path):
+    path = write(tmp_path, "t.csv", "site;p\n01;1,5\n01;2\n1;3\n")
+    collection = Collection.from_table(path, "site", separator=";", decimal=",")
+    assert {dataset.name: dataset.X.tolist() for dataset in collection} == {"01": [[1.5], [2]], "1": [[3]]}
+
+
 def test_names_in_a_text_file_are_text(tmp_path):
     names = ["01", "1", "001", "1.10", "1.1", "12345678901234567890123", "12345678901234567890124", "NA", "true"]
     rows = "".join(f"{name},{name},{number}\n\n" for number, name in enumerate(names))
@@ -668,7 +694,9 @@ def test_a_missing_value_far_down_a_parquet_file_is_found(tmp_path, monkeypatch)
 def test_missing_flags_are_counted_over_a_whole_file(tmp_path, monkeypatch):
     frame = pl.DataFrame({"site": ["u"] * 9, "odd": [0] * 5 + [None] * 3 + [1], "p": [1.0] * 9})
     path = write_long(frame, tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"column 'odd' of file '.*t\.parquet' has 3 missing .* first at row 5"):
+    with pytest.raises(
+        InputError, match=r"column 'odd' of file '.*t\.parquet' holds missing values, the first at row 5"
+    ):
         Collection.from_table(path, "site", outlier="odd")
 
 

@@ -232,7 +232,7 @@ def test_names_of_mixed_types_are_refused():
         (3, ("a", "b", "c"), "missing: 'c'"),
         (1, ("a",), "unexpected: 'b'"),
         (2, ("a", "c"), "missing: 'c'; unexpected: 'b'"),
-        (2, ("b", "a"), "the columns of X_nu in another order"),
+        (2, ("b", "a"), "has another order of columns than X_nu"),
     ],
 )
 def test_check_same_features(n_features, names, expected):
@@ -360,9 +360,9 @@ def test_only_the_first_few_columns_are_listed():
 @pytest.mark.parametrize(
     ("X", "found"),
     [
-        ([[1, "a"], [2, "b"]], "column 1 (text), such as 'a' in column 1 at row 0"),
-        ([[1, "2"], [2, "b" * 99]], f"such as '{'b' * 40}'... in column 1 at row 1"),
-        (pl.DataFrame({"odd": ["1", "2", "x"]}), "'odd' (text), such as 'x' in column 'odd' at row 2"),
+        ([[1, "a"], [2, "b"]], "column 1 (text), such as 'a' at row 0 of column 1 ("),
+        ([[1, "2"], [2, "b" * 99]], f"such as '{'b' * 40}'... at row 1 of column 1 ("),
+        (pl.DataFrame({"odd": ["1", "2", "x"]}), "'odd' (text), such as 'x' at row 2 of column 'odd' ("),
         ([["1", "2"]], "column 0 (text)"),
         (np.array([[1, "2"]], dtype=object), "column 1 (text)"),
         (np.array([["a"]]), "column 0 (text)"),

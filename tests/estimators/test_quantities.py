@@ -7,6 +7,7 @@ from scipy.stats import norm
 
 from fewratio import gaussian_relative_ratio, mmd2, relative_pearson_divergence, relative_squared_error
 from fewratio.errors import InputError, ParameterError
+from fewratio.estimators.randomness import in_row_order
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
@@ -95,3 +96,12 @@ def test_what_mmd2_cannot_use_is_named():
     for sigma in (0, -1.0, "cv", np.inf):
         with pytest.raises(ParameterError, match="sigma is"):
             mmd2([[0.0], [1.0]], [[1.0], [2.0]], sigma=sigma)
+
+
+def test_mmd_of_many_rows_is_that_of_every_so_many():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(300, 2)), rng.normal(size=(90, 2)) + 0.5
+    thinned = in_row_order(X)[::3]
+    assert mmd2(X, Y, sigma=1.0, max_rows=100) == pytest.approx(mmd2(thinned, Y, sigma=1.0))
+    assert mmd2(rng.permutation(X), Y, sigma=1.0, max_rows=100) == pytest.approx(mmd2(thinned, Y, sigma=1.0))
+    assert mmd2(X, Y, max_rows=None) == pytest.approx(mmd2(X, Y, max_rows=300))

@@ -23,7 +23,7 @@ from fewratio.applications.inputs import (
     seeded_copy,
 )
 from fewratio.applications.pair_blocks import Block, Checkpoint, blocks, compare_block
-from fewratio.applications.permutation import smallest_p_value
+from fewratio.applications.permutation import Exchange
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
@@ -283,7 +283,7 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
     n_pairs = len(sizes) * (len(sizes) - 1) // 2
     # The largest datasets have the most permutations, so the smallest p-value of all.
     *_, second, first = sorted(sizes)
-    smallest = smallest_p_value(first, second, n_permutations)
+    smallest = Exchange((first + second,), (first,)).smallest_p_value(n_permutations)
     adjusted = result.adjusted_p_values
     if smallest > _LEVEL / n_pairs and adjusted is not None and not (adjusted <= _LEVEL).any():
         needed = int(np.ceil(smallest * n_pairs / _LEVEL))

@@ -1,57 +1,14 @@
-"""Which columns make two samples differ."""
+"""How columns differ between two samples."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from fewratio.applications.permutation import permute_pairs
 from fewratio.core.shapes import Floats
 from fewratio.data.columns import BOOLEAN
-from fewratio.data.encoding import CATEGORY, Column, Encoding
+from fewratio.data.encoding import CATEGORY, DATE, Column
 from fewratio.data.separating import as_text
-from fewratio.estimators.base import RatioEstimator
-
-# Columns left out in one call, and values of their tables (32 MB). More would not be faster: the distances between the
-# tables of two columns are of no use.
-_BLOCK_COLUMNS = 8
-_BLOCK_VALUES = 2**22
-
-
-def drops_without_columns(
-    estimator: RatioEstimator, pooled: Floats, n_first: int, statistic: float, places: Sequence[slice]
-) -> Floats:
-    """Give how far the statistic falls when a column says nothing: all values of its features become their means.
-
-    Parameters
-    ----------
-    estimator : RatioEstimator
-    pooled : ndarray of shape (n, d)
-        The first sample, then the second.
-    n_first : int
-        Rows of the first sample.
-    statistic : float
-        The mean of the divergences in both directions, with all columns.
-    places : sequence of slice
-        Where the features of each column are.
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
-    """
-    n_rows, n_features = pooled.shape
-    means, drops = pooled.mean(0), np.empty(len(places))
-    step = max(1, min(_BLOCK_COLUMNS, _BLOCK_VALUES // pooled.size))
-    for start in range(0, len(places), step):
-        columns = np.arange(start, min(start + step, len(places)))
-        tables = np.tile(pooled, (len(columns), 1, 1))
-        for table, column in zip(tables, columns.tolist(), strict=True):
-            table[:, places[column]] = means[places[column]]
-        numbers = np.arange(tables.shape[0] * n_rows).reshape(-1, n_rows)
-        rows = tables.reshape(-1, n_features)
-        without = permute_pairs(estimator, rows, numbers[:, :n_first], numbers[:, n_first:])
-        drops[columns] = statistic - without.statistic
-    return drops
 
 
 class ColumnDifference(NamedTuple):
@@ -59,34 +16,61 @@ class ColumnDifference(NamedTuple):
 
     Attributes
     ----------
-    column : str
-    kind : str
+    column : str or int
+        Its name, or its number where columns have no names.
+    kind : {"number", "boolean", "category", "date"}
     first, second : str
-        What it holds in either sample, in words: the mean, or the shares of the category that differs most.
+        What it holds in either sample, in words: mean and standard deviation, or the shares of the category that
+        differs most.
     effect : float
         Cohen's d of numbers and dates (the difference of the means in units of the deviation within the samples,
         positive if the first is larger), h of categories and of gaps (the difference of two shares' arcsines),
         whichever is larger.
+    p_value : float or None
+        The chance that any column differs as much if the samples are of one distribution: adjusted for the number of
+        columns. None if there was no test.
+    share : float or None
+        Its share of the joint difference; columns that tell the same thing share it. None if there was no test.
     """
 
-    column: str
+    column: str | int
     kind: str
     first: str
     second: str
     effect: float
+    p_value: float | None
+    share: float | None
 
 
-def column_differences(encoding: Encoding, first: Floats, second: Floats) -> list[ColumnDifference]:
-    """Describe how each column differs between two encoded samples, the largest effect first."""
-    used = [column for column in encoding.columns if column.left_out is None]
+def column_differences(
+    columns: Mapping[str | int, tuple[Column, slice]],
+    first: Floats,
+    second: Floats,
+    p_values: Sequence[float | None],
+    shares: Sequence[float | None],
+) -> list[ColumnDifference]:
+    """Describe how each column differs between two encoded samples, the strongest first.
+
+    They are in the order of their p-values, and of their effects where those are equal.
+
+    Parameters
+    ----------
+    columns : mapping
+        Of each column what became of it, and where its features are.
+    first, second : ndarray of shape (n, n_features)
+        The samples.
+    p_values, shares : sequence of float or None
+        Of the test, one for each column.
+    """
     found = [
-        _difference(column, first[:, encoding.places[column.name]], second[:, encoding.places[column.name]])
-        for column in used
+        ColumnDifference(label, column.kind, *_difference(column, first[:, place], second[:, place]), p_value, share)
+        for (label, (column, place)), p_value, share in zip(columns.items(), p_values, shares, strict=True)
     ]
-    return sorted(found, key=lambda difference: -abs(difference.effect))
+    return sorted(found, key=lambda each: (each.p_value or 0, -abs(each.effect)))
 
 
-def _difference(column: Column, first: Floats, second: Floats) -> ColumnDifference:
+def _difference(column: Column, first: Floats, second: Floats) -> tuple[str, str, float]:
+    """Return what a column holds in either sample, and the effect."""
     shares = first.mean(0), second.mean(0)
     is_share = np.full(first.shape[1], column.kind == CATEGORY)
     is_share[-1] |= column.marks_missing
@@ -101,13 +85,15 @@ def _difference(column: Column, first: Floats, second: Floats) -> ColumnDifferen
         what = column.feature_names[largest].removeprefix(f"{column.name}=").removeprefix(f"{column.name} is ")
         words = [f"{what} {share[largest]:.0%}" for share in shares]
     else:
-        means = [float(side.mean()) for side in values]
+        means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
         # As many digits as it takes to tell the means apart.
         for digits in (4, 5, 6, 8):
-            words = [f"mean {as_text(column, mean, digits)}" for mean in means]
+            words = [as_text(column, mean, digits) for mean in means]
             if words[0] != words[1]:
                 break
-    return ColumnDifference(column.name, column.kind, words[0], words[1], float(effects[largest]))
+        unit = " days" if column.kind == DATE else ""
+        words = [f"{word} ± {each:.3g}{unit}" for word, each in zip(words, deviations, strict=True)]
+    return words[0], words[1], float(effects[largest])
 
 
 def _shares_apart(first: Floats, second: Floats) -> Floats:

@@ -1,27 +1,37 @@
 """Compare two datasets: how far apart, by chance or not, and where."""
 
+import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.applications import inputs
-from fewratio.applications.columns import ColumnDifference, column_differences, drops_without_columns
-from fewratio.applications.permutation import permute_pairs
+from fewratio.applications.columns import ColumnDifference, column_differences
+from fewratio.applications.dependence import read_groups, warn_of_copies
+from fewratio.applications.held_out import Ratios, estimate_divergence, ratios_at
+from fewratio.applications.two_sample import TwoSampleTest, exchange_of, smaller_sample, some_rows, two_sample_test
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
-from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.data.encoding import Column, ColumnOptions, Encoding
 from fewratio.data.partition import groups_of
 from fewratio.data.raw import as_raw
 from fewratio.data.separating import Separating
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.scaling import ColumnScaling
+from fewratio.progress import progress_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# A p-value that cannot be below this shows nothing, whatever the rows are.
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,43 +43,63 @@ class ComparisonResult:
     names : (str, str)
         What the two samples are called.
     forward, backward : float
-        The divergence of the first sample from the second (ratio A/B), and of the second from the first (B/A).
-    statistic : float
-        What is tested: the mean of both.
+        The divergence of the first sample from the second (ratio A/B), and of the second from the first (B/A). At
+        alpha = 0.5, as by default, they are the same.
+    interval : (float, float) or None
+        A 90 % interval for the divergence; None if an estimator was given.
+    largest : float
+        The largest divergence that there can be, (1 - alpha) / (2 alpha) for the Pearson divergence; infinite for plain
+        ratios.
     p_value : float or None
-        The share of permutations of the rows whose statistic is at least this one, which is counted among them; None
-        if no test was asked for.
+        The chance of a difference as large if both samples are of one distribution; None if no test was asked for.
+    statistic : float or None
+        What is tested: minus the decimal logarithm of the weighted harmonic mean of the p-values of several statistics.
     null : ndarray of shape (n_permutations,)
         The statistic of the permutations.
     exact : bool
         Whether those are all permutations there are.
+    p_values : dict of str to float
+        The p-value of each statistic by itself. The smallest of them is no p-value of the comparison.
+    n_tested : (int, int)
+        How many rows of either sample the test and the divergence used: all, unless there are many.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
-        The ratio A/B at the rows of either sample (the fitted estimator's `ratio_nu_` and `ratio_de_`).
+        The ratio A/B at the rows of either sample. At alpha = 0.5 the mean of what the fits in both directions say.
+    thin_a, thin_b : bool ndarray of shape (n_a,) and (n_b,)
+        Rows with few others of either sample near them: their ratio says little.
     samples : Samples
         The two tables, what became of their columns, and which columns tell them apart by themselves.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from fewratio import compare_datasets
-    >>> result = compare_datasets([[0.0, 5.0], [0.1, 3.0], [0.2, 4.0]], [[2.0, 4.0], [2.1, 5.0], [2.3, 3.0]])
-    >>> result.p_value, len(result.null), result.exact
-    (0.1, 20, True)
-    >>> result.columns
-    (0,)
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.normal(size=(20, 3)), rng.normal(size=(30, 3))
+    >>> B[:, 1] += 2
+    >>> result = compare_datasets(A, B, random_state=0)
+    >>> result.p_value, result.exact
+    (0.001, False)
+    >>> [column.column for column in result.columns if column.p_value <= 0.05]
+    [1]
     """
 
     names: tuple[str, str]
     forward: float
     backward: float
-    statistic: float
+    interval: tuple[float, float] | None
+    largest: float
     p_value: float | None
+    statistic: float | None
     null: Floats
     exact: bool
+    p_values: dict[str, float]
+    n_tested: tuple[int, int]
     ratios_a: Floats
     ratios_b: Floats
+    thin_a: NDArray[np.bool_]
+    thin_b: NDArray[np.bool_]
     samples: inputs.Samples
-    _pooled: Floats = field(repr=False)
-    _estimator: RatioEstimator = field(repr=False)
+    _test: TwoSampleTest | None = field(repr=False)
 
     @property
     def divergence(self) -> float:
@@ -97,48 +127,26 @@ class ComparisonResult:
         return self.samples.separating
 
     @cached_property
-    def differences(self) -> list[ColumnDifference]:
-        """How each column differs by itself, the largest effect first; empty for columns without names."""
+    def columns(self) -> list[ColumnDifference]:
+        """How each column differs, the strongest first: a table for ``pandas.DataFrame(result.columns)``."""
         first, second = (table.numbers for table in self.samples.tables)
-        return [] if self.encoding is None else column_differences(self.encoding, first, second)
-
-    @cached_property
-    def column_scores(self) -> Floats:
-        """How far the statistic falls when all values of a column become their mean; of shape (n_columns,).
-
-        A column that only adds noise has a score of zero or less. Of columns that tell the same, each has a small
-        score only, for the others still tell it. Computed when first asked for: two divergences per column.
-        """
-        places = list(self._places.values())
-        return drops_without_columns(self._estimator, self._pooled, len(self.ratios_a), self.statistic, places)
-
-    @property
-    def columns(self) -> tuple[str | int, ...]:
-        """The columns that drive the difference (of positive score), the strongest first: names, or numbers."""
-        order, labels = np.argsort(-self.column_scores, kind="stable").tolist(), list(self._places)
-        return tuple(labels[column] for column in order if self.column_scores[column] > 0)
-
-    @property
-    def _places(self) -> dict[str | int, slice]:
-        """Where the features of each column are."""
-        names, encoding = self.samples.tables[0].feature_names, self.encoding
-        if names is not None and encoding is not None:
-            return dict[str | int, slice](encoding.places.items())
-        labels: Sequence[str | int] = names or range(self._pooled.shape[1])
-        return {label: slice(place, place + 1) for place, label in enumerate(labels)}
+        described = _columns(self.samples)
+        nothing = [None] * len(described)
+        p_values = nothing if self._test is None else self._test.column_p_values.tolist()
+        shares = nothing if self._test is None else self._test.column_shares.tolist()
+        return column_differences(described, first, second, p_values, shares)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        scores = zip(self._places, self.column_scores.tolist(), strict=True)
         return {
             **inputs.plain(self, "names"),
             "n_rows": [len(self.ratios_a), len(self.ratios_b)],
-            **inputs.plain(self, "divergence", "forward", "backward", "statistic", "p_value"),
+            **inputs.plain(self, "divergence", "forward", "backward", "interval", "largest"),
+            **inputs.plain(self, "p_value", "statistic", "p_values", "n_tested"),
             "n_permutations": len(self.null),
-            **inputs.plain(self, "exact", "ratios_a", "ratios_b", "rows_a", "rows_b"),
+            **inputs.plain(self, "exact", "ratios_a", "ratios_b", "thin_a", "thin_b", "rows_a", "rows_b"),
             "row_names": [None if table.row_names is None else list(table.row_names) for table in self.samples.tables],
-            **inputs.plain(self, "separating", "differences", "columns"),
-            "column_scores": [{"column": label, "score": score} for label, score in scores],
+            **inputs.plain(self, "separating", "columns"),
         }
 
     def plot(self) -> "Figure":
@@ -150,13 +158,15 @@ class ComparisonResult:
         """
         from fewratio.charts.results import draw_comparison
 
-        ratios, test = (self.ratios_a, self.ratios_b), (self.statistic, self.null, self.p_value)
-        return draw_comparison(self.names, ratios, *test, [str(label) for label in self._places], self.column_scores)
+        test = self.statistic, self.null, self.p_value
+        columns = [(str(each.column), each.effect, each.p_value) for each in self.columns]
+        return draw_comparison(self.names, (self.ratios_a, self.ratios_b), *test, columns)
 
     def __repr__(self) -> str:
         a, b = self.names
         sizes = f"{counted(len(self.ratios_a), 'row')} and {counted(len(self.ratios_b), 'row')}"
-        parts = [f"divergence {self.forward:.4g} ({a}/{b}) and {self.backward:.4g} ({b}/{a})"]
+        most = f" of at most {self.largest:.4g}" if math.isfinite(self.largest) else ""
+        parts = [f"divergence {self.forward:.4g}{most}"]
         if self.p_value is not None:
             parts.append(f"p = {self.p_value:.4g} ({'all ' if self.exact else ''}{len(self.null)} permutations)")
         apart = [f"told apart by {listed(column.column for column in self.separating)}"] if self.separating else []
@@ -171,14 +181,17 @@ def compare_datasets(
     random_state: int | np.random.Generator | None = None,
     *,
     by: str | None = None,
+    groups: Any = None,
+    progress: bool | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> ComparisonResult:
     """Compare two datasets: how far apart they are, whether that may be chance, and which rows and columns differ.
 
-    The p-value is that of a permutation test: the rows of both are dealt anew to two samples of the same sizes, and the
-    mean of the divergences in both directions is computed again. It is valid at any size. An estimator that chooses its
-    hyper-parameters from the samples (``RuLSIF(sigma="cv")``) chooses them again for every permutation; the default's
-    width comes from the rows of both together, which no permutation changes.
+    The p-value is that of a permutation test, exact at any size: the rows of both are dealt anew to two samples of the
+    same sizes, and all statistics are computed again. They are the energy distance, the divergence of a least-squares
+    density ratio, the largest difference of a single column (of means, ranks or spread), and the difference of the
+    spread of all columns together; the statistic of an estimator that is given is one more. Each is ranked among the
+    permutations, and the weighted harmonic mean of the ranks is tested.
 
     Parameters
     ----------
@@ -188,14 +201,22 @@ def compare_datasets(
     B : array-like of shape (n_b, n_features), or Dataset
         The other one, with the same columns. Not needed with `by`.
     estimator : RatioEstimator, optional
-        Default: ``RuLSIF(scale="columns")``. A learned one must be pretrained. It stays as it is.
+        Default: ``RuLSIF(scale="columns")``. A learned one must be pretrained. It stays as it is. One that is given
+        tells the divergence, too, and takes part in the test, which then takes longer.
     n_permutations : int, default=999
         How many permutations to draw; where there are no more than that, each is taken once (3 and 3 rows: 20). 0 for
         no test. The divergence does not depend on it.
     random_state : int, numpy Generator or None
-        Draws the permutations, and seeds an estimator that has no seed. The order of the rows has no influence.
+        Draws permutations and folds, and of many rows those to test with; seeds an estimator that has no seed. The
+        order of the rows has no influence.
     by : str, optional
         The column that divides the rows of A into the two samples; it must have two values.
+    groups : str or pair of array-like, optional
+        Rows that belong together, such as those of a patient or of a day: a column of both tables, or labels of the
+        rows of either. Rows change samples only within their group; where each group lies in one sample, whole groups
+        change samples.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal, if an estimator is given.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
         (`fewratio.ColumnOptions`). Columns of a table that tell the samples apart by themselves are left out unless
@@ -207,7 +228,12 @@ def compare_datasets(
 
     Notes
     -----
-    The divergence is the estimator's: the relative Pearson divergence for those of relative ratios.
+    The divergence is the relative Pearson divergence, 0 for equal distributions and at most (1 - alpha) / (2 alpha).
+    By default it is estimated by a classifier, on the rows that it was fitted to and on rows that were held out, with a
+    90 % interval (docs/design.md has its measured coverage). An estimator that is given reports its own divergence.
+
+    Past 10,000 rows of both samples together (fewer if there are more than 800 columns), test and divergence use a
+    random part of them, `n_tested`.
 
     Examples
     --------
@@ -216,42 +242,111 @@ def compare_datasets(
     >>> rng = np.random.default_rng(0)
     >>> result = compare_datasets(rng.normal(0, 1, (8, 2)), rng.normal(1.5, 1, (10, 2)), random_state=0)
     >>> result
-    ComparisonResult(A and B: 8 rows and 10 rows; divergence ... (A/B) and ... (B/A); p = ... (999 permutations))
+    ComparisonResult(A and B: 8 rows and 10 rows; divergence 0.2... of at most 0.5; p = 0.0... (999 permutations))
     """
     inputs.check_count("n_permutations", n_permutations, 0)
-    for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
+    for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     names, tables = _two_samples(A, B, by)
+    numbers = None
+    if groups is not None:
+        numbers, tables = read_groups(groups, tables)
+        columns["drop"] = [*columns.get("drop", ()), *([groups] if isinstance(groups, str) else [])]
     samples = inputs.read_samples(model, tables, columns)
-    first, second = samples.tables
-    pooled, n_first = np.concatenate([first.numbers, second.numbers], dtype=np.float64), first.n_rows
-    model = inputs.in_common_units(model, pooled)
-    fitted = inputs.fitted_copy(model, pooled[:n_first], pooled[n_first:])
-    numbers = np.arange(len(pooled))[None]
-    found = permute_pairs(model, pooled, numbers[:, :n_first], numbers[:, n_first:], n_permutations, [for_permutations])
-    statistic = float(found.statistic[0])
-    if not np.isfinite(statistic):
+    pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
+    is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
+    some = some_rows(pooled, is_first, for_rows)
+    rows, marks = pooled[some], is_first[some]
+    model = inputs.in_common_units(model, rows)
+    warn_of_copies(rows, marks, names)
+    test = None
+    if n_permutations:
+        blocks = None if numbers is None else numbers[some]
+        exchange, _ = exchange_of(marks, blocks)
+        smallest = exchange.smallest_p_value(n_permutations)
+        if smallest > _LEVEL and exchange.is_enumerated(n_permutations):
+            sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
+            warnings.warn(
+                f"With {sizes} the p-value cannot be below {smallest:.2g}, whatever the rows are. More rows are needed "
+                "to tell a difference from chance.",
+                stacklevel=2,
+            )
+        with progress_bar(n_permutations, "permutations", progress if estimator is not None else False) as report:
+            test = two_sample_test(
+                rows,
+                marks,
+                [place for _, place in _columns(samples).values()],
+                n_permutations,
+                for_permutations,
+                blocks,
+                None if estimator is None else model,
+                report,
+            )
+    at_a, at_b, forward, backward = _fitted(model, pooled, is_first, some)
+    alpha = float(model.get_params().get("alpha", 0.0))
+    interval = None
+    if estimator is None:
+        scaling = ColumnScaling.of([rows], model.get_params()["scale"])
+        found = estimate_divergence(rows, smaller_sample(marks), scaling, for_folds)
+        forward = backward = found.estimate
+        interval = found.low, found.high
+    if not np.isfinite([forward, backward]).all():
         raise InputError(
-            f"The divergence of {first.argument} and {second.argument} is not finite: their values are too large for "
-            "this estimator's arithmetic. Rescale the columns (to about unit size)."
+            f"The divergence of {' and '.join(tables)} is not finite: their values are too large for this estimator's "
+            "arithmetic. Rescale the columns (to about unit size)."
         )
     return ComparisonResult(
-        names=(names[0], names[1]),
-        forward=float(found.forward[0]),
-        backward=float(found.backward[0]),
-        statistic=statistic,
-        p_value=float(found.p_values[0]) if n_permutations else None,
-        null=found.null[0],
-        exact=found.exact,
-        ratios_a=fitted.ratio_nu_,
-        ratios_b=fitted.ratio_de_,
+        names=names,
+        forward=forward,
+        backward=backward,
+        interval=interval,
+        # That of samples which have nothing in common.
+        largest=model._divergence_of(np.array([1 / alpha]), np.zeros(1)) if alpha else math.inf,
+        p_value=None if test is None else test.p_value,
+        statistic=None if test is None else test.statistic,
+        null=np.empty(0) if test is None else test.null,
+        exact=test is not None and test.exact,
+        p_values={} if test is None else test.p_values,
+        n_tested=(int(marks.sum()), int((~marks).sum())),
+        ratios_a=at_a.pooled(alpha),
+        ratios_b=at_b.pooled(alpha),
+        thin_a=at_a.is_thin,
+        thin_b=at_b.is_thin,
         samples=samples,
-        _pooled=pooled,
-        _estimator=model,
+        _test=test,
     )
 
 
-def _two_samples(A: Any, B: Any, by: str | None) -> tuple[list[str], dict[str, Any]]:
+def _fitted(
+    model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], some: Numbers
+) -> tuple[Ratios, Ratios, float, float]:
+    """Fit in both directions to some rows; return the ratios at the rows of either sample, and the divergences."""
+    chosen = np.zeros(len(pooled), dtype=np.bool_)
+    chosen[some] = True
+    first, second = pooled[is_first & chosen], pooled[~is_first & chosen]
+    forward, backward = inputs.fitted_copy(model, first, second), inputs.fitted_copy(model, second, first)
+    if chosen.all():
+        at_a = Ratios(forward.ratio_nu_, backward.ratio_de_)
+        at_b = Ratios(forward.ratio_de_, backward.ratio_nu_)
+    else:
+        at_a, at_b = (ratios_at(forward, backward, X) for X in (pooled[is_first], pooled[~is_first]))
+    return at_a, at_b, forward.divergence(), backward.divergence()
+
+
+def _columns(samples: inputs.Samples) -> dict[str | int, tuple[Column, slice]]:
+    """Return what became of each column, and where its features are."""
+    encoding, names = samples.encoding, samples.tables[0].feature_names
+    if encoding is not None:
+        pairs = zip(encoding.used, encoding.places.values(), strict=True)
+        return {
+            column.name if encoding.is_named else number: (column, place)
+            for number, (column, place) in enumerate(pairs)
+        }
+    labels: Sequence[str | int] = names or range(samples.tables[0].numbers.shape[1])
+    return {label: (Column(str(label)), slice(place, place + 1)) for place, label in enumerate(labels)}
+
+
+def _two_samples(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:
     """Return what two samples are called, and the samples by what messages call them."""
     if by is not None:
         if B is not None:
@@ -262,7 +357,8 @@ def _two_samples(A: Any, B: Any, by: str | None) -> tuple[list[str], dict[str, A
                 f"column {by!r} of A has {counted(len(groups), 'value')}: {listed(groups)}; two are needed. Use "
                 "compare_all(Collection.from_frame(A, by)) for all pairs of several."
             )
-        return list(groups), {group.argument: group for group in groups.values()}
+        first, second = groups
+        return (first, second), {group.argument: group for group in groups.values()}
     names, tables = [], {}
     for given, letter in ((A, "A"), (B, "B")):
         if given is None:
@@ -271,4 +367,4 @@ def _two_samples(A: Any, B: Any, by: str | None) -> tuple[list[str], dict[str, A
         names.append(given.name if is_dataset else letter)
         argument = f"dataset {given.name!r}" if is_dataset else letter
         tables[argument if argument not in tables else f"{argument} (B)"] = given.X if is_dataset else given
-    return names, tables
+    return (names[0], names[1]), tables

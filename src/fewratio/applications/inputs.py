@@ -152,6 +152,8 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if hasattr(value, "_asdict"):
         return value._asdict()
+    if isinstance(value, Mapping):
+        return dict(value)
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
     return [_plain(each) for each in value] if is_list else value
 

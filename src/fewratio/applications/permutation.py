@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,18 +53,51 @@ class PermutationTest:
         return (at_least + added) / (self.null.shape[1] + added)
 
 
-def is_enumerated(n_first: int, n_second: int, n_permutations: int) -> bool:
-    """Tell whether all permutations are taken: they cost no more than drawn ones would."""
-    return math.comb(n_first + n_second, n_first) <= n_permutations + 1
+@dataclass(frozen=True)
+class Exchange:
+    """Blocks of units (rows, or groups of rows) that may change their samples within the block.
 
+    Attributes
+    ----------
+    sizes : sequence of int
+        Number of units of each block.
+    counts : sequence of int
+        How many of them are in one of the two samples, the same one for all blocks.
+    """
 
-def smallest_p_value(n_first: int, n_second: int, n_permutations: int) -> float:
-    """Give the smallest p-value that the test can come to."""
-    if not is_enumerated(n_first, n_second, n_permutations):
-        return 1 / (1 + n_permutations)
-    # Samples of one size can change their names without changing the statistic.
-    alike = 2 if n_first == n_second else 1
-    return min(1.0, alike / math.comb(n_first + n_second, n_first))
+    sizes: Sequence[int]
+    counts: Sequence[int]
+
+    @property
+    def n_permutations(self) -> int:
+        """How many permutations there are."""
+        return math.prod(map(math.comb, self.sizes, self.counts))
+
+    def is_enumerated(self, n_permutations: int) -> bool:
+        """Tell whether all permutations are taken: they cost no more than drawn ones would."""
+        return self.n_permutations <= n_permutations + 1
+
+    def smallest_p_value(self, n_permutations: int) -> float:
+        """Give the smallest p-value that the test can come to."""
+        if not self.is_enumerated(n_permutations):
+            return 1 / (1 + n_permutations)
+        # Samples of one size can change their names without changing the statistic.
+        alike = 2 if all(size == 2 * count for size, count in zip(self.sizes, self.counts, strict=True)) else 1
+        return min(1.0, alike / self.n_permutations)
+
+    def enumerated(self) -> NDArray[np.bool_]:
+        """Give all permutations, of shape (n_permutations, n_units): which units are in that sample."""
+        blocks = []
+        for size, count in zip(self.sizes, self.counts, strict=True):
+            places = np.array(list(combinations(range(size), count)), dtype=np.intp)
+            blocks.append(np.zeros((len(places), size), dtype=np.bool_))
+            blocks[-1][np.arange(len(places))[:, None], places] = True
+        return np.array([np.concatenate(parts) for parts in product(*blocks)])
+
+    def drawn(self, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """Draw permutations, of shape (n, n_units)."""
+        blocks = zip(self.sizes, self.counts, strict=True)
+        return np.concatenate([rng.permuted(np.tile(np.arange(s) < k, (n, 1)), axis=1) for s, k in blocks], axis=1)
 
 
 def permute_pairs(
@@ -108,32 +141,31 @@ def permute_pairs(
         samples = [np.concatenate([kept, new], 1) for kept, new in zip(samples, dealt, strict=True)]
         # Thousands of small systems: threads that wait for each other would take longer than one alone.
         with threadpool_limits(1, "blas"):
-            found.append(_both_directions(estimator, rows, *samples))
+            found.append(both_directions(estimator, rows, *samples))
         samples = [sample[:, :0] for sample in samples]
     forward, backward = np.concatenate(found, axis=2)
     null = (forward[:, 1:] + backward[:, 1:]) / 2
-    return PermutationTest(forward[:, 0], backward[:, 0], null, is_enumerated(*sizes, n_permutations))
+    exact = Exchange((sum(sizes),), (min(sizes),)).is_enumerated(n_permutations)
+    return PermutationTest(forward[:, 0], backward[:, 0], null, exact)
 
 
 def _permutations(
     n_pairs: int, n_small: int, n_large: int, n_permutations: int, rngs: Sequence[np.random.Generator]
 ) -> Iterator[NDArray[np.bool_]]:
     """Yield blocks of shape (n_pairs, n_block, n): who is in the smaller sample. There is one block at least."""
-    n = n_small + n_large
-    if is_enumerated(n_small, n_large, n_permutations) and n_permutations:
-        places = np.array(list(combinations(range(n), n_small)))
-        members = np.zeros((len(places), n), dtype=np.bool_)
-        members[np.arange(len(places))[:, None], places] = True
+    n, everyone = n_small + n_large, Exchange((n_small + n_large,), (n_small,))
+    if everyone.is_enumerated(n_permutations) and n_permutations:
+        members = everyone.enumerated()
         yield np.broadcast_to(members, (n_pairs, *members.shape))
         return
     step = max(1, _BLOCK_NUMBERS // n)
     for start in range(0, max(1, n_permutations), step):
         n_block = min(step, n_permutations - start)
-        drawn = [rng.random((n_block, n)).argsort(1) for rng in rngs]
-        yield np.array(drawn).reshape(n_pairs, n_block, n) < n_small
+        drawn = [everyone.drawn(n_block, rng) for rng in rngs]
+        yield np.array(drawn, dtype=np.bool_).reshape(n_pairs, n_block, n)
 
 
-def _both_directions(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:
+def both_directions(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:
     """Give the divergences of shape (2, n_pairs, n_block): of the first samples from the second, and the reverse."""
     flat = [sample.reshape(-1, sample.shape[-1]) for sample in (first, second)]
     if first.shape == second.shape:

@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from fewratio.applications import inputs
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.column import as_categories
 from fewratio.data.columns import DATE, NUMBER, TEXT
 from fewratio.data.encoding import ColumnOptions, Encoding
-from fewratio.data.frames import day_of_text, text_of_days
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.data.separating import without_columns
 from fewratio.data.table import Table
+from fewratio.data.values import as_categories, day_of_text, text_of_days
 from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator
 
@@ -77,9 +76,9 @@ def open_series(model: RatioEstimator, series: Any, time: str | None, columns: C
             given = given.without([label])
             given = given if order is None else given.take(order)
     encoding, (table,), _ = inputs.read_samples(model, {"series": given}, columns)
-    if encoding is not None and encoding.row_names in encoding.places and not model.has_sources:
+    if encoding is not None and encoding.id in encoding.places and not model.has_sources:
         # When a row came says nothing about whether the series has changed.
-        encoding, (table,) = without_columns(encoding, [table], [encoding.row_names], "names the rows")
+        encoding, (table,) = without_columns(encoding, [table], [encoding.id], "names the rows")
     names = getattr(given, "index", None) if table.row_names is None else table.row_names
     if found is None:
         found = _named_times(names)

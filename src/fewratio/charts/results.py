@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _N_COLUMNS = 10
+# Columns of a larger p-value are not told from chance.
+_LEVEL = 0.05
 # More names than that cannot be read.
 _N_LABELS = 60
 
@@ -19,11 +21,10 @@ _N_LABELS = 60
 def draw_comparison(
     names: tuple[str, str],
     ratios: tuple[Floats, Floats],
-    statistic: float,
+    statistic: float | None,
     null: Floats,
     p_value: float | None,
-    columns: Sequence[str],
-    column_scores: Floats,
+    columns: Sequence[tuple[str, float, float | None]],
 ) -> "Figure":
     """Draw the ratio at the rows of both samples, the test, and the columns that differ most.
 
@@ -35,10 +36,8 @@ def draw_comparison(
         The ratio at the rows of either.
     statistic, null, p_value
         The test, as in `ComparisonResult`.
-    columns : sequence of str
-        Names of all columns.
-    column_scores : ndarray of shape (n_columns,)
-        How much each adds to the difference.
+    columns : sequence of (str, float, float or None)
+        Name, effect and p-value of each column, the strongest first.
     """
     figure = new_figure((12, 3.8))
     rows, test, bars = figure.subplots(1, 3)
@@ -50,16 +49,18 @@ def draw_comparison(
     # On a white background: the line of ratio 1 runs where there is room for it.
     rows.legend(facecolor="white", framealpha=1, edgecolor="none")
     tidy(rows, f"ratio {names[0]}/{names[1]} at the rows", "rows of a sample, from low ratio to high")
-    if len(null):
+    if statistic is not None:
         test.hist(null, bins=min(40, max(5, len(null) // 10)), color=GRID, edgecolor=MUTED, lw=0.5)
-    test.axvline(statistic, color=FIRST, lw=2, label="observed")
-    test.legend(frameon=False)
+        test.axvline(statistic, color=FIRST, lw=2, label="observed")
+        test.legend(frameon=False)
     title = "no test" if p_value is None else f"p = {p_value:.3g}"
-    tidy(test, title, "divergence, mean of both directions", "permutations")
-    top = np.argsort(-column_scores, kind="stable")[:_N_COLUMNS][::-1]
-    bars.barh(range(len(top)), column_scores[top], color=SECOND)
-    bars.set_yticks(range(len(top)), [columns[i] for i in top])
-    tidy(bars, "fall of the divergence without a column")
+    tidy(test, title, "test statistic: evidence of a difference", "permutations")
+    top = columns[:_N_COLUMNS][::-1]
+    colours = [SECOND if p is not None and p <= _LEVEL else GRID for _, _, p in top]
+    bars.barh(range(len(top)), [effect for _, effect, _ in top], color=colours)
+    bars.axvline(0, color=MUTED, lw=0.8)
+    bars.set_yticks(range(len(top)), [name for name, _, _ in top])
+    tidy(bars, f"effect sizes of columns (grey: p > {_LEVEL})", f"above 0: more in {names[0]}")
     figure.suptitle(f"{names[0]} and {names[1]}", x=0.01, ha="left", weight="bold")
     return figure
 

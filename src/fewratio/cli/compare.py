@@ -1,5 +1,6 @@
 """``fewratio compare``."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,17 +15,18 @@ from fewratio.cli import exchange
 from fewratio.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fewratio.applications.all_pairs import AllPairsResult
+    from fewratio.applications.columns import ColumnDifference
     from fewratio.applications.comparison import ComparisonResult
     from fewratio.data.options import ColumnOptions
     from fewratio.data.raw import RawTable
 
-_CONDITION = re.compile(
-    r"\s*(p|divergence|statistic)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*", re.ASCII
-)
+_CONDITION = re.compile(r"\s*(p|divergence)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*", re.ASCII)
 _FAILED, _PERMUTATIONS = 3, 999
+# Typical rows that are shown, and their values.
+_ROWS, _VALUES = 3, 5
 
 
 @exchange.verb
@@ -44,11 +46,13 @@ def compare(
             f"[default: {_PERMUTATIONS}; for more than two groups 0 unless --fail-if is given]",
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="Column of rows that belong together, such as patient or day: they are permuted as such."),
+    ] = None,
     fail_if: Annotated[
         str | None,
-        typer.Option(
-            help=f"Exit with {_FAILED} if this condition holds: 'p < 0.01', 'divergence > 0.1', 'statistic > 0.1'."
-        ),
+        typer.Option(help=f"Exit with {_FAILED} if this condition holds: 'p < 0.01' or 'divergence > 0.1'."),
     ] = None,
 ) -> None:
     """Compare two datasets: how far apart they are, whether that may be chance, and which columns and rows differ.
@@ -67,28 +71,35 @@ def compare(
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)
     if b is None:
-        names, groups = _groups(tables[0], str(by))
-        if len(groups) > 2:
+        names, samples = _groups(tables[0], str(by))
+        if len(samples) > 2:
+            if groups is not None:
+                raise ParameterError(
+                    f"--groups is given, but column {by!r} makes {len(samples)} samples; groups can be permuted in a "
+                    "test of two. Leave --groups out, or compare two of them."
+                )
             from fewratio.cli.compare_all import deliver_all
             from fewratio.data.collection import Collection
 
-            collection = Collection.from_arrays(dict(zip(names, groups, strict=True)), **options)
+            collection = Collection.from_arrays(dict(zip(names, samples, strict=True)), **options)
             # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
             pairs = deliver_all(request, collection, estimator, n_permutations)
             return _exit(fails is not None and any(map(fails, _pairs(pairs))))
-        tables = groups
+        tables = samples
     else:
         labels = [exchange.label(a), exchange.label(b)]
         names = labels if labels[0] != labels[1] else [str(a), str(b)]
         if request.model is None:
-            options |= _reference_encoding(b, options)
+            options |= _reference_encoding(b, options) or _reference_encoding(a, options)
     from fewratio.applications.comparison import compare_datasets
 
     first, second = tables
-    found = compare_datasets(first, second, estimator, n_permutations, request.seed, **options)
+    # The default of `compare_datasets` has an interval of the divergence.
+    chosen = estimator if request.model is not None or request.scale == "none" else None
+    found = compare_datasets(first, second, chosen, n_permutations, request.seed, groups=groups, **options)
     result = replace(found, names=(names[0], names[1]))
-    answer = exchange.Answer(list(_lines(result, request)), result.to_dict(), _columns(result), tables)
+    answer = exchange.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)
     _exit(fails is not None and fails(result))
 
@@ -132,7 +143,7 @@ def _pairs(result: "AllPairsResult") -> "Iterator[SimpleNamespace]":
     for i, j in combinations(range(len(result.names)), 2):
         both = float(divergences[i, j]), float(divergences[j, i])
         p_value = None if adjusted is None else float(adjusted[i, j])
-        yield SimpleNamespace(p_value=p_value, divergence=max(both), statistic=sum(both) / 2)
+        yield SimpleNamespace(p_value=p_value, divergence=max(both))
 
 
 def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
@@ -140,13 +151,13 @@ def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
     found = _CONDITION.fullmatch(text)
     if found is None:
         raise ParameterError(
-            f"--fail-if is {text!r}; it must be p, divergence or statistic, one of < <= > >=, and a number. Write "
+            f"--fail-if is {text!r}; it must be p or divergence, one of < <= > >=, and a number. Write "
             "'p < 0.01', for instance."
         )
     if found[1] == "p" and not permutations:
         raise ParameterError(
             f"--fail-if is {text!r}, but --permutations is 0, which gives no p-value. Raise --permutations, or test "
-            "the divergence or the statistic."
+            "the divergence."
         )
     from fewratio.data.partition import SIGNS
 
@@ -154,45 +165,68 @@ def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
     return lambda result: sign(getattr(result, attribute), limit)
 
 
-def _lines(result: "ComparisonResult", request: exchange.Request) -> "Iterator[str]":
+def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
     from fewratio.data.columns import counted
 
     a, b = result.names
     yield f"{a} ({counted(len(result.ratios_a), 'row')}) and {b} ({counted(len(result.ratios_b), 'row')})"
     yield from request.summary(result.samples, result.names)
-    yield f"divergence  {result.forward:.4g} ({a} over {b}), {result.backward:.4g} ({b} over {a})"
-    if result.p_value is not None:
-        verdict = (
-            "the tables differ"
-            if result.p_value <= exchange.LEVEL
-            else f"no difference found at the level {exchange.LEVEL}"
-        )
-        yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
-    if result.differences:
-        yield from _differences(result)
+    most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
+    if result.interval is not None:
+        low, high = result.interval
+        yield f"divergence  {result.forward:.3g}{most} (90 % interval {low:.2g} to {high:.2g})"
     else:
-        columns = [str(column) for column in result.columns]
-        rest = len(columns) - exchange.SHOWN
-        more = f" and {rest} more" if rest > 0 else ""
-        yield f"differ in   {', '.join(columns[: exchange.SHOWN]) or 'none'}{more} (the strongest first)"
-    for name, rows, table in zip(result.names, (result.rows_a, result.rows_b), result.samples.tables, strict=True):
-        shown = [str(row) if table.row_names is None else str(table.row_names[row]) for row in rows[: exchange.SHOWN]]
-        counting = ", counting from 0" * (table.row_names is None)
-        yield f"rows        {', '.join(shown)} (the most typical of {name}{counting})"
+        yield f"divergence  {result.forward:.3g} ({a} over {b}), {result.backward:.3g} ({b} over {a}),{most}"
+    if result.p_value is not None:
+        differ = result.p_value <= exchange.LEVEL
+        verdict = "the tables differ" if differ else f"no difference found at the level {exchange.LEVEL}"
+        yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
+    if sum(result.n_tested) < len(result.ratios_a) + len(result.ratios_b):
+        n_a, n_b = result.n_tested
+        yield f"rows used   {n_a} of {a} and {n_b} of {b}, drawn at random, for p-value and divergence"
+    named = [each for each in result.columns if each.p_value is None or each.p_value <= exchange.LEVEL]
+    if named:
+        yield from _differences(result, named)
+    else:
+        smallest = min(each.p_value or 0 for each in result.columns)
+        yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
+    if result.p_value is None or result.p_value <= exchange.LEVEL:
+        yield from _typical(result, [str(each.column) for each in result.columns], tables)
+    if thin := int(result.thin_a.sum() + result.thin_b.sum()):
+        yield f"thin        {counted(thin, 'row')} with few others near: their ratios say little"
 
 
-def _differences(result: "ComparisonResult") -> "Iterator[str]":
-    yield f"effects     (Cohen's d of means, h of shares; above 0: more in {result.names[0]}; the largest first)"
-    shown = result.differences[: exchange.SHOWN]
-    cells = [
-        ("", *result.names, "effect"),
-        *((column.column, column.first, column.second, f"{column.effect:+.2f}") for column in shown),
-    ]
-    widths = [max(len(row[place]) for row in cells) for place in range(4)]
+def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
+    tested = ", p adjusted for all columns" * (result.p_value is not None)
+    yield f"differ in   (effect: Cohen's d of means, h of shares, above 0 if more in {result.names[0]}{tested})"
+    cells = [("", *result.names, "effect", *(("p", "share") if tested else ()))]
+    for each in named[: exchange.SHOWN]:
+        test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.share:.0%}")
+        cells.append((str(each.column), each.first, each.second, f"{each.effect:+.2f}", *test))
+    yield from _table(cells)
+    if len(named) > exchange.SHOWN:
+        yield f"  and {len(named) - exchange.SHOWN} more; --json gives all"
+
+
+def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[RawTable]") -> "Iterator[str]":
+    """Show the most typical rows of either sample, with their values in the columns that differ most."""
+    sides = (result.rows_a, result.ratios_a), (result.rows_b, result.ratios_b)
+    for name, (rows, ratios), table, raw in zip(result.names, sides, result.samples.tables, tables, strict=True):
+        shown = [label for label in columns if label in raw.places][:_VALUES]
+        values = [raw.cells(label) for label in shown]
+        counting = " (counting from 0)" * (table.row_names is None)
+        yield f"rows        the most typical of {name}{counting}"
+        cells: list[tuple[str, ...]] = [("", "ratio", *shown)]
+        for row in rows[:_ROWS].tolist():
+            called = str(row) if table.row_names is None else str(table.row_names[row])
+            cells.append((called, f"{ratios[row]:.2f}", *(str(column[row]) for column in values)))
+        yield from _table(cells)
+
+
+def _table(cells: "Sequence[tuple[str, ...]]") -> "Iterator[str]":
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-    if len(result.differences) > exchange.SHOWN:
-        yield f"  and {len(result.differences) - exchange.SHOWN} more; --json gives all"
 
 
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:

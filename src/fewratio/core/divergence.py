@@ -54,10 +54,13 @@ def mmd2(
     n_rows = rows.shape[-2]
     step = max(1, _BLOCK_VALUES // (n_rows * math.prod(rows.shape[:-2])))
     means = 0 * (shares @ shares.mT)
-    # Rows in blocks: the kernel matrix of large samples does not fit in memory.
+    # Rows in blocks, because the kernel matrix of large samples does not fit in memory, each with the rows from it on:
+    # the matrix is symmetric.
     for start in range(0, n_rows, step):
-        kernel = gaussian_kernel(rows[..., start : start + step, :], rows, sigma)
-        means = means + shares[..., start : start + step] @ (kernel @ shares.mT)
+        kernel = gaussian_kernel(rows[..., start : start + step, :], rows[..., start:, :], sigma)
+        of_block = shares[..., start : start + step]
+        found = of_block @ (kernel @ shares[..., start:].mT)
+        means = means + found + found.mT - of_block @ (kernel[..., : of_block.shape[-1]] @ of_block.mT)
     within = means.diagonal(0, -2, -1)
     if not biased:
         same = (shares**2).sum(-1)

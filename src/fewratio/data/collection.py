@@ -9,24 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewratio.data import files, folders, frames, partition
+from fewratio.data import files, partition
 from fewratio.data.columns import check_features, counted, listed
-from fewratio.data.csv_files import SEPARATORS
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
-from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.raw import RawTable, as_raw, open_frame
 from fewratio.data.separating import constant_columns, without_columns
 from fewratio.data.table import Table, frozen
 from fewratio.errors import CollectionError, InputError, ParameterError
 
 __all__ = ["Collection", "Dataset"]
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,10 +69,9 @@ class Collection:
         for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
             _check_different(label, what, names)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise CollectionError(
-                f"{label} got {counted(len(self.feature_names), 'feature name')} but its datasets have "
-                f"{counted(self.n_features, 'feature')}; one name per feature is needed. Pass all of them or None."
-            )
+            n_names = counted(len(self.feature_names), "feature name")
+            found = f"{label} got {n_names} but its datasets have {counted(self.n_features, 'feature')}"
+            raise CollectionError(f"{found}; one name per feature is needed. Pass all of them or None.")
 
     @classmethod
     def from_arrays(
@@ -109,30 +105,23 @@ class Collection:
         >>> Collection.from_arrays([[[1.0], [2.0]], [[3.0]]], names=["old", "new"])["new"]
         Dataset('new', 1 row, 1 feature)
         """
-        if frames.open_frame(arrays, "arrays") is not None:
-            raise InputError(
-                "arrays is a single table; needed is one table per dataset. Use Collection.from_frame for a long "
-                "table with a column that names the dataset."
-            )
+        if open_frame(arrays, "arrays") is not None:
+            raise InputError("arrays is one table; needed is one per dataset. Use from_frame for a long table.")
         if isinstance(arrays, Mapping):
             if names is not None:
-                raise ParameterError(
-                    "names was given, but the keys of arrays name the datasets already; one of them is enough. "
-                    "Leave names out."
-                )
+                raise ParameterError("names is given, but the keys of arrays are the names. Leave names out.")
             names, arrays = arrays.keys(), arrays.values()
         members = list(arrays)
-        count = len(members)
-        labels = _one_each(range(count) if names is None else names, count, "names")
-        group_of = _one_each([None] * count if groups is None else groups, count, "groups")
-        flags_of: list[Any] = _one_each([None] * count if outliers is None else outliers, count, "outliers")
-        tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
+        nothing = [None] * len(members)
+        labels = _one_each(names, range(len(members)), "names")
+        others = _one_each(groups, nothing, "groups"), _one_each(outliers, nothing, "outliers")
         _check_different(f"collection {name!r}", "datasets", map(str, labels))
+        tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
         if not tables:
             return cls(name, ())
         encoding, encoded = _encoded(tables, options)
-        parts = zip(labels, group_of, encoded, flags_of, strict=True)
-        datasets = [Dataset(str(label), group, table.numbers, flags) for label, group, table, flags in parts]
+        parts = zip(labels, encoded, *others, strict=True)
+        datasets = [Dataset(str(label), group, table.numbers, flags) for label, table, group, flags in parts]
         return cls(name, datasets, encoded[0].feature_names, encoding)
 
     @classmethod
@@ -173,30 +162,17 @@ class Collection:
         >>> sites["x"].X.tolist()
         [[1.5, 1.0, 0.0], [3.5, 0.0, 1.0]]
         """
-        if not isinstance(frame, RawTable) and frames.open_frame(frame, "frame") is None:
-            raise InputError(
-                f"frame is a {type(frame).__name__}; needed is a pandas, polars or pyarrow table with a column that "
-                "names the dataset of each row. Use Collection.from_arrays for arrays."
-            )
-        return cls._cut(as_raw(frame, "frame"), partition.Roles(dataset, group, outlier), name, options)
-
-    @classmethod
-    def _cut(
-        cls,
-        raw: RawTable,
-        roles: partition.Roles,
-        name: str,
-        options: ColumnOptions,
-        labels: RawTable | None = None,
-    ) -> Collection:
-        """Make a collection of one long table."""
-        features, parts, flags = partition.cut(raw, roles, labels)
-        found, (table,) = _encoded({raw.argument: features}, options, [part.rows for part in parts])
+        if not isinstance(frame, RawTable) and open_frame(frame, "frame") is None:
+            found = f"frame is a {type(frame).__name__}"
+            raise InputError(f"{found}; needed is a pandas, polars or pyarrow table. Use from_arrays for arrays.")
+        raw = as_raw(frame, "frame")
+        features, parts, flags = partition.cut(raw, dataset, group, outlier)
+        encoding, (table,) = _encoded({raw.argument: features}, options, [rows for _, _, rows in parts])
         datasets = [
-            Dataset(label, group, frozen(table.numbers[rows]), None if flags is None else flags[rows])
-            for label, group, rows in parts
+            Dataset(label, member_of, frozen(table.numbers[rows]), None if flags is None else flags[rows])
+            for label, member_of, rows in parts
         ]
-        return cls(name, datasets, table.feature_names, found)
+        return cls(name, datasets, table.feature_names, encoding)
 
     @classmethod
     def from_table(
@@ -206,6 +182,9 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str | None = None,
+        *,
+        separator: str | None = None,
+        decimal: str = ".",
         **options: Unpack[ColumnOptions],
     ) -> Collection:
         r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
@@ -218,6 +197,8 @@ class Collection:
             As in `from_frame`.
         name : str, optional
             Name of the collection; default: the file's, without its ending.
+        separator, decimal : str, optional
+            As in `from_folder`.
 
         Examples
         --------
@@ -227,15 +208,10 @@ class Collection:
         >>> Collection.from_table(path, dataset="site")
         Collection('sites', 2 datasets of 1 to 2 rows, 1 feature)
         """
-        file = files.find_file(Path(path), files.TABLES)
-        roles = partition.Roles(dataset, group, outlier)
-        raw = files.read_raw(file)
-        raw.check_has(tuple(roles.named.values()))
-        labels = None
-        if file.suffix in SEPARATORS:
-            # As text: "01" is not "1", and "NA" may be a name.
-            labels = as_raw(files.read_table(file, [name for name in (dataset, group) if name is not None]), str(file))
-        return cls._cut(raw, roles, name or file.name, options, labels)
+        file = files.find_file(Path(path), files.TABLES, separator, decimal)
+        # As text: "01" is not "1", and "NA" may be a name.
+        raw = files.read_raw(file, [column for column in (dataset, group) if column is not None])
+        return cls.from_frame(raw, dataset, group, outlier, name or file.name, **options)
 
     @classmethod
     def from_folder(
@@ -277,7 +253,7 @@ class Collection:
         Collection('week', 1 dataset of 2 rows, 2 features)
         """
         folder = Path(path)
-        found = [replace(file, separator=separator, decimal=decimal) for file in folders.find_table_files(folder)]
+        found = [replace(file, separator=separator, decimal=decimal) for file in files.find_table_files(folder)]
         contents = [files.read_with_flags(file, outlier) for file in found]
         tables, flags = zip(*contents, strict=True)
         names, groups = [file.name for file in found], [file.group for file in found]
@@ -307,7 +283,7 @@ class Collection:
             return self.datasets[operator.index(key)]
         places = np.asarray(key)
         if places.dtype == np.bool_:
-            places = np.flatnonzero(_one_each(places, len(self), "a boolean index"))
+            places = np.flatnonzero(_one_each(places, self.datasets, "a boolean index"))
         return replace(self, datasets=[self[place] for place in places.tolist()])
 
     def __repr__(self) -> str:
@@ -368,16 +344,14 @@ def _encoded(
 def _check_different(collection: str, what: str, names: Iterable[str]) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise CollectionError(
-            f"{collection} has several {what} named {listed(repeated)}; each needs a name of its own. Rename them."
-        )
+        found = f"{collection} has several {what} named {listed(repeated)}"
+        raise CollectionError(f"{found}; each needs a name of its own. Rename them.")
 
 
-def _one_each(values: Iterable[Item], count: int, argument: str) -> list[Item]:
-    result = list(values)
-    if len(result) != count:
-        raise ParameterError(
-            f"{argument} has length {len(result)} but there are {counted(count, 'dataset')}; one per dataset "
-            "is needed. Pass as many as there are datasets."
-        )
+def _one_each(values: Iterable[Any] | None, default: Sequence[Any], argument: str) -> list[Any]:
+    """Return as many values as there are datasets, the default ones if there are none."""
+    result = list(default if values is None else values)
+    if len(result) != len(default):
+        found = f"{argument} has length {len(result)} but there are {counted(len(default), 'dataset')}"
+        raise ParameterError(f"{found}; one per dataset is needed. Pass as many as there are datasets.")
     return result

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.data.columns import counted, is_missing, listed
-from fewratio.data.table import as_table, frozen, is_frozen
+from fewratio.data.columns import counted, shortened
+from fewratio.data.table import as_table, frozen
+from fewratio.data.values import is_missing
 from fewratio.errors import InputError
 
 
@@ -41,16 +42,16 @@ class Dataset:
     def __post_init__(self) -> None:
         label = f"dataset {self.name!r}"
         table = as_table(self.X, label)
-        kept = table.numbers.flags.c_contiguous and is_frozen(table.numbers)
+        flags = table.numbers.flags
+        # Through the array below a view, even one that is read-only, the numbers could still be changed.
+        kept = flags.c_contiguous and flags.owndata and not flags.writeable
         object.__setattr__(self, "X", table.numbers if kept else frozen(table.to_numpy(table.numbers.dtype)))
         if self.is_outlier is not None:
-            flags = as_flags(self.is_outlier, f"is_outlier of {label}")
-            if len(flags) != table.n_rows:
-                raise InputError(
-                    f"is_outlier of {label} has {counted(len(flags), 'value')} but X has "
-                    f"{counted(table.n_rows, 'row')}; one value per row is needed. Pass arrays of one length."
-                )
-            object.__setattr__(self, "is_outlier", flags)
+            marks = as_flags(self.is_outlier, f"is_outlier of {label}")
+            if len(marks) != table.n_rows:
+                found = f"{counted(len(marks), 'value')} but X has {counted(table.n_rows, 'row')}"
+                raise InputError(f"is_outlier of {label} has {found}; one value per row is needed. Pass as many.")
+            object.__setattr__(self, "is_outlier", marks)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.X, dtype=dtype, copy=copy)
@@ -81,25 +82,14 @@ def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
     """Return read-only booleans from booleans or from 0 and 1, whatever their type; none may be missing."""
     flags = np.asarray(values)
     if flags.ndim != 1:
-        raise InputError(
-            f"{argument} has shape {flags.shape}; one value per row is needed. Pass an array with one axis."
-        )
+        raise InputError(f"{argument} has shape {flags.shape}; one value per row is needed. Pass one axis.")
     if flags.dtype.kind != "b":
-        values = flags.tolist()
-        missing = [row for row, value in enumerate(values) if is_missing(value)]
-        if missing:
-            raise InputError(
-                f"{argument} has {counted(len(missing), 'missing value')}, the first at row {missing[0]} (counting "
-                "from 0); every value must be a boolean, or 0 or 1. Drop those rows or fill the gaps first."
-            )
-        other = [row for row, value in enumerate(values) if not (np.isscalar(value) and value in (0, 1))]
-        if other:
-            # One word makes a text of every mark of a column: the word is to blame, not the "0" before it.
-            other = [row for row in other if str(values[row]) not in ("0", "1")] or other
-            found = {repr(values[row]): values[row] for row in other}
-            raise InputError(
-                f"{argument} holds {listed(found[text] for text in sorted(found))}, the first at row {other[0]} "
-                "(counting from 0); every value must be a boolean, or 0 or 1. Compare the column with the value that "
-                "marks an outlier first."
-            )
+        marks = flags.tolist()
+        wrong = [row for row, mark in enumerate(marks) if not (np.isscalar(mark) and mark in (0, 1))]
+        # One word makes a text of every mark of a column: the word is to blame, not the "0" before it.
+        wrong = [row for row in wrong if str(marks[row]) not in ("0", "1")] or wrong
+        if wrong:
+            held = sorted({"missing values" if is_missing(marks[row]) else repr(marks[row]) for row in wrong})
+            found = f"{argument} holds {shortened(held)}, the first at row {wrong[0]} (counting from 0)"
+            raise InputError(f"{found}; every value must be a boolean, or 0 or 1. Correct or replace those first.")
     return frozen(flags.astype(np.bool_))

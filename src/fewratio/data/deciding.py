@@ -1,22 +1,24 @@
-"""What is to become of a column, given its values in all tables."""
+"""What becomes of one column, given its values in all tables: numbers, zeros and ones, or nothing."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data import columns as kinds
-from fewratio.data.column import EMPTY, ID, Column, as_categories, as_numbers
-from fewratio.data.columns import PLURALS, check_not_almost_numbers, check_numbers
-from fewratio.data.frames import Values, day_of_text
+from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER, PLURALS, TEXT
 from fewratio.data.options import ColumnRules
 from fewratio.data.raw import RawTable
+from fewratio.data.values import Values, as_categories, as_numbers, check_not_almost_numbers, check_numbers, day_of_text
 from fewratio.errors import CollectionError
 
+ID, SEPARATING, EMPTY, DROPPED, NOT_IN_ALL = "id", "separating", "no values", "dropped", "not in all tables"
 # A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
 _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
 # Text is an id where more than this share of its values differ.
@@ -24,6 +26,62 @@ _DISTINCT_SHARE = 0.5
 # Fewer whole numbers than that are consecutive by chance.
 _LEAST_COUNTED = 8
 _ID_NAME = re.compile(r"(?:^|[^A-Za-z])(?i:id|index|key|uuid|guid)$|(?<=[a-z])(?:Id|ID|Key|Index)$")
+
+
+@dataclass(frozen=True)
+class Column:
+    """What becomes of one column.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "boolean", "category", "date"}
+    left_out : str or None
+        Why the column is not used, if it is not: "id", "separating", "no values", "dropped", "not in all tables" or
+        the type of its values.
+    categories : tuple of str
+        The categories that have a column of their own, sorted.
+    pools_others : bool
+        Whether all other categories have a column together.
+    median : float or None
+        What stands for a missing number.
+    marks_missing : bool
+        Whether a column of zeros and ones says which values are missing.
+    """
+
+    name: str
+    kind: str = NUMBER
+    left_out: str | None = None
+    categories: tuple[str, ...] = ()
+    pools_others: bool = False
+    median: float | None = None
+    marks_missing: bool = False
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features that the column becomes."""
+        if self.left_out is not None:
+            return ()
+        names = [f"{self.name}={category}" for category in self.categories] if self.kind == CATEGORY else [self.name]
+        others = [f"{self.name}=other"] if self.pools_others else []
+        return (*names, *others, *([f"{self.name} is missing"] if self.marks_missing else []))
+
+    def encode(self, values: Values, result: NDArray[Any], argument: str) -> None:
+        """Write the features of a table's column into an array of shape (n, n_features) of zeros."""
+        if self.kind != CATEGORY:
+            numbers = as_numbers(values, self.kind, argument)
+            missing = np.isnan(numbers)
+            result[:, 0] = numbers if self.median is None else np.where(missing, self.median, numbers)
+        else:
+            coded = as_categories(values, argument)
+            place = {category: number for number, category in enumerate(self.categories)}
+            others = len(self.categories) if self.pools_others else -1
+            # The last place is that of code -1.
+            places = np.array([*(place.get(text, others) for text in coded.texts), -1], dtype=np.intp)[coded.codes]
+            rows, missing = np.flatnonzero(places >= 0), coded.codes < 0
+            result[rows, places[rows]] = 1
+        if self.marks_missing:
+            result[:, -1] = missing
 
 
 def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: bool) -> Column:
@@ -41,28 +99,17 @@ def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: 
     """
     if label == rules.id:
         return Column(label, left_out=ID)
-    found = [raw.values(label) for raw in raws]
-    kind = _kind(label, found, raws, rules)
+    found = [(raw, raw.values(label)) for raw in raws]
+    kind = _kind(label, found, rules)
     if kind not in PLURALS:
         return Column(label, left_out=kind)
     kept = label in (*rules.keep, *rules.categorical, *rules.numeric)
-    if kind == kinds.CATEGORY:
-        coded = [as_categories(values, raw.called(label)) for values, raw in zip(found, raws, strict=True)]
-        count = Counter[str]()
-        for values in coded:
-            numbers = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
-            count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
-        is_text = all(values.kind in (kinds.TEXT, kinds.MISSING) for values in found)
-        if not count:
-            return Column(label, left_out=EMPTY)
-        # The same ids may be in both tables, as of patients before and after.
-        are_ids = max(raw.n_rows for raw in raws) >= _LEAST_COUNTED and all(map(all_different, coded))
-        if is_text and not kept and (are_ids or len(count) > _DISTINCT_SHARE * count.total()):
-            return Column(label, left_out=ID)
-        marks_missing = any((values.codes < 0).any() for values in coded)
-        return Column(label, kinds.CATEGORY, None, *_frequent(count), marks_missing=marks_missing)
-    parts = [as_numbers(values, kind, raw.called(label)) for values, raw in zip(found, raws, strict=True)]
-    if may_count and kind == kinds.NUMBER and not kept and _counts_rows(label, parts):
+    if kind == CATEGORY:
+        coded = [as_categories(values, raw.called(label)) for raw, values in found]
+        is_text = all(values.kind in (TEXT, MISSING) for _, values in found)
+        return _category(label, coded, may_be_id=is_text and not kept)
+    parts = [as_numbers(values, kind, raw.called(label)) for raw, values in found]
+    if may_count and kind == NUMBER and not kept and _counts_rows(label, parts):
         return Column(label, left_out=ID)
     pooled = np.concatenate(parts)
     present = pooled[~np.isnan(pooled)]
@@ -78,48 +125,54 @@ def all_different(values: Values) -> bool:
     return len(np.unique(values.codes)) == len(values.codes)
 
 
-def _kind(label: str, found: list[Values], raws: Sequence[RawTable], rules: ColumnRules) -> str:
+def _kind(label: str, found: list[tuple[RawTable, Values]], rules: ColumnRules) -> str:
     """Return the kind of a column, or why it cannot be used."""
     if label in rules.categorical:
-        return kinds.CATEGORY
+        return CATEGORY
     if label in rules.numeric:
-        return kinds.NUMBER
+        return NUMBER
     if rules.only_numbers:
-        for values, raw in zip(found, raws, strict=True):
+        for raw, values in found:
             check_numbers(raw.argument, [(label, values)])
-    holder = {values.kind: raw for values, raw in zip(found, raws, strict=True) if values.kind != kinds.MISSING}
-    if not holder:
-        return EMPTY
-    unknown = [kind for kind in holder if kind not in (*PLURALS, kinds.TEXT)]
-    if unknown:
-        return unknown[0]
-    if set(holder) <= {kinds.TEXT, kinds.DATE} and all(
-        day_of_text(text) is not None for values in found for text in values.texts
-    ):
-        return kinds.DATE
-    if set(holder) == {kinds.NUMBER, kinds.BOOLEAN}:
-        return kinds.NUMBER
-    for values, raw in zip(found, raws, strict=True):
-        if values.kind == kinds.TEXT:
+    held = {values.kind: (raw, values) for raw, values in found if values.kind != MISSING}
+    unknown = [kind for kind in held if kind not in (*PLURALS, TEXT)]
+    if not held or unknown:
+        return unknown[0] if unknown else EMPTY
+    if held.keys() <= {TEXT, DATE} and all(day_of_text(text) is not None for _, each in found for text in each.texts):
+        return DATE
+    if held.keys() == {NUMBER, BOOLEAN}:
+        return NUMBER
+    for raw, values in found:
+        if values.kind == TEXT:
             check_not_almost_numbers(values, raw.called(label))
-    if len(holder) > 1 and set(holder) != {kinds.TEXT, kinds.CATEGORY}:
-        parts = " but ".join(f"{PLURALS.get(kind, kind)} in {raw.argument}" for kind, raw in holder.items())
-        raise CollectionError(
-            f"column {label!r} holds {parts}; it must hold the same in all tables. Correct it, name it in "
-            "categorical=, or drop it."
-        )
-    return kinds.CATEGORY if kinds.TEXT in holder else next(iter(holder))
+    if len(held) > 1 and held.keys() != {TEXT, CATEGORY}:
+        parts = [f"{PLURALS.get(kind, kind)} in {raw.argument}" for kind, (raw, _) in held.items()]
+        cell = f" (the first text is {held[TEXT][1].first_text()}, counting from 0)" if TEXT in held else ""
+        what = f"column {label!r} holds {' but '.join(parts)}{cell}"
+        raise CollectionError(f"{what}; all must hold the same. Correct it, name it in categorical=, or drop it.")
+    return CATEGORY if TEXT in held else next(iter(held))
 
 
-def _frequent(count: Counter[str]) -> tuple[tuple[str, ...], bool]:
-    """Return the categories that have a column of their own, and whether the others have one together."""
-    least = max(2, _RARE_SHARE * count.total())
+def _category(label: str, coded: list[Values], may_be_id: bool) -> Column:
+    """Decide what becomes of a column of categories: which have a column of their own, and whether others have one."""
+    count = Counter[str]()
+    for values in coded:
+        numbers = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
+        count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
+    if not count:
+        return Column(label, left_out=EMPTY)
+    # The same ids may be in both tables, as of patients before and after.
+    are_ids = max(len(values.codes) for values in coded) >= _LEAST_COUNTED and all(map(all_different, coded))
+    if may_be_id and (are_ids or len(count) > _DISTINCT_SHARE * count.total()):
+        return Column(label, left_out=ID)
     ranked = sorted(count, key=lambda text: (-count[text], text))
+    least = max(2, _RARE_SHARE * count.total())
     kept = [text for text in ranked[:_MOST_CATEGORIES] if count[text] >= least]
-    if len(kept) + 1 >= len(ranked):
-        # A single rare category needs no pool.
-        return tuple(sorted(ranked)), False
-    return tuple(sorted(kept)), True
+    # A single rare category needs no pool.
+    pools_others = len(kept) + 1 < len(ranked)
+    marks_missing = any((values.codes < 0).any() for values in coded)
+    categories = tuple(sorted(kept if pools_others else ranked))
+    return Column(label, CATEGORY, None, categories, pools_others, marks_missing=marks_missing)
 
 
 def _counts_rows(label: str, parts: list[NDArray[np.float64]]) -> bool:
@@ -130,9 +183,7 @@ def _counts_rows(label: str, parts: list[NDArray[np.float64]]) -> bool:
         return False
     if _ID_NAME.search(label) is not None:
         return True
-    if max(map(len, parts)) >= _LEAST_COUNTED and all(map(_are_consecutive, parts)):
-        return True
-    return len(pooled) >= _LEAST_COUNTED and _are_consecutive(pooled)
+    return any(max(map(len, each)) >= _LEAST_COUNTED and all(map(_are_consecutive, each)) for each in (parts, [pooled]))
 
 
 def _are_consecutive(numbers: NDArray[np.float64]) -> bool:

@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, as_categories
-from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted
-from fewratio.data.deciding import all_different, decide
+from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted, shortened
+from fewratio.data.deciding import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, all_different, decide
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.data.table import Table, all_finite, as_table, check_finite, frozen, raw_numbers
+from fewratio.data.values import as_categories
 from fewratio.errors import CollectionError, InputError, ParameterError
 
 __all__ = ["CATEGORY", "DATE", "SEPARATING", "Column", "ColumnOptions", "ColumnRules", "Encoding", "encode_together"]
 
+# What the fields of a column are in JSON, besides its kind and its categories.
+_FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None, "marks_missing": bool}
 _SAME_OR_COMMON = "all must have the same columns. Pass common=True to use those that all have, or drop the others."
 
 
@@ -40,7 +42,7 @@ class Encoding:
         In the order of the tables.
     is_named : bool
         Whether the columns have names of their own, or only numbers.
-    row_names : str or None
+    id : str or None
         The column that names the rows.
 
     Examples
@@ -58,7 +60,7 @@ class Encoding:
 
     columns: tuple[Column, ...]
     is_named: bool = True
-    row_names: str | None = None
+    id: str | None = None
 
     @classmethod
     def learn(cls, raws: Sequence[RawTable], rules: ColumnRules | None = None, leave_out: bool = True) -> Encoding:
@@ -94,11 +96,9 @@ class Encoding:
         best = [name for name in (*ids, *dates) if _are_different(name, raws)] or ids
         encoding = cls(columns, raws[0].is_named, rules.id or next(iter(best), None))
         if not encoding.features:
-            why = ", ".join(f"{column.name!r} ({column.left_out})" for column in columns[:5])
-            raise InputError(
-                f"{' and '.join(raw.argument for raw in raws)}: no column is left to use: {why}; at least one is "
-                "needed. Name one in keep=, categorical= or numeric=."
-            )
+            why = shortened(f"{column.name!r} ({column.left_out})" for column in columns)
+            found = f"{' and '.join(raw.argument for raw in raws)}: no column is left to use: {why}"
+            raise InputError(f"{found}; at least one is needed. Name one in keep=, categorical= or numeric=.")
         return encoding
 
     @cached_property
@@ -141,12 +141,9 @@ class Encoding:
     def summary(self) -> str:
         """The columns in words, such as "9 columns: 7 numbers, 1 date (as days), 1 left out (Name: id)"."""
         kinds = Counter(column.kind for column in self.used)
-        parts = [
-            f"{n} {kind if n == 1 else PLURALS[kind]}" + " (as days)" * (kind == DATE) for kind, n in kinds.items()
-        ]
+        parts = [f"{n} {kind if n == 1 else PLURALS[kind]}{' (as days)' * (kind == DATE)}" for kind, n in kinds.items()]
         out = [f"{column.name}: {column.left_out}" for column in self.columns if column.left_out is not None]
-        more = f" and {len(out) - 5} more" if len(out) > 5 else ""
-        parts += [f"{len(out)} left out ({', '.join(out[:5])}{more})"] if out else []
+        parts += [f"{len(out)} left out ({shortened(out)})"] if out else []
         return f"{counted(len(self.columns), 'column')}: {', '.join(parts)}"
 
     def encode(self, X: Any, argument: str = "X", reference: str = "what the encoding was learned from") -> Table:
@@ -165,10 +162,12 @@ class Encoding:
         raw = as_raw(X, argument)
         if self._is_encoded(raw):
             return replace(as_table(raw), feature_names=self.feature_names)
-        names = self._row_names(raw)
+        names = raw.index
+        if self.id in raw.places:
+            coded = as_categories(raw.values(self.id), raw.called(self.id))
+            names = np.array([*coded.texts, ""], dtype=object)[coded.codes]
         raw = self._used(raw, reference)
-        array = raw.array if self.is_identity else None
-        is_plain = array is not None and (not self.has_medians or all_finite(array))
+        is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
         numbers = raw_numbers(raw) if is_plain else self._features(raw)
         if not self.has_medians:
             check_finite(numbers, raw.argument, self.features if self.is_named else range(self.n_features))
@@ -208,12 +207,6 @@ class Encoding:
             check_features(raw.argument, found if raw.is_named else len(found), reference, names)
         return raw.select(self.names)
 
-    def _row_names(self, raw: RawTable) -> Any:
-        if self.row_names is None or self.row_names not in raw.labels:
-            return raw.index
-        coded = as_categories(raw.values(self.row_names), raw.called(self.row_names))
-        return np.array([*coded.texts, ""], dtype=object)[coded.codes]
-
     def without(self, names: Collection[str], reason: str = SEPARATING) -> Encoding:
         """Return an encoding that leaves out further columns for a reason."""
         columns = (replace(each, left_out=reason) if each.name in names else each for each in self.columns)
@@ -227,53 +220,26 @@ class Encoding:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
         """Return the encoding that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
-        if "categories" in content:
-            content = _in_new_form(content)
-        columns = tuple(
-            Column(**{**column, "categories": tuple(_texts(column["categories"]))}) for column in content["columns"]
-        )
-        for column in columns:
-            is_text = isinstance(column.left_out, str | None) and column.kind in PLURALS
-            is_flag = isinstance(column.pools_others, bool) and isinstance(column.marks_missing, bool)
-            is_number = column.median is None or (type(column.median) is not bool and math.isfinite(column.median))
-            _check(is_text and is_flag and is_number, "a column has a field of the wrong type")
-        _texts([column.name for column in columns])
-        _check(isinstance(content["is_named"], bool), "is_named is neither true nor false")
-        _check(isinstance(content["row_names"], str | None), "row_names is not the name of a column")
-        return cls(columns, content["is_named"], content["row_names"])
+        columns = tuple(Column(**{**each, "categories": tuple(each["categories"])}) for each in content["columns"])
+        typed = [isinstance(getattr(column, field), kind) for column in columns for field, kind in _FIELDS.items()]
+        typed += [isinstance(each["categories"], list) for each in content["columns"]]
+        typed += [isinstance(content["is_named"], bool), isinstance(content["id"], str | None)]
+        names = [tuple(column.name for column in columns), *(column.categories for column in columns)]
+        are_names = all(isinstance(name, str) for each in names for name in each)
+        known = [each.kind in PLURALS and (each.median is None or math.isfinite(each.median)) for each in columns]
+        if not (all(typed) and all(known) and are_names and all(len(set(each)) == len(each) for each in names)):
+            raise ValueError("a column has a field of the wrong type, or two columns or categories share a name")
+        return cls(columns, content["is_named"], content["id"])
 
 
-def _in_new_form(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a model file says that was written before columns were objects."""
-    n = len(content["categories"])
-    names = [str(j) for j in range(n)] if content["names"] is None else _texts(content["names"])
-    described = zip(names, content["categories"], content["medians"] or [None] * n, strict=True)
-    columns = [
-        {"name": name, "kind": NUMBER if known is None else CATEGORY, "categories": known or [], "median": median}
-        for name, known, median in described
-    ]
-    return {"columns": columns, "is_named": content["names"] is not None, "row_names": None}
-
-
-def _check_same(raws: Sequence[RawTable], labels: Collection[str]) -> None:
-    """Raise unless all tables have the same ones of some columns, in any order."""
-    kept = [tuple(label for label in raw.labels if label in labels) for raw in raws]
+def _check_same(raws: Sequence[RawTable], labels: Collection[str] | None = None) -> None:
+    """Raise unless all tables have the same columns, in any order; of `labels` only, if they are given."""
+    kept = [tuple(label for label in raw.labels if labels is None or label in labels) for raw in raws]
     for raw, names in zip(raws, kept, strict=True):
         is_named = raw.is_named and raws[0].is_named
         if len(names) != len(kept[0]) or (is_named and set(names) != set(kept[0])):
             needed: Features = kept[0] if is_named else len(kept[0])
             check_features(raw.argument, names, raws[0].argument, needed, CollectionError, _SAME_OR_COMMON)
-
-
-def _check(holds: object, problem: str) -> None:
-    if not holds:
-        raise ValueError(problem)
-
-
-def _texts(value: Any) -> list[str]:
-    is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    _check(is_list and len(set(value)) == len(value), "names or categories are no list of different texts")
-    return list(value)
 
 
 def _are_different(label: str, raws: Sequence[RawTable]) -> bool:
@@ -300,28 +266,24 @@ def encode_together(
     raws = _same_names([as_raw(X, argument) for argument, X in tables.items()])
     if rules is not None and rules.encoding is not None:
         if not isinstance(rules.encoding, Encoding):
-            raise ParameterError(
-                f"encoding is a {type(rules.encoding).__name__}; an Encoding is needed. Pass another collection's."
-            )
+            found = f"encoding is a {type(rules.encoding).__name__}"
+            raise ParameterError(f"{found}; an Encoding is needed. Pass another collection's.")
         return rules.encoding, [rules.encoding.encode(raw) for raw in raws]
     is_plain = rules in (None, ColumnRules()) and not (leave_out and raws[0].is_named)
     if is_plain and all(raw.array is not None and all_finite(raw.array) for raw in raws):
-        _check_same(raws, {*raws[0].labels, *raws[-1].labels})
-        if not raws[0].is_named:
-            return None, [Table(raw_numbers(raw), None, raw.argument) for raw in raws]
-        names = raws[0].labels
-        chosen = [Table(raw_numbers(raw.select(names)), names, raw.argument, raw.index) for raw in raws]
-        return Encoding(tuple(map(Column, names))), chosen
+        _check_same(raws)
+        names = raws[0].labels if raws[0].is_named else None
+        chosen = [raw if names is None else raw.select(names) for raw in raws]
+        encoded = [Table(raw_numbers(raw), names, raw.argument, raw.index) for raw in chosen]
+        return None if names is None else Encoding(tuple(map(Column, names))), encoded
     encoding = Encoding.learn(raws, rules, leave_out)
     return encoding, [encoding.encode(raw) for raw in raws]
 
 
 def _same_names(raws: list[RawTable]) -> list[RawTable]:
     """Give tables without names the names of one that has some, if they have as many columns."""
-    named = next((raw for raw in raws if raw.is_named), None)
-    if named is None:
-        return raws
-    for raw in raws:
-        if not raw.is_named:
-            _check_same([named, raw], {*named.labels, *raw.labels})
-    return [raw if raw.is_named else replace(raw, labels=named.labels, is_named=True) for raw in raws]
+    named = next((raw for raw in raws if raw.is_named), raws[0])
+    others = [raw for raw in raws if raw.is_named != named.is_named]
+    for raw in others:
+        _check_same([named, raw])
+    return [replace(raw, labels=named.labels, is_named=True) if raw in others else raw for raw in raws]

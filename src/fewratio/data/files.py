@@ -1,4 +1,4 @@
-"""One data file of any kind that is known, read whole; a file that cannot be used is refused by name."""
+"""Data files of all kinds, alone or in a folder, read whole; one that cannot be used is refused by name."""
 
 from __future__ import annotations
 
@@ -7,49 +7,74 @@ import lzma
 import sys
 import tempfile
 import zipfile
-import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, listed
 from fewratio.data.csv_files import SEPARATORS, complete_names, read_csv
 from fewratio.data.dataset import as_flags
-from fewratio.data.frames import is_number_type
 from fewratio.data.partition import without_flags
-from fewratio.data.raw import RawTable, as_raw, raw_of_batches
-from fewratio.errors import DataFileError, DataNotFoundError, MissingColumnError
-
-if TYPE_CHECKING:
-    import pyarrow
+from fewratio.data.raw import RawTable, as_raw, raw_of_arrow
+from fewratio.data.values import as_arrow
+from fewratio.errors import DataFileError, DataNotFoundError
 
 STANDARD_INPUT = "-"
-_NEEDED = {
-    **dict.fromkeys((".csv", ".tsv"), "UTF-8 text with as many fields in every line, divided by {}"),
-    ".parquet": "a Parquet file of plain columns",
-    **dict.fromkeys((".arrow", ".feather"), "an Arrow file of plain columns"),
-    ".fewratio": "what `fewratio reference` wrote",
-    **dict.fromkeys((".jsonl", ".ndjson"), "one JSON object per line, all with the same keys"),
-    ".xlsx": "a workbook whose first sheet is a table with a header line",
-    ".npy": "one array of numbers with two axes, as numpy.save writes it",
-    ".npz": "one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them",
-}
 ARRAYS = (".npy", ".npz")
-TABLES = tuple(suffix for suffix in _NEEDED if suffix not in ARRAYS)
-SUFFIXES = tuple(_NEEDED)
 COMPRESSED = (".gz", ".xz", ".zip")
 _PIECE_ROWS = 2**16
 # No table of measurements shrinks this much; what claims to is there to fill the memory.
 _MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
-_UNREADABLE = (
-    *(OSError, ValueError, TypeError, KeyError, NotImplementedError, ImportError, EOFError, MemoryError, RuntimeError),
-    *(SyntaxError, ArithmeticError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-)
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    # Page by page: a row group, which may be the whole file, would otherwise be held at once.
+    with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
+        return pa.Table.from_batches(parquet.iter_batches(_PIECE_ROWS, use_threads=False), parquet.schema_arrow)
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    return pa.feather.read_table(path, use_threads=False)
+
+
+def _read_json(path: Path) -> pa.Table:
+    return pa.json.read_json(path, pa.json.ReadOptions(use_threads=False, block_size=2**24))
+
+
+def _read_excel(path: Path) -> pa.Table:
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise ImportError("reading Excel files needs the package openpyxl; run pip install openpyxl") from error
+    rows = list(load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True))
+    if not rows:
+        raise ValueError("its first sheet is empty")
+    names = ["" if name is None else str(name) for name in rows[0]]
+    columns = [as_arrow(list(values), "a column") for values in zip(*rows[1:], strict=True)]
+    return pa.Table.from_arrays(columns or [pa.nulls(0)] * len(names), names)
+
+
+_TEXT = "UTF-8 text with as many fields in every line, divided by {}"
+# What a file of each ending should be, and how it is read if it is neither text nor an array.
+_FORMATS: dict[str, tuple[str, Callable[[Path], pa.Table] | None]] = {
+    **dict.fromkeys((".csv", ".tsv"), (_TEXT, None)),
+    ".parquet": ("a Parquet file of plain columns", _read_parquet),
+    **dict.fromkeys((".arrow", ".feather"), ("an Arrow file of plain columns", _read_arrow)),
+    ".fewratio": ("what `fewratio reference` wrote", _read_arrow),
+    **dict.fromkeys((".jsonl", ".ndjson"), ("one JSON object per line, all with the same keys", _read_json)),
+    ".xlsx": ("a workbook whose first sheet is a table with a header line", _read_excel),
+    ".npy": ("one array of numbers with two axes, as numpy.save writes it", None),
+    ".npz": ("one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them", None),
+}
+SUFFIXES = tuple(_FORMATS)
+TABLES = tuple(suffix for suffix in SUFFIXES if suffix not in ARRAYS)
 
 
 @dataclass(frozen=True)
@@ -93,29 +118,59 @@ def find_file(
         raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
     file = TableFile(path, str(path), split_name(path)[0], None, separator, decimal)
     if path.is_file() and file.suffix not in kinds:
-        raise DataFileError(
-            f"{file} ends in {path.suffix!r}; it must end in one of {', '.join(kinds)} (text also in "
-            f"{', '.join(COMPRESSED)}). Rename or convert it."
-        )
+        endings = f"{', '.join(kinds)} (text also in {', '.join(COMPRESSED)})"
+        raise DataFileError(f"{file} ends in {path.suffix!r}; it must end in one of {endings}. Rename or convert it.")
     return file
 
 
-def read_table(file: TableFile, as_text: Sequence[str] | None = None) -> pyarrow.Table:
+def find_table_files(folder: Path) -> list[TableFile]:
+    """List the data files below a folder, sorted by their relative path.
+
+    A dataset is named by its file's stem; where one stem occurs in several sub-folders, by the path below the folder.
+    """
+    if not folder.is_dir():
+        found = f"{str(folder)!r} {'is not a folder' if folder.exists() else 'does not exist'}"
+        raise DataNotFoundError(f"{found}; needed is a folder with one data file per dataset. Check the path.")
+    paths = sorted(path.relative_to(folder) for path in folder.rglob("*") if _is_table_file(path, folder))
+    if not paths:
+        found = f"{str(folder)!r} holds no {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} files"
+        raise DataNotFoundError(f"{found}; needed is one per dataset. Check the path, or convert the files.")
+    stems = [split_name(path)[0] for path in paths]
+    count = Counter(stems)
+    return [
+        TableFile(
+            path=folder / path,
+            relative=path.as_posix(),
+            name=stem if count[stem] == 1 else path.with_name(stem).as_posix(),
+            group=path.parent.as_posix() if path.parent.parts else None,
+        )
+        for path, stem in zip(paths, stems, strict=True)
+    ]
+
+
+def _is_table_file(path: Path, folder: Path) -> bool:
+    # What begins with a dot, or lies in such a folder, is a program's own (a notebook's checkpoints, say).
+    is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    # Not every archive is a table: a compressed one needs both endings.
+    suffix = Path(path.stem).suffix if path.suffix.lower() in COMPRESSED else path.suffix
+    return suffix.lower() in SUFFIXES and not is_hidden and path.is_file()
+
+
+def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
     """Read a file with named columns whole.
 
     Parameters
     ----------
     file : TableFile
-    as_text : sequence of str, optional
-        Of a text file the only columns to read, as they are written: "01" is not "1".
+    as_text : sequence of str
+        Columns of a text file that are read as they are written: "01" is not "1".
     """
     with refusing(file):
-        if file.suffix not in SEPARATORS and file.path.is_file():
-            _check_not_empty(file.path)
-            table = _READERS[file.suffix](file.path)
+        _, read = _FORMATS.get(file.suffix, (_TEXT, None))
+        if read is not None and file.path.is_file():
+            table = read(file.path)
             return table.rename_columns(complete_names(table.column_names))
         with _plain(file.path) as path:
-            _check_not_empty(path)
             # Where commas are within numbers, something else divides them.
             default = ";" if file.decimal == "," else SEPARATORS[".csv"]
             separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
@@ -126,7 +181,6 @@ def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Read the array of an .npy or .npz file and, where they are there, the marks of its outliers."""
     # A damaged header may promise more bytes than an integer can count.
     with refusing(file), np.errstate(over="raise"):
-        _check_not_empty(file.path)
         if file.suffix == ".npy":
             # Mapped: it is read once, when the dataset is made.
             return np.lib.format.open_memmap(file.path, mode="r"), None
@@ -141,87 +195,20 @@ def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
             return arrays["X" if len(names) == 2 else names.pop()], flags
 
 
-def read_raw(file: TableFile) -> RawTable:
-    """Read a file as a table whose columns may be of any kind."""
+def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
+    """Read a file as a table whose columns may be of any kind; `as_text` is that of `read_table`."""
     if file.suffix in ARRAYS:
         return as_raw(read_arrays(file)[0], str(file))
-    table = read_table(file)
-    if not table.num_rows or not all(map(is_number_type, table.schema.types)):
-        return as_raw(table, str(file))
-    names, is_single, batches = table.column_names, set(map(str, table.schema.types)) == {"float"}, table.to_batches()
-    # Only the batches are left, so that they can be let go one by one.
-    del table
-    return raw_of_batches(batches, tuple(names), np.float32 if is_single else np.float64, str(file))
+    return raw_of_arrow(read_table(file, as_text), str(file))
 
 
 def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:
     """Read a file, and which of its rows are known outliers: a column, or an array beside the rows."""
-    if file.suffix not in ARRAYS:
-        raw = read_raw(file)
-        return (raw, None) if outlier is None else without_flags(raw, outlier)
-    X, flags = read_arrays(file)
-    if outlier is not None and flags is None:
-        raise MissingColumnError(
-            f"{file} has no column {outlier!r}, for its columns have no names; needed is an array is_outlier "
-            "beside X. Write both with numpy.savez(path, X=X, is_outlier=flags)."
-        )
-    return as_raw(X, str(file)), None if flags is None else as_flags(flags, f"is_outlier of {file}")
-
-
-def _read_parquet(path: Path) -> pyarrow.Table:
-    import pyarrow
-    from pyarrow.parquet import ParquetFile
-
-    # Page by page: a row group, which may be the whole file, would otherwise be held at once.
-    with ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
-        return pyarrow.Table.from_batches(parquet.iter_batches(_PIECE_ROWS, use_threads=False), parquet.schema_arrow)
-
-
-def _read_arrow(path: Path) -> pyarrow.Table:
-    from pyarrow.feather import read_table
-
-    return read_table(path, use_threads=False)
-
-
-def _read_json(path: Path) -> pyarrow.Table:
-    from pyarrow.json import ReadOptions, read_json
-
-    return read_json(path, ReadOptions(use_threads=False, block_size=2**24))
-
-
-def _read_excel(path: Path) -> pyarrow.Table:
-    import pyarrow
-
-    try:
-        from openpyxl import load_workbook
-    except ImportError as error:
-        raise ImportError("reading Excel files needs the package openpyxl; run pip install openpyxl") from error
-    rows = list(load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True))
-    if not rows:
-        raise ValueError("its first sheet is empty")
-    columns = list(zip(*rows, strict=True))
-    return pyarrow.Table.from_arrays(
-        [_as_arrow(values) for _, *values in columns],
-        ["" if name is None else str(name) for name, *_ in columns],
-    )
-
-
-_READERS = {
-    ".parquet": _read_parquet,
-    **dict.fromkeys((".arrow", ".feather", ".fewratio"), _read_arrow),
-    **dict.fromkeys((".jsonl", ".ndjson"), _read_json),
-    ".xlsx": _read_excel,
-}
-
-
-def _as_arrow(values: Sequence[Any]) -> Any:
-    """Return the cells of a column, as text if they have several types."""
-    import pyarrow
-
-    try:
-        return pyarrow.array(values)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-        return pyarrow.array([None if value is None else str(value) for value in values])
+    X, flags = read_arrays(file) if file.suffix in ARRAYS else (read_raw(file), None)
+    raw = as_raw(X, str(file))
+    if flags is not None:
+        return raw, as_flags(flags, f"is_outlier of {file}")
+    return (raw, None) if outlier is None else without_flags(raw, outlier)
 
 
 @contextmanager
@@ -260,23 +247,18 @@ def _open_zip(path: Path, mode: str) -> IO[bytes]:
 def refusing(file: TableFile) -> Iterator[None]:
     """Turn what a library raises on a file that it cannot parse into the error that names the file."""
     try:
+        if file.path.is_file() and not file.path.stat().st_size:
+            raise ValueError("it is empty")
         yield
-    except _UNREADABLE as error:
-        needed = _NEEDED.get(file.suffix, _NEEDED[".csv"])
+    # Libraries raise errors of any kind on a file that is damaged.
+    except Exception as error:
+        needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
-        problem = " ".join(str(error).split())[:500]
-        raise DataFileError(
-            f"{file} cannot be read ({problem}); needed is {needed.format(marks)}. Repair it or write it anew."
-        ) from error
+        found = f"{file} cannot be read ({' '.join(str(error).split())[:500]})"
+        raise DataFileError(f"{found}; needed is {needed.format(marks)}. Repair it or write it anew.") from error
 
 
 def _check_expansion(what: str, size: int, compressed: int | None) -> None:
     """Raise ``ValueError`` if something is far larger than what it was compressed to (None: it was not)."""
     if compressed is not None and size > max(_SMALL_BYTES, _MOST_SHRUNK * compressed):
         raise ValueError(f"{what} of {size:,} bytes was made of {compressed:,}")
-
-
-def _check_not_empty(path: Path) -> None:
-    with path.open("rb") as file:
-        if not file.read(1):
-            raise ValueError("it is empty")

@@ -62,28 +62,27 @@ class ColumnRules:
     def of(cls, options: Mapping[str, Any]) -> ColumnRules:
         """Return the rules that a user's options make."""
         given = {name: value for name, value in options.items() if value is not None}
+        unknown = sorted(set(given) - ColumnOptions.__annotations__.keys())
+        if unknown:
+            known = ", ".join(ColumnOptions.__annotations__)
+            raise ParameterError(f"{listed(unknown)} is no option for columns; those are {known}. Pass one of them.")
         # An encoding does not say whether columns that separate are kept.
         besides = sorted(set(given) - {"encoding", "keep"})
         if "encoding" in given and besides:
-            raise ParameterError(
-                f"encoding is given, and {listed(besides)} besides; an encoding says what becomes of "
-                "all columns. Pass only one of the two."
-            )
+            found = f"encoding is given, and {listed(besides)} besides"
+            raise ParameterError(f"{found}; an encoding says what becomes of all columns. Pass only one of the two.")
         if given.get("categorical") == "error":
-            del given["categorical"]
-            given["only_numbers"] = True
+            given |= {"categorical": (), "only_numbers": True}
         for name in given.keys() & {"columns", "drop", "keep", "categorical", "numeric"}:
             labels = (given[name],) if isinstance(given[name], str) else tuple(given[name])
             if not all(isinstance(label, str) for label in labels):
                 raise ParameterError(f"{name} is {given[name]!r}; needed are names of columns. Pass a list of strings.")
             given[name] = labels
-        both = set(given.get("categorical", ())) & set(given.get("numeric", ()))
-        if both:
-            raise ParameterError(
-                f"{listed(sorted(both))} is in categorical= and in numeric=; a column is one or the other. Name it "
-                "once."
-            )
-        return cls(**given)
+        rules = cls(**given)
+        if both := sorted(set(rules.categorical) & set(rules.numeric)):
+            found = f"{listed(both)} is in categorical= and in numeric="
+            raise ParameterError(f"{found}; a column is one or the other. Name it once.")
+        return rules
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -7,41 +7,21 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import as_categories, as_numbers
 from fewratio.data.columns import counted, is_number, listed
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.values import as_categories, as_numbers
 from fewratio.errors import InputError, ParameterError
 
 _CONDITION = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.+?)\s*")
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": operator.eq, "=": operator.eq, "!=": operator.ne}
 SIGNS |= {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-
-
-class Roles(NamedTuple):
-    """The columns that are not features."""
-
-    dataset: str
-    group: str | None = None
-    outlier: str | None = None
-
-    @property
-    def named(self) -> dict[str, str]:
-        """The columns that are given, by what they are for."""
-        return {role: column for role, column in self._asdict().items() if column is not None}
-
-
-class Part(NamedTuple):
-    """The rows of one dataset in a long table."""
-
-    name: str
-    group: str | None
-    rows: NDArray[np.intp]
 
 
 def groups_of(raw: RawTable, by: str) -> dict[str, RawTable]:
@@ -52,54 +32,51 @@ def groups_of(raw: RawTable, by: str) -> dict[str, RawTable]:
     if missing:
         warnings.warn(f"{counted(missing, 'row')} of {raw.argument} without {by!r} are left out.", stacklevel=3)
         raw = raw.take(np.flatnonzero(codes >= 0))
-    features, parts, _ = cut(raw, Roles(by))
-    return {part.name: replace(features.take(part.rows), argument=f"{by} {part.name}") for part in parts}
+    features, parts, _ = cut(raw, by)
+    return {name: replace(features.take(rows), argument=f"{by} {name}") for name, _, rows in parts}
 
 
 def cut(
-    raw: RawTable, roles: Roles, labels: RawTable | None = None
-) -> tuple[RawTable, list[Part], NDArray[np.bool_] | None]:
+    raw: RawTable, dataset: str, group: str | None = None, outlier: str | None = None
+) -> tuple[RawTable, list[tuple[str, str | None, NDArray[np.intp]]], NDArray[np.bool_] | None]:
     """Return the features of a long table, its datasets in order of first appearance, and its marks of outliers.
 
-    `labels` has the columns that name datasets and groups, if not as they are in the table.
+    A dataset is its name, its group and its rows.
     """
-    labels = labels or raw
-    for column in roles.named.values():
-        both = [role for role, other in roles.named.items() if other == column]
-        if len(both) > 1:
-            raise ParameterError(
-                f"{' and '.join(both)} name the same column {column!r}; each needs a column of its own. Name another "
-                "column or leave one of them out."
-            )
-    raw.check_has(tuple(roles.named.values()))
-    named = as_categories(labels.values(roles.dataset), raw.called(roles.dataset))
+    roles = {"dataset": dataset, "group": group, "outlier": outlier}
+    given = {role: column for role, column in roles.items() if column is not None}
+    for one, other in combinations(given, 2):
+        if given[one] == given[other]:
+            found = f"{one} and {other} name the same column {given[one]!r}"
+            raise ParameterError(f"{found}; each needs a column of its own. Name another or leave one out.")
+    raw.check_has(tuple(given.values()))
+    named = as_categories(raw.values(dataset), raw.called(dataset))
     codes, names = named.codes, named.texts
     if (codes < 0).any():
-        raise InputError(
-            f"column {roles.dataset!r} of {raw.argument} is missing at row {int((codes < 0).argmax())} (counting from "
-            "0); every row must name its dataset. Drop those rows or name their dataset."
-        )
-    groups = [None] * len(names) if roles.group is None else _groups(labels, roles, codes, names)
+        found = f"{raw.called(dataset)} is missing at row {int((codes < 0).argmax())} (counting from 0)"
+        raise InputError(f"{found}; every row must name its dataset. Drop such rows or name their dataset.")
     # One stable sort serves all datasets; a filter for each would read the table once per dataset.
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
     rows = np.split(np.argsort(codes, kind="stable"), ends[:-1])
-    flags = None
-    if roles.outlier is not None:
-        raw, flags = without_flags(raw, roles.outlier)
-    features = raw.without(roles.named.values())
-    return features, [Part(*part) for part in zip(names, groups, rows, strict=True)], flags
+    groups: Sequence[str | None] = [None] * len(names)
+    if group is not None:
+        held = as_categories(raw.values(group), raw.called(group))
+        texts = np.array([*held.texts, None], dtype=object)[held.codes]
+        groups = [texts[part[0]] for part in rows]
+        changed = np.flatnonzero(texts != np.array(groups, dtype=object)[codes])
+        if len(changed):
+            first, place = texts[changed[0]], codes[changed[0]]
+            found = f"{raw.called(group)} changes within dataset {names[place]!r} ({groups[place]!r} and {first!r})"
+            raise InputError(f"{found}; a dataset belongs to one group. Split it, or choose another group column.")
+    raw, flags = (raw, None) if outlier is None else without_flags(raw, outlier)
+    return raw.without(given.values()), list(zip(names, groups, rows, strict=True)), flags
 
 
 def without_flags(raw: RawTable, outlier: str) -> tuple[RawTable, NDArray[np.bool_]]:
     """Return a table without the column that marks known outliers, and the marks."""
     raw.check_has([outlier])
-    values = raw.values(outlier)
-    if len(values.numbers):
-        marks = [None if value != value else value for value in values.numbers.tolist()]
-    else:
-        marks = np.array([*values.texts, None], dtype=object)[values.codes].tolist()
-    flags = as_flags(np.array(marks, dtype=object), f"column {outlier!r} of {raw.argument}")
-    return raw.without([outlier]), flags
+    cells = np.array(raw.cells(outlier), dtype=object)
+    return raw.without([outlier]), as_flags(cells, raw.called(outlier))
 
 
 def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
@@ -114,10 +91,8 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     """
     found = _CONDITION.fullmatch(condition)
     if found is None:
-        raise ParameterError(
-            f"the condition {condition!r} is none; needed is a column, one of {', '.join(SIGNS)}, and a value. Write "
-            "'status == ok', for instance."
-        )
+        needed = f"needed is a column, one of {', '.join(SIGNS)}, and a value"
+        raise ParameterError(f"the condition {condition!r} cannot be read; {needed}. Write it as in 'status == ok'.")
     column, sign, value = found["column"].strip("\"'`"), found["sign"], found["value"]
     raw.check_has([column])
     values = raw.values(column)
@@ -127,10 +102,8 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
         return column, SIGNS[sign](as_numbers(values, "number", raw.called(column)), float(text))
     coded = as_categories(values, raw.called(column))
     if sign in ("==", "=", "!=") and text not in coded.texts:
-        raise InputError(
-            f"column {column!r} of {raw.argument} is nowhere {text!r}; it holds {listed(sorted(coded.texts))}. Name "
-            "one of its values."
-        )
+        known = listed(sorted(coded.texts))
+        raise InputError(f"{raw.called(column)} holds {text!r} in no row; its values are {known}. Name one of them.")
     holds = [SIGNS[sign](known, text) for known in coded.texts]
     return column, np.array([*holds, False])[coded.codes]
 
@@ -141,25 +114,6 @@ def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawT
     column, holds = where(raw, condition)
     features = raw.without([column])
     if holds.all() or not holds.any():
-        raise InputError(
-            f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.argument}; rows of both kinds are "
-            "needed. Write another condition."
-        )
+        found = f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.argument}"
+        raise InputError(f"{found}; rows of both kinds are needed. Write another condition.")
     return features.take(np.flatnonzero(holds)), raw.take(np.flatnonzero(~holds)), column
-
-
-def _groups(raw: RawTable, roles: Roles, codes: NDArray[np.intp], names: Sequence[str]) -> list[str | None]:
-    named = as_categories(raw.values(str(roles.group)), raw.called(str(roles.group)))
-    group_codes = named.codes
-    of_dataset = np.empty(len(names), dtype=np.intp)
-    of_dataset[codes] = group_codes
-    changed = np.flatnonzero(of_dataset[codes] != group_codes)
-    given = [*named.texts, None]
-    if len(changed):
-        row = int(changed[0])
-        found = given[group_codes[row]], given[of_dataset[codes[row]]]
-        raise InputError(
-            f"column {roles.group!r} of {raw.argument} changes within dataset {names[codes[row]]!r} ({found[0]!r} and "
-            f"{found[1]!r}); a dataset belongs to one group. Split the dataset, or choose another group column."
-        )
-    return [given[code] for code in of_dataset.tolist()]

@@ -12,10 +12,6 @@ from fewratio.data.sources import digits_r, gaussian
 from fewratio.errors import DataFileError, DataNotFoundError, ParameterError
 
 
-def _no_files(download: bool = True) -> Sequence[Path]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Source:
     """The declaration of a source; `register_source` makes it known to `load_collection`.
@@ -43,7 +39,7 @@ class Source:
     licence: str = ""
     origin: str = ""
     image_shape: tuple[int, int] | None = None
-    files: Callable[[bool], Sequence[Path]] = _no_files
+    files: Callable[[bool], Sequence[Path]] = lambda download: ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -57,8 +53,8 @@ class Source:
         except (DataNotFoundError, DataFileError) as error:
             found, missing = [], str(error)
         described = {field: getattr(self, field) for field in ("name", "licence", "origin", "options")}
-        said = self.description or inspect.getdoc(self.load) or ""
-        return described | {"description": said, "available": not missing, "found": found, "missing": missing}
+        described["description"] = self.description or inspect.getdoc(self.load) or ""
+        return described | {"available": not missing, "found": found, "missing": missing}
 
 
 SOURCES: dict[str, Source] = {}
@@ -121,10 +117,8 @@ def find_source(name: str) -> Source:
     if name not in SOURCES:
         close = get_close_matches(str(name), SOURCES, n=1)
         hint = f"Did you mean {close[0]!r}?" if close else "Pass one of them."
-        raise ParameterError(
-            f"There is no source {name!r}; known are {', '.join(sorted(SOURCES))}. {hint} (The paper's data are known "
-            "after 'import fewratio_bench', your own after 'register_source'.)"
-        )
+        more = "The paper's data are known after 'import fewratio_bench', your own after 'register_source'."
+        raise ParameterError(f"There is no source {name!r}; known are {', '.join(sorted(SOURCES))}. {hint} ({more})")
     return SOURCES[name]
 
 

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column import SEPARATING
-from fewratio.data.columns import BOOLEAN
-from fewratio.data.encoding import CATEGORY, DATE, Column, Encoding
-from fewratio.data.frames import text_of_days
+from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, shortened
+from fewratio.data.encoding import SEPARATING, Column, Encoding
 from fewratio.data.table import Table, frozen
+from fewratio.data.values import text_of_days
 
 # Chances that a column is taken for a separating one although the rows were dealt at random: for two constants, so that
 # five rows a side are enough; for ranges and sets of categories, over all columns of a table together.
@@ -52,13 +51,12 @@ def separating_columns(
             constant = all((side == side[0]).all() for side in sides)
             chance = _constant_chance(*map(len, sides)) if constant else _apart_chance(column, *sides)
             limit = _CONSTANT_CHANCE if constant else _APART_CHANCE / len(encoding.used)
+            is_apart = chance <= limit and not _overlap(column, *sides)
         else:
             # Nothing but gaps in one sample, and none in the other.
-            constant, limit = True, _CONSTANT_CHANCE
-            chance = _constant_chance(*n_rows) if sum(map(len, sides)) in n_rows else 1.0
-        if is_batch and (min(n_rows) < _LEAST_BATCH if constant else column.kind != DATE):
-            continue
-        if chance <= limit and not _overlap(column, *sides):
+            constant, is_apart = True, sum(map(len, sides)) in n_rows and _constant_chance(*n_rows) <= _CONSTANT_CHANCE
+        is_expected = is_batch and (min(n_rows) < _LEAST_BATCH if constant else column.kind != DATE)
+        if is_apart and not is_expected:
             found.append(Separating(column.name, *(_described(column, side) for side in sides)))
     return found
 
@@ -91,14 +89,10 @@ def without_columns(
 
 def _present(column: Column, features: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what a column holds where it holds something."""
-    if not column.marks_missing:
-        return features
-    return features[features[:, -1] == 0, :-1]
+    return features[features[:, -1] == 0, :-1] if column.marks_missing else features
 
 
 def _overlap(column: Column, first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
-    if not (len(first) and len(second)):
-        return False
     if column.kind == CATEGORY:
         return bool((first.any(0) & second.any(0)).any())
     return bool(first.max() >= second.min() and second.max() >= first.min())
@@ -128,7 +122,7 @@ def _described(column: Column, side: NDArray[np.float64]) -> str:
     if column.kind == CATEGORY:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
         held = [name for place, name in enumerate(names) if side[:, place].any()]
-        return ", ".join(held[:3] or ["other categories"]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
+        return shortened(held or ["other categories"], 3)
     low, high = (as_text(column, value) for value in (side.min(), side.max()))
     return low if low == high else f"{low} to {high}"
 

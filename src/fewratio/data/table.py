@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.data.columns import check_features, check_numbers, counted
+from fewratio.data.columns import check_features, counted
 from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.values import check_numbers
 from fewratio.errors import InputError
 
 # A megabyte as float64, which stays in the cache.
@@ -111,11 +112,9 @@ def check_finite(numbers: NDArray[Any], argument: str, labels: Sequence[object])
     """Raise `InputError` if a value is missing or infinite, naming the first and counting all."""
     if not all_finite(numbers):
         rows, columns = np.nonzero(~np.isfinite(numbers))
-        raise InputError(
-            f"{argument} has {counted(len(rows), 'NaN or infinite value')}, the first in column {labels[columns[0]]!r} "
-            f"at row {rows[0]} (counting from 0); every value must be a finite number. Drop those rows or fill the "
-            "gaps first."
-        )
+        n_bad, label = counted(len(rows), "NaN or infinite value"), labels[columns[0]]
+        found = f"{argument} has {n_bad}, the first in column {label!r} at row {rows[0]} (counting from 0)"
+        raise InputError(f"{found}; every value must be a finite number. Drop those rows or fill the gaps first.")
 
 
 def check_same_features(table: Table, n_features: int, feature_names: Sequence[str] | None, reference: str) -> None:
@@ -146,17 +145,6 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Make a new array read-only, before anyone else sees it."""
     array.flags.writeable = False
     return array
-
-
-def is_frozen(array: NDArray[Any]) -> bool:
-    """Tell whether nobody can change this array, so that it may be shared instead of copied."""
-    # A read-only view (such as pandas hands out) does not protect from changes through the array below it.
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            return False
-        owner = owner.base
-    return owner is None
 
 
 def readable(values: NDArray[Any]) -> NDArray[Any]:

@@ -40,11 +40,9 @@ def rotated_digits(name: str, tasks: NDArray[Any], digits: NDArray[np.integer[An
     digits : int array of shape (n,)
         What each image shows.
     """
-    return Collection(
-        name,
-        [
-            Dataset(f"{angle}deg-{digit}", f"{angle}deg", images[digits == digit])
-            for angle, images in zip(ANGLES, tasks, strict=True)
-            for digit in range(10)
-        ],
-    )
+    datasets = [
+        Dataset(f"{angle}deg-{digit}", f"{angle}deg", images[digits == digit])
+        for angle, images in zip(ANGLES, tasks, strict=True)
+        for digit in range(10)
+    ]
+    return Collection(name, datasets)

@@ -1,0 +1,279 @@
+"""Two-sample tests: power beside what a user would pick instead, level, coverage of the interval, seconds."""
+
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from scipy.stats import binom
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+
+from everyday.data import classes
+from fewratio import compare_datasets
+
+Rows = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int], tuple[Rows, Rows]]
+Report = Callable[..., None]
+N_PERMUTATIONS, LEVEL, SEED = 199, 0.05, 0
+
+
+# ---------------------------------------------------------------- pairs of samples
+
+
+def real_classes(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
+    """Two classes of a table."""
+    tables = list(classes().values())
+    table = tables[rng.integers(len(tables))]
+    first, second = rng.choice(len(table), 2, replace=False)
+    return tuple(table[k][rng.permutation(len(table[k]))[:n]] for k in (first, second))
+
+
+def gaussians(d: int, shift: float = 0.0, shifted: int = 1, scale: float = 1.0, correlation: float = 0.0) -> Draw:
+    def draw(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
+        A, B = rng.normal(size=(n, d)), rng.normal(size=(n, d))
+        if correlation:
+            B = B @ np.linalg.cholesky(correlation + (1 - correlation) * np.eye(d)).T
+        B = B * scale
+        B[:, :shifted] += shift
+        return A, B
+
+    return draw
+
+
+def in_mixed_units(draw: Draw) -> Draw:
+    """Units that spread over four orders of magnitude."""
+
+    def mixed(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
+        A, B = draw(rng, n)
+        units = 10 ** rng.uniform(-2, 2, A.shape[1])
+        return A * units, B * units
+
+    return mixed
+
+
+def heavy_tails(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
+    return rng.standard_t(2, (n, 5)), rng.standard_t(2, (n, 5)) + 0.8
+
+
+def contaminated(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
+    """A fifth of the second sample lies elsewhere."""
+    A, B = rng.normal(size=(n, 5)), rng.normal(size=(n, 5))
+    B[rng.random(n) < 0.2] += 3
+    return A, B
+
+
+def categories(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
+    shares = np.full(5, 0.2)
+    return np.eye(5)[rng.choice(5, n, p=shares)], np.eye(5)[rng.choice(5, n, p=0.6 * shares + 0.4 * np.eye(5)[0])]
+
+
+ONE_OF_THIRTY = gaussians(30, shift=2.0)
+PAIRS: dict[str, tuple[Draw, tuple[int, ...]]] = {
+    "classes of tables": (real_classes, (5, 10, 20)),
+    "classes of tables, mixed units": (in_mixed_units(real_classes), (5, 10, 20)),
+    "scale x 1.5, 10 columns": (gaussians(10, scale=1.5), (10, 20)),
+    "scale x 1.2, 5 columns": (gaussians(5, scale=1.2), (100, 200)),
+    "1 of 30 columns + 2 sd": (ONE_OF_THIRTY, (10,)),
+    "1 of 30 columns + 2 sd, mixed units": (in_mixed_units(ONE_OF_THIRTY), (10,)),
+    "1 of 30 columns + 0.4 sd": (gaussians(30, shift=0.4), (200,)),
+    "10 of 10 columns + 0.5 sd": (gaussians(10, shift=0.5, shifted=10), (10, 20)),
+    "correlation 0 and 0.6, 4 columns": (gaussians(4, correlation=0.6), (30, 100)),
+    "heavy tails, 5 columns + 0.8": (heavy_tails, (20,)),
+    "a fifth of 5 columns + 3 sd": (contaminated, (20, 50)),
+    "shares of 5 categories": (categories, (20, 50)),
+}
+
+
+# ---------------------------------------------------------------- tests
+
+
+def permutation_test(statistic: Callable[[Rows], Rows], A: Rows, B: Rows, rng: np.random.Generator) -> float:
+    """The p-value of a statistic of signed shares, of shape (n_permutations + 1, n)."""
+    n, n_first = len(A) + len(B), len(A)
+    signs = np.where(np.arange(n) < n_first, 1 / n_first, -1 / len(B))
+    found = statistic(np.stack([signs, *(rng.permutation(signs) for _ in range(N_PERMUTATIONS))]))
+    return float((found >= found[0] - 1e-12).mean())
+
+
+def quadratic(kernel: Rows) -> Callable[[Rows], Rows]:
+    return lambda signs: ((signs @ kernel) * signs).sum(1)
+
+
+def mmd(widths: tuple[float, ...]) -> Callable[..., float]:
+    def test(A: Rows, B: Rows, rng: np.random.Generator) -> float:
+        rows = np.concatenate([A, B])
+        squared = cdist(rows, rows, "sqeuclidean")
+        median = np.median(squared[np.triu_indices(len(rows), 1)]) or squared.mean() or 1.0
+        kernel = sum(np.exp(-squared / (2 * median * width)) for width in widths)
+        return permutation_test(quadratic(kernel), A, B, rng)
+
+    return test
+
+
+def energy(A: Rows, B: Rows, rng: np.random.Generator) -> float:
+    rows = np.concatenate([A, B])
+    return permutation_test(quadratic(-cdist(rows, rows)), A, B, rng)
+
+
+def classifier(A: Rows, B: Rows, rng: np.random.Generator) -> float:
+    """The held-out accuracy of logistic regression (five folds or fewer), with a binomial p-value."""
+    rows, labels = np.concatenate([A, B]), np.arange(len(A) + len(B)) < len(A)
+    folds = StratifiedKFold(min(5, len(A), len(B)), shuffle=True, random_state=int(rng.integers(2**31)))
+    scale = np.where(rows.std(0) > 0, rows.std(0), 1)
+    right = 0
+    for fit, held_out in folds.split(rows, labels):
+        model = LogisticRegression(max_iter=500).fit(rows[fit] / scale, labels[fit])
+        right += int((model.predict(rows[held_out] / scale) == labels[held_out]).sum())
+    return float(binom.sf(right - 1, len(rows), max(labels.mean(), 1 - labels.mean())))
+
+
+def ours(A: Rows, B: Rows, rng: np.random.Generator) -> float:
+    return compare_datasets(A, B, n_permutations=N_PERMUTATIONS, random_state=rng).p_value
+
+
+TESTS: dict[str, Callable[..., float]] = {
+    "fewratio": ours,
+    "MMD, median width": mmd((1.0,)),
+    "MMD, 7 widths": mmd((1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0)),
+    "energy distance": energy,
+    "classifier": classifier,
+}
+
+
+# ---------------------------------------------------------------- tables
+
+
+def power(report: Report, n_pairs: int) -> None:
+    for name, (draw, sizes) in PAIRS.items():
+        for n in sizes:
+            rngs = [np.random.default_rng([SEED, n, pair]) for pair in range(n_pairs)]
+            pairs = [draw(rng, n) for rng in rngs]
+            found = {
+                test: float(np.mean([run(A, B, rng) <= LEVEL for (A, B), rng in zip(pairs, rngs, strict=True)]))
+                for test, run in TESTS.items()
+            }
+            best = max(value for test, value in found.items() if test != "fewratio")
+            report(
+                table="power", pairs_of=name, rows=n, pairs=n_pairs, **found, less_best_rival=found["fewratio"] - best
+            )
+
+
+def level(report: Report, n_pairs: int) -> None:
+    laws: dict[str, Callable[..., Rows]] = {
+        "gaussian": lambda rng, n: rng.normal(size=(n, 5)),
+        "student t, 2 degrees": lambda rng, n: rng.standard_t(2, size=(n, 5)),
+        "discrete": lambda rng, n: rng.integers(3, size=(n, 3)).astype(np.float64),
+        "ties": lambda rng, n: rng.normal(size=(n, 2)).round(),
+    }
+    for law, draw in laws.items():
+        for n_a, n_b in ((3, 3), (3, 12), (5, 5), (10, 10), (20, 60)):
+            rng = np.random.default_rng([SEED, n_a, n_b])
+            p_values, n_named = [], 0
+            for _ in range(n_pairs):
+                rows = draw(rng, n_a + n_b)
+                result = compare_datasets(rows[:n_a], rows[n_a:], n_permutations=N_PERMUTATIONS, random_state=rng)
+                p_values.append(result.p_value)
+                n_named += any(column.p_value <= LEVEL for column in result.columns)
+            shares = {t: float(np.mean(np.array(p_values) <= t)) for t in (0.05, 0.1, 0.2)}
+            # The largest count that chance allows, one in a thousand.
+            within = all(share * n_pairs <= binom.ppf(0.999, n_pairs, t) for t, share in shares.items())
+            shown = {f"share of p <= {t}": share for t, share in shares.items()}
+            named = n_named / n_pairs
+            report(
+                table="level",
+                law=law,
+                rows=[n_a, n_b],
+                pairs=n_pairs,
+                **shown,
+                column_named=named,
+                within_bounds=within,
+            )
+
+
+def coverage(report: Report, n_pairs: int) -> None:
+    """How often the 90 % interval holds the true divergence, for shifted and scaled Gaussians."""
+    for n in (5, 10, 30, 100, 300, 1000):
+        held, widths, errors = [], [], []
+        for pair in range(n_pairs if n < 1000 else n_pairs // 2):
+            rng = np.random.default_rng([SEED, n, pair])
+            d, kind = int(rng.choice([1, 2, 5, 10, 20])), pair % 4
+            shift, scale = np.zeros(d), np.ones(d)
+            if kind == 1:
+                shift[: int(rng.choice([1, d]))] = rng.choice([0.3, 1.0, 2.0])
+            if kind == 2:
+                scale[:] = rng.choice([0.7, 1.5, 2.0])
+            if kind == 3:
+                shift[:], scale[:] = rng.choice([0.2, 0.5]), rng.choice([0.8, 1.3])
+            truth = _true_divergence(shift, scale, rng)
+            A, B = rng.normal(size=(n, d)), rng.normal(size=(n, d)) * scale + shift
+            result = compare_datasets(A, B, n_permutations=0, random_state=0)
+            low, high = result.interval
+            held.append(low - 1e-3 <= truth <= high + 1e-3)
+            widths.append(high - low)
+            errors.append(result.divergence - truth)
+        rmse = float(np.sqrt(np.mean(np.square(errors))))
+        report(
+            table="interval",
+            rows=n,
+            pairs=len(held),
+            coverage=float(np.mean(held)),
+            width=float(np.mean(widths)),
+            rmse=rmse,
+        )
+
+
+def _true_divergence(shift: Rows, scale: Rows, rng: np.random.Generator) -> float:
+    X = rng.normal(size=(40_000, len(shift)))
+    X[::2] = X[::2] * scale + shift
+    log_ratio = (0.5 * ((X - shift) / scale) ** 2 + np.log(scale) - 0.5 * X**2).sum(1)
+    return float(0.5 * np.mean(np.tanh(log_ratio / 2) ** 2))
+
+
+def seconds(report: Report, quick: bool) -> None:
+    """Processor seconds beside a plain permutation test of the MMD, in turns."""
+    sizes = (
+        ((200, 20), (3000, 20), (200, 5000))
+        if quick
+        else ((200, 20), (3000, 20), (200, 5000), (100_000, 20), (1_000_000, 20))
+    )
+    for n, d in sizes:
+        rng = np.random.default_rng(SEED)
+        A, B = rng.normal(size=(n, d)), rng.normal(size=(n, d)) + 0.1
+        taken: dict[str, list[float]] = {"fewratio": [], "plain MMD": []}
+        for _ in range(3 if n <= 3000 else 1):
+            started = time.process_time()
+            compare_datasets(A, B, n_permutations=999, random_state=0)
+            taken["fewratio"].append(time.process_time() - started)
+            if n <= 200:
+                started = time.process_time()
+                _plain_mmd(A, B, rng)
+                taken["plain MMD"].append(time.process_time() - started)
+        medians = {name: round(float(np.median(times)), 3) for name, times in taken.items() if times}
+        report(table="seconds", rows=n, columns=d, permutations=999, **medians)
+
+
+def _plain_mmd(A: Rows, B: Rows, rng: np.random.Generator) -> float:
+    """As in a textbook: the kernel once, the rows of each permutation by their numbers."""
+    rows, n = np.concatenate([A, B]), len(A)
+    squared = cdist(rows, rows, "sqeuclidean")
+    kernel = np.exp(-squared / np.median(squared))
+
+    def statistic(order: NDArray[np.intp]) -> float:
+        a, b = order[:n], order[n:]
+        return float(kernel[np.ix_(a, a)].mean() + kernel[np.ix_(b, b)].mean() - 2 * kernel[np.ix_(a, b)].mean())
+
+    observed = statistic(np.arange(len(rows)))
+    null = [statistic(rng.permutation(len(rows))) for _ in range(999)]
+    return (1 + sum(value >= observed for value in null)) / 1000
+
+
+def tables(report: Report, quick: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "With .* the p-value cannot be below")
+        power(report, 20 if quick else 200)
+        level(report, 50 if quick else 300)
+        coverage(report, 8 if quick else 60)
+        seconds(report, quick)

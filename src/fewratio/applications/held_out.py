@@ -1,0 +1,128 @@
+"""The ratio of two samples, symmetric in them, and their divergence with an interval."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+
+from fewratio.core.kernels import gaussian_kernel, median_width
+from fewratio.core.shapes import Floats
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.randomness import deal
+from fewratio.estimators.scaling import ColumnScaling
+
+# Measured (docs/design.md): kernel centres, their width in median distances, and the inverse penalty of the classifier.
+_CENTRES, _WIDTH, _C = 100, 1.0, 0.3
+# More columns than that have no weights of their own.
+_MAX_COLUMNS = 200
+# Values beyond so many deviations count as that many.
+_FARTHEST = 5.0
+_N_FOLDS = 5
+# The normal quantile of a 90 % interval.
+_QUANTILE = 1.645
+_BLOCK_ROWS = 2**16
+
+
+class Divergence(NamedTuple):
+    """A relative Pearson divergence at alpha = 0.5.
+
+    Attributes
+    ----------
+    estimate : float
+        The mean of what a classifier's ratio gives on the rows that it was fitted to, which is too much on average, and
+        on rows that were held out, which is too little; not negative.
+    low, high : float
+        An interval for the divergence.
+    """
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Ratios(NamedTuple):
+    """Ratios of the first sample to the second, and of the second to the first, at the same rows."""
+
+    forward: Floats
+    backward: Floats
+
+    def pooled(self, alpha: float) -> Floats:
+        """Give the ratio of the first sample to the second.
+
+        At alpha = 0.5 the two ratios sum to 2, so both fits tell it, and their mean is taken: when the samples change
+        their names, r becomes 2 - r. Where both fits are near zero, far from all rows, it is near 1.
+        """
+        return self.forward if alpha != 0.5 else ((self.forward + 2 - self.backward) / 2).clip(0, 2)
+
+    @property
+    def is_thin(self) -> NDArray[np.bool_]:
+        """Whether both samples are thin at a row: both ratios are small, though one of them should not be."""
+        return self.forward + self.backward < 1
+
+
+def ratios_at(forward: RatioEstimator, backward: RatioEstimator, X: Floats) -> Ratios:
+    """Give the ratios at rows, by estimators fitted in either direction."""
+    blocks = [X[start : start + _BLOCK_ROWS] for start in range(0, len(X), _BLOCK_ROWS)]
+    return Ratios(*(np.concatenate([each._ratio(block) for block in blocks]) for each in (forward, backward)))
+
+
+def estimate_divergence(
+    rows: Floats, is_first: NDArray[np.bool_], scaling: ColumnScaling, rng: np.random.Generator
+) -> Divergence:
+    """Estimate the relative Pearson divergence of two samples at alpha = 0.5.
+
+    The ratio is that of a classifier: twice the probability of the first sample, both counted alike.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        Both samples.
+    is_first : bool ndarray of shape (n,)
+        Which rows are in the first one.
+    scaling : ColumnScaling
+        The units of the columns.
+    rng : numpy Generator
+        Draws kernel centres and deals the rows to folds.
+    """
+    features = _features(scaling(rows).clip(-_FARTHEST, _FARTHEST), rng)
+    everyone = np.ones(len(rows), dtype=np.bool_)
+    fitted, _ = _divergence(_ratios(features, is_first, everyone, everyone), is_first)
+    n_folds = min(_N_FOLDS, int(is_first.sum()), int((~is_first).sum()))
+    if n_folds < 2:
+        return Divergence(float(np.clip(fitted, 0, 0.5)), 0.0, 0.5)
+    folds, ratios = np.empty(len(rows), dtype=np.intp), np.empty(len(rows))
+    for sample in (is_first, ~is_first):
+        folds[sample] = deal(int(sample.sum()), n_folds, rng)
+    for fold in range(n_folds):
+        ratios[folds == fold] = _ratios(features, is_first, folds != fold, folds == fold)
+    held_out, error = _divergence(ratios, is_first)
+    gap = max(fitted - held_out, 0.0)
+    low, high = min(held_out, fitted) - _QUANTILE * error, max(held_out, fitted) + _QUANTILE * error + gap / 2
+    estimate, low, high = np.clip([(max(held_out, 0) + fitted) / 2, low, high], 0, 0.5).tolist()
+    return Divergence(estimate, low, max(high, estimate))
+
+
+def _features(standard: Floats, rng: np.random.Generator) -> Floats:
+    """Give the features of the classifier: the columns, the distance from the centre, and Gaussian kernels."""
+    n, d = standard.shape
+    centres = standard[rng.choice(n, min(n, _CENTRES), replace=False)]
+    kernels = 2 * gaussian_kernel(standard, centres, _WIDTH * float(median_width(pdist(centres))))
+    norms = ((standard**2).mean(1, keepdims=True) - 1) * d**0.5
+    return np.concatenate([kernels, norms, *([standard] if d <= _MAX_COLUMNS else [])], axis=1)
+
+
+def _ratios(features: Floats, is_first: NDArray[np.bool_], fit_on: NDArray[np.bool_], at: NDArray[np.bool_]) -> Floats:
+    # Imported when needed: it takes longer than all else here.
+    from sklearn.linear_model import LogisticRegression
+
+    classifier = LogisticRegression(C=_C, class_weight="balanced", solver="newton-cholesky")
+    classifier.fit(features[fit_on], is_first[fit_on])
+    return 2 * np.asarray(classifier.predict_proba(features[at])[:, 1])
+
+
+def _divergence(ratio: Floats, is_first: NDArray[np.bool_]) -> tuple[float, float]:
+    """Give the divergence by ratios at the rows, and its standard error."""
+    gains, losses = ratio[is_first] - ratio[is_first] ** 2 / 4, ratio[~is_first] ** 2 / 4
+    error = sum(float(each.var()) / max(len(each) - 1, 1) for each in (gains, losses)) ** 0.5
+    return float(gains.mean() - losses.mean() - 0.5), error
