@@ -1,7 +1,8 @@
 """Changes: annotated series beside ruptures, level and power of the test, and the time that a long series takes.
 
-The series are those of the Turing Change Point Dataset (van den Burg and Williams 2020) in ``everyday/tcpd``. F1 with a margin of five rows and covering are averaged over annotators, as there. ruptures is measured where it
-is installed, on columns in units of their deviations, with its own defaults but for what is named.
+The series are those of the Turing Change Point Dataset (van den Burg and Williams 2020) in ``everyday/tcpd``. F1 with a
+margin of five rows and covering are averaged over annotators, as there. ruptures is measured where it is installed, on
+columns in units of their deviations, with its own defaults but for what is named.
 """
 
 import json
