@@ -25,6 +25,7 @@ from fewratio_bench.experiments import (
     OURS_01,
     RULSIF_FT,
     RULSIF_FT_BY_ADAM,
+    to_the_end,
 )
 from fewratio_bench.methods import Bench, Learned
 from fewratio_bench.problems import ISOLET, MNIST_R, PairProblem, Trial
@@ -34,7 +35,7 @@ from fewratio_bench.run import measure
 _NO_SADAPT = replace(NO_SADAPT, latent_dims=(32,))
 _NO_SADAPT_FT = replace(NO_SADAPT_FT, latent_dims=(32,))
 _D3RE_FT = replace(D3RE_FT, bounds=(0.5,))
-_RULSIF_FT_BY_ADAM = RULSIF_FT_BY_ADAM.to_the_end()
+_RULSIF_FT_BY_ADAM = to_the_end(RULSIF_FT_BY_ADAM)
 
 
 def trained(method: Learned, **training: Any) -> Learned:
@@ -67,10 +68,10 @@ VARIANTS: dict[str, dict[str, Learned]] = {
         "learning rate 1e-4": trained(OURS_01, learning_rate=1e-4),
     },
     "NoSadapt-FT": {
-        "as it is, K = 32": _NO_SADAPT_FT.to_the_end(),
+        "as it is, K = 32": to_the_end(_NO_SADAPT_FT),
         "number of steps selected": _NO_SADAPT_FT,
         "in closed form": replace(_NO_SADAPT_FT, target_head="ridge"),
-        "ratio clipped, weights free": replace(_NO_SADAPT_FT, clip="ratio").to_the_end(),
+        "ratio clipped, weights free": to_the_end(replace(_NO_SADAPT_FT, clip="ratio")),
         "in closed form, ratio clipped, weights free": replace(_NO_SADAPT_FT, clip="ratio", target_head="ridge"),
     },
     "RuLSIF-FT": {
@@ -81,8 +82,8 @@ VARIANTS: dict[str, dict[str, Learned]] = {
         **{f"by Adam, {variant}": method for variant, method in fewer_steps(_RULSIF_FT_BY_ADAM).items()},
     },
     "D3RE-FT": {
-        "bound 0.5": _D3RE_FT.to_the_end(),
-        **{f"bound 0.5, {variant}": method for variant, method in fewer_steps(_D3RE_FT.to_the_end()).items()},
+        "bound 0.5": to_the_end(_D3RE_FT),
+        **{f"bound 0.5, {variant}": method for variant, method in fewer_steps(to_the_end(_D3RE_FT)).items()},
     },
 }
 

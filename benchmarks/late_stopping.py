@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from fewratio_bench.aggregation import published_numbers
-from fewratio_bench.experiments import D3RE_FT, NO_LATENT, NO_SADAPT, OURS, RULSIF_FT_BY_ADAM
+from fewratio_bench.experiments import D3RE_FT, NO_LATENT, NO_SADAPT, OURS, RULSIF_FT_BY_ADAM, to_the_end
 from fewratio_bench.methods import Bench, Learned
 from fewratio_bench.problems import LANDMINE, SCHOOL, OutlierProblem, Trial
 from fewratio_bench.records import circumstances
@@ -28,8 +28,8 @@ METHODS = (
     replace(OURS, latent_dims=(32,)),
     NO_LATENT,
     replace(NO_SADAPT, latent_dims=(32,)),
-    RULSIF_FT_BY_ADAM.to_the_end(),
-    replace(D3RE_FT, bounds=(0.5,)).to_the_end(),
+    to_the_end(RULSIF_FT_BY_ADAM),
+    to_the_end(replace(D3RE_FT, bounds=(0.5,))),
 )
 PROBLEMS = {problem.data: problem for problem in (LANDMINE, SCHOOL)}
 

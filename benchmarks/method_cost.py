@@ -34,7 +34,7 @@ def one_setting(method: Method, max_steps: int) -> Method:
         bounds, steps = method.bounds[:1], method.steps[-1:]
         return replace(method, latent_dims=(32,), regs=(0.1,), steps=steps, bounds=bounds, training=training)
     if isinstance(method, TargetTrained):
-        return replace(method, bounds=method.bounds[:1]).to_the_end()
+        return replace(method, bounds=method.bounds[:1], steps=method.steps[-1:])
     return replace(method, regs=(0.1,)) if isinstance(method, Kernel) else method
 
 

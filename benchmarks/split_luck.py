@@ -20,9 +20,9 @@ from sklearn.metrics import roc_auc_score
 from fewratio import load_collection
 from fewratio.data.collection import Collection
 from fewratio_bench.aggregation import published_numbers
-from fewratio_bench.experiments import D3RE, IF, LOF
+from fewratio_bench.experiments import D3RE, IF, LOF, to_the_end
 from fewratio_bench.methods import Bench
-from fewratio_bench.methods.detectors import Detector
+from fewratio_bench.methods.untrained import Detector
 from fewratio_bench.problems import LANDMINE, SCHOOL, OutlierProblem, Trial
 from fewratio_bench.records import circumstances
 from fewratio_bench.run import PAPER_SPLITS, measure
@@ -43,7 +43,7 @@ def aucs(method: Detector, collection: Collection, value: int) -> np.ndarray:
 def d3re_aucs(problem: OutlierProblem, collection: Collection, number: int) -> np.ndarray:
     """AUC of D3RE after all its steps on one dataset; axes (number of support instances, bound)."""
     torch.set_num_threads(1)
-    method, alone = D3RE.to_the_end(), collection[[number]]
+    method, alone = to_the_end(D3RE), collection[[number]]
     cells = [Trial(problem, Split(alone, alone, alone, number), size, torch.device("cpu")) for size in problem.sizes]
     found = np.zeros((len(cells), len(method.bounds)))
     for cell, records in measure(method, cells, Bench("cpu", progress=False)):

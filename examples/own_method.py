@@ -2,8 +2,9 @@
 
     python examples/own_method.py --results /tmp/own-method
 
-A method is a small class: its grid of settings, and a `judge` that goes through the trials (a trial is a split of a
-problem at one support size) and says, for each role and setting, what it finds at the query rows.
+A method is a small class: its grid of settings (and `quick`, if a quick run is to have a smaller one), and a `judge`
+that goes through the trials (a trial is a split of a problem at one support size) and says, for each role and setting,
+what it finds at the query rows.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from fewratio_bench import (
     Bench,
     Experiment,
     Judgement,
+    Method,
     Panel,
     Problem,
     Trial,
@@ -29,18 +31,12 @@ from fewratio_bench import (
 
 
 @dataclass(frozen=True)
-class NearestSide:
+class NearestSide(Method):
     """A score: how much nearer a row is to the numerator's support than to the denominator's."""
 
     name: str = "Nearest side"
     published: str | None = None  # its name in the paper's tables, if it is there
-    rule: str = "validation"  # how its setting is selected; or "best_on_test"
-    criterion: str | None = None  # what to select by on validation, if not by what the table shows
     powers: tuple[float, ...] = (0.5, 1.0)
-
-    def quick(self) -> "NearestSide":
-        """Give the method of a quick run: a smaller grid and a shorter training, if it has any."""
-        return self
 
     def settings(self, problem: Problem) -> list[dict[str, float]]:
         """Give every setting, as records hold it."""

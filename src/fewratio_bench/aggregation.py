@@ -191,7 +191,7 @@ def measurements(records: Iterable[Record], method: Method, problem: Problem) ->
 
 def needed_metrics(experiment: Experiment, method: Method, problem: Problem) -> set[tuple[str, str]]:
     """Give the roles and metrics that a method's records must have for an experiment's table."""
-    shown = {panel.measured for panel in experiment.panels if problem in panel.problems}
+    shown = {panel.metric for panel in experiment.panels if problem in panel.problems}
     # The same records may stand in rows that are selected by other criteria.
     rows = [row for _, row in experiment.rows if row.name == method.name]
     criteria = {_criterion(row, metric, "validation") for row in rows for metric in shown}

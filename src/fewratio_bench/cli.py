@@ -37,14 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from fewratio.cli.data import app
 
         app(arguments[1:], prog_name="fewratio-bench data")
-    args = _parser().parse_args(arguments)
     try:
+        args = _parser().parse_args(arguments)
         args.action(args)
     except (FewRatioError, OSError) as error:
         sys.stderr.write(f"fewratio-bench: {error}\n")
         return 2 if isinstance(error, ParameterError) else 1
     except ModuleNotFoundError as error:
-        sys.stderr.write(f"fewratio-bench: this needs {error.name}. Install it: pip install 'fewratio[bench]'.\n")
+        sys.stderr.write(f"fewratio-bench needs {error.name}. Install it: pip install 'fewratio[bench]'.\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("fewratio-bench: interrupted; what was measured is kept, run again to go on\n")

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.exact import gaussian_relative_ratio
@@ -14,7 +15,6 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import as_flags
-from fewratio.data.sources.gaussian import GaussianFamily
 from fewratio.nn import AdaptedRatio, MeanRatio
 from fewratio.training.episodes import EvaluationEpisodes, SupportSize
 from fewratio.training.pools import RowTable, pair_pools
@@ -64,20 +64,6 @@ def judged_values(support_ratio: Tensor, query_ratio: Tensor, episode: Episode, 
     return Judgement(query_ratio, divergence, alpha)
 
 
-@dataclass(frozen=True)
-class TrueRatios:
-    """The truth behind datasets that were drawn from Gaussians."""
-
-    family: GaussianFamily
-
-    def __call__(self, tasks: np.ndarray, episode: Episode, alpha: float) -> Tensor:
-        """Give the true relative ratio at the query rows."""
-        rows = episode.query.rows.double()
-        moments = np.stack([self.family.means, self.family.stds], axis=-1)[tasks].reshape(-1, 4, 1, 1)
-        nu_mean, nu_std, de_mean, de_std = torch.from_numpy(moments).to(rows.device).unbind(1)
-        return gaussian_relative_ratio(rows, nu_mean, nu_std, de_mean, de_std, alpha)
-
-
 class PairEvaluation:
     """All ordered pairs of some datasets, with fixed supports; the other instances judge.
 
@@ -94,17 +80,19 @@ class PairEvaluation:
         Draws the supports.
     device : torch.device
         Where the rows are kept.
-    truth : TrueRatios, optional
-        The truth.
+    moments : array of shape (n_datasets, 2), optional
+        Mean and standard deviation of each dataset, where they are known to be draws from Gaussians.
+
+    Attributes
+    ----------
+    tasks : int array of shape (task, 2)
+        Which dataset is the numerator and which the denominator of each task.
+    moments : array of shape (task, 4) or None
+        Those of both.
     """
 
     def __init__(
-        self,
-        collection: Collection,
-        n_support: int,
-        seed: int,
-        device: torch.device,
-        truth: TrueRatios | None = None,
+        self, collection: Collection, n_support: int, seed: int, device: torch.device, moments: np.ndarray | None = None
     ) -> None:
         table = RowTable([collection], device)
         size = SupportSize(n_support, n_support)
@@ -112,18 +100,18 @@ class PairEvaluation:
             table.rows, [pair_pools(collection, table)], [seed], [(size, size)], tasks_per_batch=len(collection) ** 2
         )
         (batch,) = episodes.batches()
-        support, query = (_without_member(part) for part in batch)
-        self.episode = Episode(support, query)
+        # There is one member.
+        self.episode = Episode(batch.support[0], batch.query[0])
         self.tasks: np.ndarray = episodes.tasks[0]
-        self._truth = truth
+        self.moments = None if moments is None else moments[self.tasks].reshape(-1, 4)
 
     def metrics(self, judgement: Judgement) -> dict[str, float]:
         """Give the numbers that this judgement allows."""
         numbers = {}
         if judgement.alpha is not None and judgement.query is not None:
             numbers["squared_error"] = _mean_squared_error(judgement.query, self.episode, judgement.alpha)
-            if self._truth is not None:
-                truth = self._truth(self.tasks, self.episode, judgement.alpha)
+            if self.moments is not None:
+                truth = self.true_ratio(judgement.alpha)
                 numbers["regret"] = numbers["squared_error"] - _mean_squared_error(truth, self.episode, judgement.alpha)
         if judgement.divergence is not None:
             different = self.tasks[:, 0] != self.tasks[:, 1]
@@ -131,6 +119,12 @@ class PairEvaluation:
             divergence = judgement.divergence.double().cpu().numpy().round(_DIGITS)
             numbers["auc"] = 100 * roc_auc_score(different, divergence)
         return numbers
+
+    def true_ratio(self, alpha: float) -> Tensor:
+        """Give the true relative ratio at the query rows of Gaussians."""
+        rows = self.episode.query.rows.double()
+        nu_mean, nu_std, de_mean, de_std = torch.as_tensor(self.moments, device=rows.device)[..., None, None].unbind(1)
+        return gaussian_relative_ratio(rows, nu_mean, nu_std, de_mean, de_std, alpha)
 
 
 class OutlierEvaluation:
@@ -161,7 +155,7 @@ class OutlierEvaluation:
         rng = np.random.default_rng(seed)
         normals, known, unlabelled, self._outliers = [], [], [], []
         for dataset in collection:
-            rows = torch.tensor(dataset.X, dtype=torch.float32)
+            rows = torch.tensor(dataset.X, dtype=torch.float32, device=device)
             outlier = as_flags(dataset.is_outlier, f"is_outlier of {dataset.name!r}")
             order = rng.permutation(np.flatnonzero(~outlier))
             hidden = np.setdiff1d(np.arange(len(rows)), order[:n_known])
@@ -170,9 +164,8 @@ class OutlierEvaluation:
             unlabelled.append(rows[hidden])
             self._outliers.append(outlier[hidden])
         self._has_query = n_known > n_support
-        de, de_mask = _padded(unlabelled, device)
-        support = Pair(torch.stack(normals).to(device), de, None, de_mask)
-        query = Pair(torch.stack(known).to(device), de, None, de_mask)
+        de, de_mask = padded(unlabelled)
+        support, query = (Pair(torch.stack(rows), de, None, de_mask) for rows in (normals, known))
         # The query is the support again, but for the known normals that are not in it.
         again = torch.arange(support.rows.shape[-2], device=device)[n_support:]
         first = torch.arange(n_support, device=device) if not self._has_query else again.new_full((query.n_nu,), -1)
@@ -200,13 +193,8 @@ def _mean_squared_error(ratio: Tensor, episode: Episode, alpha: float) -> float:
     return RelativeSquaredError(alpha)(ratio.double(), episode.query.shares.double()).mean().item()
 
 
-def _padded(samples: list[Tensor], device: torch.device) -> tuple[Tensor, Tensor]:
+def padded(samples: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Stack samples of uneven sizes, and say which rows are real."""
-    sizes = torch.tensor([len(sample) for sample in samples])
-    rows = torch.nn.utils.rnn.pad_sequence(samples, batch_first=True)
-    return rows.to(device), (torch.arange(rows.shape[1]) < sizes[:, None]).to(device)
-
-
-def _without_member(pair: Pair) -> Pair:
-    shares = pair.shares if pair.shares.dim() == 2 else pair.shares[0]
-    return Pair.joined(pair.rows[0], shares, pair.n_nu)
+    rows = pad_sequence(samples, batch_first=True)
+    sizes = torch.tensor([len(sample) for sample in samples], device=rows.device)
+    return rows, torch.arange(rows.shape[1], device=rows.device) < sizes[:, None]

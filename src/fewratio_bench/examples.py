@@ -19,7 +19,7 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.tensorfile import write_atomically
 from fewratio.errors import DataFileError
-from fewratio_bench.evaluate import PairEvaluation, TrueRatios
+from fewratio_bench.evaluate import PairEvaluation
 from fewratio_bench.experiments import OURS, RULSIF, RULSIF_FT
 from fewratio_bench.methods import Bench, Method
 from fewratio_bench.problems import SYNTHETIC, SyntheticProblem, Trial
@@ -47,20 +47,18 @@ def synthetic_examples(folder: Path) -> "Figure":
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, (json.dumps(make_examples(SYNTHETIC, METHODS)) + "\n").encode())
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(display_name(path.read_text(encoding="utf-8")))
         errors = ", ".join(f"{name} {error:.3f}" for name, error in kept["errors"].items())
         note = (
             f"Split 0; J over all its pairs: {errors}. Commit {kept['commit']}, device {kept['device']}.\n"
-            "Ours: the paper's recipe, K = 32. RuLSIF and RuLSIF-FT: the lambda that is best on these targets."
+            "paper's method: the paper's recipe, K = 32. RuLSIF and RuLSIF-FT: the lambda that is best on these "
+            "targets."
         )
-        pairs = [
-            DrawnPair(**(pair | {"curves": {display_name(name): curve for name, curve in pair["curves"].items()}}))
-            for pair in kept["pairs"]
-        ]
+        pairs = [DrawnPair(**pair) for pair in kept["pairs"]]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise DataFileError(f"{path} holds no examples ({error}). Delete it, and they are made again.") from error
     with rc_context({"legend.columnspacing": 1.2}):
-        return draw_pairs(pairs, "Relative density ratio of four unseen pairs, ten instances each", display_name(note))
+        return draw_pairs(pairs, "Relative density ratio of four unseen pairs, ten instances each", note)
 
 
 def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> dict[str, Any]:
@@ -82,66 +80,45 @@ def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> dict[
         the mean over all pairs of the split's targets; the seconds that it took, code and machine.
     """
     started = time.perf_counter()
-    place = torch.device("cpu")
-    size, split = max(problem.sizes), problem.split(0)
-    judged, drawn = (Trial(each, split, size, place) for each in (problem, _GriddedProblem(**asdict(problem))))
+    place, size = torch.device("cpu"), max(problem.sizes)
+    gridded = _GriddedProblem(**asdict(problem))
+    trial = Trial(gridded, gridded.split(0), size, place)
+    evaluation = gridded.evaluation(trial.split, "target", size, place)
+    (support, query), moments = evaluation.episode, np.asarray(evaluation.moments)
     settings, errors, curves = {}, {}, {}
     for method in methods:
-        # The second pass finds what the first one has trained.
-        bench = Bench(str(place), progress=False)
-        found = {
-            json.dumps(verdict.parameters): judged.evaluations["target"].metrics(verdict.judgement)["squared_error"]
-            for verdict in method.judge([judged], bench)
-            if verdict.role == "target"
-        }
-        best = min(found, key=found.__getitem__)
-        (curve,) = [
-            verdict.judgement.query
-            for verdict in method.judge([drawn], bench)
-            if verdict.role == "target" and json.dumps(verdict.parameters) == best
-        ]
-        assert curve is not None
-        settings[method.name], errors[method.name], curves[method.name] = json.loads(best), found[best], curve
-    support = drawn.evaluations["target"].episode.support
+        verdicts = [each for each in method.judge([trial], Bench(str(place), progress=False)) if each.role == "target"]
+        found = [evaluation.metrics(verdict.judgement)["squared_error"] for verdict in verdicts]
+        best = verdicts[int(np.argmin(found))]
+        assert best.judgement.query is not None
+        settings[method.name], errors[method.name] = best.parameters, min(found)
+        curves[method.name] = best.judgement.query[:, -len(ratio_grid(moments[0])) :]
+    # By the truth and not by anyone's result.
+    easier = RelativeSquaredError(_ALPHA)(evaluation.true_ratio(_ALPHA), query.shares.double())
     pairs = [
         {
-            "moments": moments,
+            "moments": moments[number].tolist(),
             "nu": _rounded(support.nu[number, :, 0]),
             "de": _rounded(support.de[number, :, 0]),
             "curves": {name: _rounded(curve[number]) for name, curve in curves.items()},
         }
-        for number, moments in enumerate(_chosen_pairs(problem, split, size)[1])
+        for number in spread(easier.tolist())
     ]
     seconds = round(time.perf_counter() - started, 1)
     return {"pairs": pairs, "settings": settings, "errors": errors, "seconds": seconds, **circumstances(place)}
 
 
 class _GriddedProblem(SyntheticProblem):
-    """The same problem, asked for the ratio of four of its pairs along a grid."""
+    """The same problem, asked for the ratio of its pairs along a grid too."""
 
     def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> PairEvaluation:
-        """Give the four pairs with the grid as their query."""
+        """Give the pairs with the grid at the end of their query, where it has no share in any mean."""
         evaluation = super().evaluation(split, role, n_support, device)
-        if role == "target":
-            numbers, moments = _chosen_pairs(SyntheticProblem(**asdict(self)), split, n_support)
-            grid = torch.tensor(np.stack([ratio_grid(each) for each in moments]), dtype=torch.float32)[..., None]
-            support = evaluation.episode.support
-            evaluation.episode = Episode(
-                Pair(support.nu[numbers], support.de[numbers]), Pair(*grid.split(grid.shape[1] // 2, 1))
-            )
+        (support, query), moments = evaluation.episode, np.asarray(evaluation.moments)
+        grid = torch.tensor(np.stack(list(map(ratio_grid, moments))), dtype=torch.float32)[..., None]
+        shares = torch.nn.functional.pad(query.shares, (0, grid.shape[1]))
+        evaluation.episode = Episode(support, Pair.joined(torch.cat([query.rows, grid], dim=1), shares, query.n_nu))
         return evaluation
-
-
-def _chosen_pairs(
-    problem: SyntheticProblem, split: Split, n_support: int
-) -> tuple[list[int], list[tuple[float, float, float, float]]]:
-    """Choose four target pairs by the truth and not by anyone's result; give their numbers and their moments."""
-    evaluation = problem.evaluation(split, "target", n_support, torch.device("cpu"))
-    family = problem.family(split.number, "target")
-    truth = TrueRatios(family)(evaluation.tasks, evaluation.episode, _ALPHA)
-    numbers = spread(RelativeSquaredError(_ALPHA)(truth, evaluation.episode.query.shares.double()).tolist())
-    moments = np.stack([family.means, family.stds], axis=-1)[evaluation.tasks[numbers]]
-    return numbers, moments.reshape(-1, 4).tolist()
 
 
 def _rounded(values: torch.Tensor) -> list[float]:

@@ -71,13 +71,9 @@ class PriorPairs:
         """Count the pairs."""
         return len(self.relations)
 
-    def table(self) -> Float[Tensor, "m d"]:
-        """All instances as one table, which `pools` numbers."""
-        return self.rows.flatten(0, 2)
-
     def table_with_truth(self) -> Float[Tensor, "m e"]:
-        """All instances, with their true log-ratio as one more column."""
-        return torch.cat([self.table(), self.log_ratio.flatten().unsqueeze(-1)], dim=-1)
+        """All instances as one table, which `pools` numbers, with their true log-ratio as one more column."""
+        return torch.cat([self.rows, self.log_ratio.unsqueeze(-1)], dim=-1).flatten(0, 2)
 
     def with_truth(self) -> list[int]:
         """Give the numbers of the pairs whose true ratio is known everywhere."""
@@ -123,13 +119,11 @@ def draw_pairs(
     >>> pairs.rows.shape, pairs.log_ratio.shape
     (torch.Size([3, 2, 10, 5]), torch.Size([3, 2, 10]))
     """
+    generator, rng = torch.Generator(device).manual_seed(seed), np.random.default_rng(seed)
+    kinds = []
     for argument, given, known in (("relations", relations, RELATIONS), ("shapes", shapes, SHAPES)):
         if not given or set(given) - set(known):
             raise ParameterError(f"{argument} is {tuple(given)}; some of {tuple(known)} are needed. Choose from these.")
-    generator = torch.Generator(device).manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    kinds = []
-    for given, known in ((relations, RELATIONS), (shapes, SHAPES)):
         frequency = np.array([known[name] for name in given])
         kinds.append(rng.choice(list(given), n_pairs, p=frequency / sum(frequency.tolist())))
     n_columns = np.exp(rng.uniform(0, np.log(max_columns + 1), n_pairs)).astype(int)
@@ -192,16 +186,12 @@ class _Draw:
 
     # ------------------------------------------------------------ law and relation
 
-    @property
-    def _n_coordinates(self) -> Tensor:
-        """Coordinates of the law: as many as columns, but few behind a sheet."""
-        few = 1 + (self._uniform() * _COORDINATES_OF_A_SHEET).long()
-        return torch.where(self._is(self.shapes, "sheet"), torch.minimum(few, self.n_columns), self.n_columns)
-
     def _components(self) -> tuple[Tensor, Tensor]:
         """Centres and standard deviations of two groups of components, shape (pair, component, coordinate)."""
         column = torch.arange(self.d, device=self.device)
-        self.coordinates = self._n_coordinates
+        # Coordinates of the law: as many as columns, but few behind a sheet.
+        few = torch.minimum(1 + (self._uniform() * _COORDINATES_OF_A_SHEET).long(), self.n_columns)
+        self.coordinates = torch.where(self._is(self.shapes, "sheet"), few, self.n_columns)
         real = column < self.coordinates.unsqueeze(-1)
         # Nuisance: nothing on these coordinates tells the components apart.
         share = torch.where(self._uniform() < 0.3, 0.7 * self._uniform(), 0.0)

@@ -1,17 +1,17 @@
 """Problems: where the datasets come from, how they are dealt out, and what a method is judged on."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+import numpy as np
 import torch
 
 from fewratio import load_collection
 from fewratio.data.collection import Collection
 from fewratio.data.seeds import seed_for
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
-from fewratio_bench.evaluate import Evaluation, OutlierEvaluation, PairEvaluation, TrueRatios
+from fewratio_bench.evaluate import Evaluation, OutlierEvaluation, PairEvaluation
 from fewratio_bench.sources.table_classes import class_collection
 from fewratio_bench.splits import PROTOCOLS, Protocol, Split
 
@@ -93,8 +93,9 @@ class SyntheticProblem(Problem):
     def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> PairEvaluation:
         """Give all ordered pairs, with the true ratio at every instance."""
         seed = seed_for(self.name, self.data, split.number, role, "supports")
-        truth = TrueRatios(self.family(split.number, role))
-        return PairEvaluation(getattr(split, role), n_support, seed, device, truth)
+        family = self.family(split.number, role)
+        moments = np.stack([family.means, family.stds], axis=-1)
+        return PairEvaluation(getattr(split, role), n_support, seed, device, moments)
 
     def family(self, number: int, role: str) -> GaussianFamily:
         """Give the datasets of a role in a split, with the truth behind them."""
@@ -109,14 +110,12 @@ class TableProblem(PairProblem):
     Validation is other supports of the same classes.
     """
 
-    source: str = ""
-    data: str = ""
     sizes: tuple[int, ...] = (3, 5, 10)
     name: str = "table"
 
     def split(self, number: int) -> Split:
         """Give the classes: there is nothing to deal out, but the supports of another split are others."""
-        classes = class_collection(self.data)
+        classes = class_collection(self.source)
         return Split(classes, classes, classes, number)
 
 
@@ -152,33 +151,20 @@ class Trial:
     device: torch.device
 
     @property
-    def evaluations(self) -> Mapping[str, Evaluation]:
-        """What a method is judged on, by role; made when asked for; those of the last trial are kept."""
-        return _Evaluations(self)
+    def evaluations(self) -> dict[str, Evaluation]:
+        """What a method is judged on, by role; made when asked for."""
+        return _evaluations(self)
 
     def seed(self, *role: str | int) -> int:
         """Give a seed for a method's own randomness."""
         return seed_for(self.problem.name, self.problem.data, self.split.number, self.n_support, *role)
 
 
-@dataclass(frozen=True)
-class _Evaluations(Mapping[str, Evaluation]):
-    trial: Trial
-
-    def __getitem__(self, role: str) -> Evaluation:
-        return _evaluation(self.trial, role)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(ROLES)
-
-    def __len__(self) -> int:
-        return len(ROLES)
-
-
-# Both roles of one trial. Those of pairs have tens of megabytes each, and making one takes tens of milliseconds.
-@lru_cache(maxsize=2)
-def _evaluation(trial: Trial, role: str) -> Evaluation:
-    return trial.problem.evaluation(trial.split, role, trial.n_support, trial.device)
+# Of the last trial only: those of pairs have tens of megabytes each, and making one takes tens of milliseconds.
+@lru_cache(maxsize=1)
+def _evaluations(trial: Trial) -> dict[str, Evaluation]:
+    problem, split, n_support, device = trial.problem, trial.split, trial.n_support, trial.device
+    return {role: problem.evaluation(split, role, n_support, device) for role in ROLES}
 
 
 SYNTHETIC = SyntheticProblem()
@@ -187,8 +173,8 @@ ISOLET = PairProblem("isolet", "Isolet")
 LANDMINE = OutlierProblem("landmine", "Landmine")
 SCHOOL = OutlierProblem("school", "School")
 IOT = OutlierProblem("iot", "IoT")
-WINE, DIGITS = TableProblem(data="Wine"), TableProblem(data="Digits")
+WINE, DIGITS = TableProblem("Wine", "Wine"), TableProblem("Digits", "Digits")
 # Evaluated once, with the final weights of the universal network (at commit c9d3994).
 UNSEEN_TABLES = tuple(
-    TableProblem(data=data) for data in ("Iris", "Breast cancer", "Diabetes", "Landmine fields", "Schools")
+    TableProblem(data, data) for data in ("Iris", "Breast cancer", "Diabetes", "Landmine fields", "Schools")
 )

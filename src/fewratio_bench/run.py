@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -13,7 +13,7 @@ from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 from fewratio.estimators.devices import resolve_device
 from fewratio_bench.aggregation import measurements, needed_metrics
 from fewratio_bench.experiments import EXPERIMENTS, Experiment
-from fewratio_bench.methods import Bench, Method, Verdict
+from fewratio_bench.methods import Bench, Method
 from fewratio_bench.problems import ROLES, Problem, Trial
 from fewratio_bench.records import Record, RecordFile, circumstances
 
@@ -141,26 +141,20 @@ def measure(method: Method, trials: Sequence[Trial], bench: Bench) -> Iterator[t
     """Measure a method on some trials of one problem; give the records of one verdict after the other."""
     facts = circumstances(torch.device(bench.device))
     for verdict in method.judge(trials, bench):
-        numbers = verdict.trial.evaluations[verdict.role].metrics(verdict.judgement)
-        yield verdict.trial, [_record(method, verdict, metric, value, facts) for metric, value in numbers.items()]
-
-
-def _record(method: Method, verdict: Verdict, metric: str, value: float, facts: dict[str, str]) -> Record:
-    trial = verdict.trial
-    return Record(
-        experiment=trial.problem.name,
-        data=trial.problem.data,
-        split=trial.split.number,
-        n_support=trial.n_support,
-        method=method.name,
-        parameters=verdict.parameters,
-        role=verdict.role,
-        metric=metric,
-        value=value,
-        seconds=round(verdict.seconds, 6),
-        seed=verdict.seed,
-        **facts,
-    )
+        trial = verdict.trial
+        common: dict[str, Any] = facts | {
+            "experiment": trial.problem.name,
+            "data": trial.problem.data,
+            "split": trial.split.number,
+            "n_support": trial.n_support,
+            "method": method.name,
+            "parameters": verdict.parameters,
+            "role": verdict.role,
+            "seconds": round(verdict.seconds, 6),
+            "seed": verdict.seed,
+        }
+        numbers = trial.evaluations[verdict.role].metrics(verdict.judgement)
+        yield trial, [Record(metric=metric, value=value, **common) for metric, value in numbers.items()]
 
 
 def _measured(method: Method, problem: Problem, file: RecordFile, needed: set[tuple[str, str]]) -> set[tuple[int, int]]:

@@ -111,31 +111,24 @@ def train_universal(
         draw_pairs(count, bank.n_instances, bank.max_columns, seed_for("prior", role, seed), device, **kinds)
         for role, count in (("practice", bank.n_pairs), ("validation", min(bank.n_pairs, _N_VALIDATION)))
     )
+    histories = []
+
+    def fit(module: nn.Module, stage: Stage, draw: EpisodeSampler, held_out: EpisodeSampler, loss: Objective) -> None:
+        plan = TrainingPlan(
+            stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress
+        )
+        histories.extend(train(Ensemble([module], device, _AVERAGING), draw, _Fixed(held_out), loss, plan))
+
     model = universal_model(torch.Generator().manual_seed(seed))
     model.scaler = _WithoutTruth()
-    histories = []
     for number, stage in enumerate(stages):
         draw = _sampler(pairs, stage, seed_for("universal", number, seed))
-        validation = _sampler(others, stage, seed, alphas=(0.5, 0.5))
-        histories += _train(model, draw, validation, InformedSquaredError(), stage, device, progress)
+        fit(model, stage, draw, _sampler(others, stage, seed, alphas=(0.5, 0.5)), InformedSquaredError())
     model.scaler = nn.Identity()
     bounds = untrained_intervals(torch.Generator().manual_seed(seed))
-    draw, validation = (_sampler(part, intervals, seed, known=True) for part in (pairs, others))
-    histories += _train(IntervalLoss(model, bounds), draw, validation, QueryMean(), intervals, device, progress)
+    draw, held_out = (_sampler(part, intervals, seed, known=True) for part in (pairs, others))
+    fit(IntervalLoss(model, bounds), intervals, draw, held_out, query_mean)
     return model, bounds, histories
-
-
-def _train(
-    model: nn.Module,
-    draw: EpisodeSampler,
-    validation: EpisodeSampler,
-    objective: Objective,
-    stage: Stage,
-    device: str,
-    progress: bool | None,
-) -> list[History]:
-    plan = TrainingPlan(stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress)
-    return train(Ensemble([model], device, _AVERAGING), draw, _Fixed(validation), objective, plan)
 
 
 def _sampler(
@@ -176,7 +169,6 @@ class _Fixed:
         return (self._draw(torch.tensor(step, device=self._draw.device)) for step in range(_VALIDATION_STEPS))
 
 
-@dataclass(frozen=True)
 class InformedSquaredError:
     """Eq. 8 times 2 alpha, so that all alphas count alike, for training on pairs whose true ratio r* is known.
 
@@ -198,13 +190,9 @@ class InformedSquaredError:
         return 2 * episode.alpha * weighted_squared_error(ratio, numerator, mixture)
 
 
-@dataclass(frozen=True)
-class QueryMean:
-    """The mean over both sides of whatever a model gives for a row: the loss of models that give losses."""
-
-    def __call__(self, value: Tensor, shares: Tensor) -> Tensor:
-        """Give the mean for each task."""
-        return (value * shares.mean(-2)).sum(-1)
+def query_mean(value: Tensor, shares: Tensor) -> Tensor:
+    """Give the mean over both sides of whatever a model gives for a row: the loss of models that give losses."""
+    return (value * shares.mean(-2)).sum(-1)
 
 
 class IntervalLoss(nn.Module):

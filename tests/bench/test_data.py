@@ -61,7 +61,7 @@ def test_info_tells_all(data, tmp_path):
     place = str(tmp_path / "cache" / "mnist_r" / "MNIST_6rot.pkl.gz")
     for word in ("60 datasets of 100 images", "https://github.com/ghif/mtae", "CC BY-SA", f"Put it at {place}"):
         assert word in done.stdout
-    assert "encoding (default 'constant')" in data("info", "school").stdout
+    assert "seed (default 0)" in data("info", "iot").stdout
 
 
 def test_info_notices_other_content(data, tmp_path):

@@ -122,7 +122,8 @@ def test_the_setting_that_is_drawn_is_the_best_on_the_targets(small_examples):
         for verdict in KERNEL.judge([judged], examples.Bench("cpu"))
         if verdict.role == "target"
     }
-    assert small_examples["errors"]["RuLSIF"] == min(errors.values())
+    # With the grid beside the query the sums of float32 have another order.
+    assert small_examples["errors"]["RuLSIF"] == pytest.approx(min(errors.values()), abs=1e-6)
     assert errors[small_examples["settings"]["RuLSIF"]["reg"]] == min(errors.values())
 
 

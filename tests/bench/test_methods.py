@@ -16,8 +16,7 @@ from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Kernel, MeanDiscrepancy, OneClass, Pretrained, TargetTrained
-from fewratio_bench.methods.detectors import Detector, lof_scores
-from fewratio_bench.methods.processes import dealt_out, put_together
+from fewratio_bench.methods.untrained import Detector, lof_scores
 from fewratio_bench.problems import LANDMINE, Trial
 from fewratio_bench.splits import Split
 from tests.bench.conftest import OURS, SMALL, TRAINING, small_cells
@@ -52,9 +51,9 @@ def differences(method, reference):
         ("ULSIF", "RULSIF", {"alpha"}),
         ("RULSIF_RATIO", "RULSIF", {"clip"}),
         ("AE_S", "AE", {"train_on"}),
-        ("AE_FT", "AE", {"train_on", "criterion"}),
+        ("AE_FT", "AE", {"train_on"}),
         ("SD", "AE", {"network"}),
-        ("SD_FT", "SD", {"train_on", "criterion"}),
+        ("SD_FT", "SD", {"train_on"}),
     ],
 )
 def test_a_row_differs_from_its_reference_in_exactly_this(name, reference, expected):
@@ -208,12 +207,24 @@ def test_the_papers_fine_tuning_of_a_squared_loss_has_its_grid_of_lambda_and_ada
         assert (shown.published, shown.rule, ours.published) == ("RuLSIF-FT", "best_on_test", None)
 
 
-@pytest.mark.parametrize(("n_things", "n_jobs"), [(1, 3), (5, 2), (6, 3), (7, 7)])
-def test_what_is_dealt_out_to_processes_comes_back_in_its_order(n_things, n_jobs):
-    parts = dealt_out(range(n_things), Bench("cpu", n_jobs=n_jobs))
-    assert len(parts) == min(n_things, n_jobs)
-    assert put_together(parts) == list(range(n_things))
-    assert dealt_out(range(n_things), Bench("cuda", n_jobs=n_jobs)) == [range(n_things)]
+@pytest.mark.parametrize(
+    ("device", "n_cases", "n_jobs", "n_parts"), [("cpu", 1, 3, 1), ("cpu", 5, 2, 2), ("cuda", 5, 2, 1)]
+)
+def test_cases_are_trained_in_parts_and_come_back_in_their_order(device, n_cases, n_jobs, n_parts, tmp_path):
+    """On a GPU there is one process; what is left of a training that was interrupted stays, of others nothing."""
+    bench = Bench(device, tmp_path, n_jobs=n_jobs)
+
+    def train(part, checkpoint):
+        checkpoint.touch()
+        return [(case, len(part)) for case in part]
+
+    found = bench.train(train, range(n_cases), bool, "a training")
+    assert [case for case, _ in found] == list(range(n_cases))
+    assert sum(1 / size for _, size in found) == pytest.approx(n_parts)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        bench.train(train, range(n_cases), lambda result: result[0] > 0, "a training")
+    assert len(list(tmp_path.glob(".*.checkpoint"))) == n_parts
 
 
 def test_methods_of_one_training_share_it():
@@ -379,7 +390,7 @@ def test_pairs_that_a_kernel_cannot_tell_apart_tie():
 
 def test_a_row_of_the_users_estimator_is_that_estimator(tmp_path):
     parameters = {"features": "both", "n_networks": 2, "n_support": (1, 3), "max_steps": 3, "width": 8, "n_query": 10}
-    method = Pretrained("ours", parameters)
+    method = Pretrained("ours", parameters=parameters)
     cells = [Trial(SMALL, SMALL.split(0), size, torch.device("cpu")) for size in (2, 3)]
     verdicts = list(method.judge(cells, Bench("cpu", tmp_path, progress=False)))
     assert [(verdict.trial.n_support, verdict.role) for verdict in verdicts] == [
@@ -396,5 +407,5 @@ def test_a_row_of_the_users_estimator_is_that_estimator(tmp_path):
 
 
 def test_a_quick_row_of_the_users_estimator_is_short():
-    (quick,) = Pretrained("ours", {"n_networks": 3}).quick().settings(SMALL)
+    (quick,) = Pretrained("ours", parameters={"n_networks": 3}).quick().settings(SMALL)
     assert (quick["max_steps"], quick["n_networks"]) == (100, 1)

@@ -12,7 +12,7 @@ from fewratio.core.ridge import ridge_weights
 from fewratio.data.collection import Collection
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, RidgeHead, SetEncoder
 from fewratio.optim import TrainingPlan
-from fewratio_bench.methods.one_class_networks import (
+from fewratio_bench.methods.one_class import (
     CENTRE_MARGIN,
     NETWORKS,
     DeepSVDD,

@@ -102,27 +102,21 @@ def test_landmine_counts(published):
         np.testing.assert_allclose(np.linalg.norm(dataset.X, axis=1), 1)
 
 
-@pytest.mark.parametrize("encoding", ["constant", "observed"])
-def test_school_counts_in_both_readings(published, encoding):
-    collection = published("school", encoding=encoding)
+def test_school_counts(published):
+    collection = published("school")
     assert collection.sizes.sum() == 11350
     assert outlier_rates(collection).mean() == pytest.approx(0.152, abs=5e-4)
     assert min((~dataset.is_outlier).sum() for dataset in collection) == 61
     X = np.concatenate([dataset.X for dataset in collection])
     assert set(np.unique(X)) == {0.0, 1.0}
-    assert X[:, -1].sum() == {"constant": 11350, "observed": 15}[encoding]
-    assert collection.feature_names[-1] == {"constant": "constant", "observed": "vr_band=0"}[encoding]
+    assert X[:, -1].all()
+    assert collection.feature_names[-1] == "constant"
     fields = np.array([name.split("=")[0] for name in collection.feature_names])
     counted = {field: X[:, fields == field].sum(axis=1) for field in set(fields)}
     for field in ("year", "gender", "ethnic", "school_gender", "denomination"):
         assert (counted[field] == 1).all(), field
-    assert (counted["vr_band"] == 1).sum() == {"constant": 11335, "observed": 11350}[encoding]
-
-
-def test_the_readings_of_school_differ_in_the_last_column_only(published):
-    assert published("school").feature_names == published("school", encoding="constant").feature_names
-    for first, second in zip(published("school"), published("school", encoding="observed"), strict=True):
-        np.testing.assert_array_equal(first.X[:, :-1], second.X[:, :-1])
+    # Fifteen students are in an undocumented band.
+    assert (counted["vr_band"] == 1).sum() == 11335
 
 
 def test_iot_loads_the_complete_device_and_names_the_missing_ones(tmp_path, monkeypatch):
@@ -155,11 +149,6 @@ def test_an_unknown_name_lists_the_known_and_guesses():
 def test_an_unknown_option_is_refused_before_any_work(data_folder, name):
     with pytest.raises(ParameterError, match="got the option 'sedd'"):
         load_collection(name, sedd=1)
-
-
-def test_an_unknown_encoding_is_refused_before_any_work(data_folder):
-    with pytest.raises(ParameterError, match='"constant" or "observed"'):
-        load_collection("school", encoding="one-hot")
 
 
 @pytest.mark.parametrize("name", NAMES)

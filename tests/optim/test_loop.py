@@ -366,7 +366,7 @@ def test_stages_are_the_same_steps_as_one_training(members):
     ensemble = Ensemble(staged.models)
     episode = next(iter(staged.validation.batches()))
     seen = {}
-    for stage in train_in_stages(ensemble, staged.draw, objective, (0, 2, 5), PLAN):
+    for stage in train_in_stages(ensemble, staged.draw, objective, (0, 2, 5), PLAN.learning_rate):
         seen[stage] = ensemble.evaluate(episode).detach().clone()
     assert list(seen) == [0, 2, 5]
     for stage in (2, 5):
@@ -395,9 +395,9 @@ def test_weight_matrices_decay_and_nothing_else(n_members, decay):
     for model in parts.models:
         model.head.logit_alpha.data.fill_(math.log(0.1 / 0.9))
     before = [{name: value.clone() for name, value in model.named_parameters()} for model in parts.models]
-    plan = TrainingPlan(learning_rate=0.01, weight_decay=decay)
+    plan = TrainingPlan(max_steps=20, validate_every=20, learning_rate=0.01, weight_decay=decay)
     ensemble = Ensemble(parts.models)
-    list(train_in_stages(ensemble, parts.draw, Nothing(), [20], plan))
+    train(ensemble, parts.draw, parts.validation, Nothing(), plan)
     # Only a lone model is trained in place.
     now = {name.removeprefix("now/"): value for name, value in ensemble.state().items() if name.startswith("now/")}
     for member, weights in enumerate(before):

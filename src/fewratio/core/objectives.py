@@ -119,10 +119,6 @@ class NonNegativeLSIF:
         return 0.5 * (self.bound * square_nu + corrected) - mean_nu
 
 
-@dataclass(frozen=True)
-class NumeratorMean:
-    """The numerator's mean of whatever a model gives for a row: the loss of models that know normal instances only."""
-
-    def __call__(self, value: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
-        """Give the mean for each task."""
-        return (value * shares[..., 0, :]).sum(-1)
+def numerator_mean(value: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
+    """Give the numerator's mean of whatever a model gives for a row: the loss of models that know normal rows only."""
+    return (value * shares[..., 0, :]).sum(-1)

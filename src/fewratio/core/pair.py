@@ -85,6 +85,11 @@ class Pair:
         """The denominator's rows."""
         return self.rows[..., self.n_nu :, :]
 
+    def __getitem__(self, tasks: Any) -> "Pair":
+        """Give some of the tasks of a batch, by an index of the first axis."""
+        # Without masks the shares are every task's.
+        return Pair.joined(self.rows[tasks], self.shares if self.shares.dim() == 2 else self.shares[tasks], self.n_nu)
+
     @cached_property
     def derived(self) -> dict[Any, Any]:
         """What the parts of a model have computed from this pair, kept for the next part that needs it."""

@@ -20,7 +20,7 @@ from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
-from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
+from fewratio.optim import Ensemble, train_in_stages
 
 # Rows of a sample that a step sees; all of a smaller one.
 _BATCH = 512
@@ -93,11 +93,10 @@ class D3RE(RatioEstimator):
             X_nu.shape[1], width=self.width, depth=self.depth, generator=torch.Generator().manual_seed(start)
         )
         model = RatioModel(NoEncoder(), features, SharedHead(features.n_outputs), "ratio").to(device)
-        plan = TrainingPlan(max_steps=self.n_steps, learning_rate=float(self.learning_rate))
+        ensemble, rate = Ensemble([model], device), float(self.learning_rate)
         draw = partial(_batch, rows, torch.tensor(sampling, device=device))
         objective = NonNegativeLSIF(float(self.bound))
-        for _ in train_in_stages(Ensemble([model], device), draw, objective, [self.n_steps], plan):
-            pass
+        list(train_in_stages(ensemble, draw, objective, [self.n_steps], rate))
         ratios = [_evaluate(model, scaling(X)).astype(np.float64) for X in (X_nu, X_de)]
         if not all(np.isfinite(ratio).all() for ratio in ratios):
             raise InputError(

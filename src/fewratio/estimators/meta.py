@@ -32,7 +32,8 @@ class MetaRatioEstimator(NetworkEstimator):
     """Relative density ratio from a handful of instances, learned from related datasets.
 
     Call `pretrain` once with the related datasets, then `fit` with two small samples and `predict`, as often as
-    you like: fitting is one pass through a network and one small linear system.
+    you like: fitting is one pass through a network and one small linear system. If the source collection was encoded,
+    samples are data frames of the original columns, or arrays of the encoded ones.
 
     Parameters
     ----------
@@ -141,23 +142,6 @@ class MetaRatioEstimator(NetworkEstimator):
         """
         pretrain_together([self], [collection], [validation], checkpoint=checkpoint)
         return self
-
-    def fit(self, X_nu: Any, X_de: Any) -> Self:
-        """Adapt the trained model to two samples.
-
-        Parameters
-        ----------
-        X_nu : array-like of shape (n_nu, n_features)
-            The numerator's sample, one instance or more. If the source collection was encoded, a data frame of the
-            original columns, or an array of the encoded ones; the same holds for `predict`.
-        X_de : array-like of shape (n_de, n_features)
-            The denominator's sample.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X_nu, X_de)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trained model to a file: safetensors with a JSON header and a checksum.

@@ -13,7 +13,7 @@ from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError
 from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, build
-from fewratio.estimators.settings import Architecture, Inliers, Pairs, Settings, Training, architecture_of
+from fewratio.estimators.settings import Architecture, Inliers, Pairs, Settings, Training, architecture_of, grouped
 from fewratio.estimators.universal import universal_with_units
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import History
@@ -59,7 +59,7 @@ def _rebuild(
     parameters = header["parameters"]
     # Files of the first version hold one network.
     networks = header.get("networks") or [{"kind": parameters.get("features", "mlp"), "history": header["history"]}]
-    parameters = _grouped(parameters) if header["format"] < 3 else _settings(parameters)
+    parameters = grouped(parameters) if header["format"] < 3 else _settings(parameters)
     check(parameters)
     n_features, names = _features(header)
     architecture = architecture_of(parameters["network"])
@@ -123,20 +123,3 @@ def _settings(parameters: dict[str, Any]) -> dict[str, Any]:
             values = {key: tuple(given) if isinstance(given, list) else given for key, given in value.items()}
             found[name] = _GROUPS[str(values.pop("class"))](**values)
     return found
-
-
-def _grouped(flat: dict[str, Any]) -> dict[str, Any]:
-    """Group the parameters of a file of the first two versions, which had no groups."""
-    flat = {name: tuple(value) if isinstance(value, list) else value for name, value in flat.items()}
-    scale = "columns" if flat.pop("standardise", False) else "none"
-    group = Inliers if flat.pop("episodes", "pairs") == "inliers" else Pairs
-    if group is Inliers and flat.get("n_support_de") is None:
-        flat.pop("n_support_de", None)
-    groups = {"episodes": group, "network": Architecture, "training": Training}
-    found = {
-        name: each(**{key: flat.pop(key) for key in each._get_param_names() if key in flat})
-        for name, each in groups.items()
-    }
-    if group is Pairs:
-        flat.pop("n_inliers", None)
-    return flat | found | {"scale": scale}

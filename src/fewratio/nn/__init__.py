@@ -5,9 +5,8 @@ from fewratio.lazy import import_home
 
 import_home("torch", "fewratio.nn")
 
-from fewratio.nn.committee import MeanRatio, RatioCommittee
 from fewratio.nn.parts import GaussianFeatures, MLPFeatures, NoEncoder, RidgeHead, SetEncoder, SharedHead, Standardiser
-from fewratio.nn.ratio_model import AdaptedRatio, RatioModel, SampleScaled
+from fewratio.nn.ratio_model import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, SampleScaled
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures, Space
 
 __all__ = [

@@ -125,8 +125,6 @@ class MLPFeatures(nn.Module):
         Where the start is drawn from.
     """
 
-    leaves_one_out = False
-
     def __init__(
         self,
         n_features: int,
@@ -168,7 +166,6 @@ class GaussianFeatures(nn.Module):
     """
 
     centres: Tensor | None
-    leaves_one_out = False
 
     def __init__(self, sigma: float | None = None, centres: Tensor | None = None) -> None:
         super().__init__()

@@ -1,6 +1,8 @@
 """A ratio model is an encoder, features and a head: r(x; S) = w(S)' phi(x; S)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -154,7 +156,6 @@ class SampleScaled(nn.Module):
     """
 
     row_dtype = torch.float64
-    leaves_one_out = True
 
     def __init__(self, model: RatioModel, alpha: float, scale: str) -> None:
         super().__init__()
@@ -228,6 +229,48 @@ class AdaptedRatio:
             # alpha 0, has no upper bound.
             return ratio.clamp(0, 1 / self.alpha) if self.alpha else ratio.relu()
         return ratio.relu() if self.model.clip == "ratio" else ratio
+
+
+class RatioCommittee(nn.Module):
+    """Models of whatever parts, each trained on its own, that adapt to the same support; the ratio is their mean.
+
+    Their errors differ, and cancel in part.
+
+    Parameters
+    ----------
+    members : sequence of RatioModel
+        The models.
+    """
+
+    def __init__(self, members: Sequence[RatioModel]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    @property
+    def row_dtype(self) -> torch.dtype:
+        """What rows to give as."""
+        return cast(RatioModel, self.members[0]).row_dtype
+
+    def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "MeanRatio":
+        """Adapt every member to each task of a batch of support pairs."""
+        return MeanRatio([cast(RatioModel, member).adapt(support, alpha) for member in self.members])
+
+
+@dataclass(frozen=True)
+class MeanRatio:
+    """The mean of ratios that are adapted to the same support pair, or batch of them."""
+
+    ratios: list[AdaptedRatio]
+
+    def __call__(
+        self, x: Float[Tensor, "... n d"], support_index: Int[Tensor, " n"] | None = None
+    ) -> Float[Tensor, "... n"]:
+        """Give the ratios of instances, as `AdaptedRatio` does."""
+        return torch.stack([ratio(x, support_index) for ratio in self.ratios]).mean(0)
+
+    def at_support(self) -> Float[Tensor, "... n"]:
+        """Give the ratios at the support's instances, each left out of its own features."""
+        return torch.stack([ratio.at_support() for ratio in self.ratios]).mean(0)
 
 
 def _themselves(support: Pair) -> Int[Tensor, " n"]:

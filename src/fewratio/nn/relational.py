@@ -4,6 +4,7 @@ Distances are all that enters, so features of this kind accept instances of any 
 is made of them need not have seen the data it is used on.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -149,9 +150,7 @@ class Relations:
 def histogram_within(support: Pair, scale: DistanceScale) -> Float[Tensor, "... s h"]:
     """Relate the support's instances to each other."""
     index = torch.arange(support.rows.shape[-2], device=support.rows.device)
-    step = _rows_at_once(support, len(index))
-    parts = zip(support.rows.split(step, -2), index.split(step), strict=True)
-    return torch.cat([Relations(rows, support, scale, numbers).histogram() for rows, numbers in parts], dim=-2)
+    return torch.cat([each.histogram() for each in _relations(support.rows, support, scale, index)], dim=-2)
 
 
 def support_distances(support: Pair, blocks: tuple[int, ...] | None) -> tuple[DistanceScale, Float[Tensor, "... s h"]]:
@@ -164,11 +163,11 @@ def support_distances(support: Pair, blocks: tuple[int, ...] | None) -> tuple[Di
     return known[blocks]
 
 
-def _rows_at_once(support: Pair, n_rows: int) -> int:
-    """Tell how many instances may meet all of the support at a time; in training all do, for all is kept anyway."""
-    if torch.is_grad_enabled():
-        return max(1, n_rows)
-    return max(1, _BLOCK_TOKENS // support.rows.shape[:-1].numel())
+def _relations(x: Tensor, support: Pair, scale: DistanceScale, index: Tensor) -> Iterator[Relations]:
+    """Relate instances to a support, a block of them at a time; in training all at once, for all is kept anyway."""
+    step = len(index) if torch.is_grad_enabled() else _BLOCK_TOKENS // support.rows.shape[:-1].numel()
+    for rows, numbers in zip(x.split(max(1, step), -2), index.split(max(1, step)), strict=True):
+        yield Relations(rows, support, scale, numbers)
 
 
 def histogram_size(n_blocks: int) -> int:
@@ -264,10 +263,8 @@ class RelationalFeatures(nn.Module):
         scale, histogram = support_distances(support, self.blocks)
         context = self.context(histogram).unsqueeze(-3)
         index = torch.full((x.shape[-2],), -1, device=x.device) if index is None else index
-        step = _rows_at_once(support, len(index))
-        parts = zip(x.split(step, -2), index.split(step), strict=True)
-        relations = (Relations(rows, support, scale, numbers) for rows, numbers in parts)
-        return torch.cat([self._of_block(block, z, context) for block in relations], dim=-2)
+        blocks = _relations(x, support, scale, index)
+        return torch.cat([self._of_block(block, z, context) for block in blocks], dim=-2)
 
     def _of_block(self, relations: Relations, z: Tensor, context: Tensor) -> Tensor:
         histogram = relations.histogram()

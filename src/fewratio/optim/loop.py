@@ -115,7 +115,7 @@ def train_in_stages(
     draw: Callable[[Tensor], Episode],
     objective: Objective,
     stages: Sequence[int],
-    plan: TrainingPlan,
+    learning_rate: float = 1e-3,
 ) -> Iterator[int]:
     """Train with nothing to validate on, pausing after each of these numbers of steps.
 
@@ -132,10 +132,10 @@ def train_in_stages(
         The query loss.
     stages : sequence of int
         Numbers of steps, rising; 0 pauses before the first.
-    plan : TrainingPlan
-        The learning rate; all else is for `train`.
+    learning_rate : float
+        Adam's.
     """
-    training = Training(ensemble, draw, None, objective, plan)
+    training = Training(ensemble, draw, None, objective, TrainingPlan(learning_rate=learning_rate))
     for stage in stages:
         while training.step < stage:
             training.advance()
@@ -143,19 +143,18 @@ def train_in_stages(
         yield stage
 
 
+@dataclass
 class Training:
     """The state of a training: weights, Adam's moments, the step, the best validation so far."""
 
-    def __init__(
-        self,
-        ensemble: Ensemble,
-        draw: Callable[[Tensor], Episode],
-        validation: ValidationEpisodes | None,
-        objective: Objective,
-        plan: TrainingPlan,
-    ) -> None:
-        self.ensemble, self.draw, self.validation = ensemble, draw, validation
-        self.objective, self.plan = objective, plan
+    ensemble: Ensemble
+    draw: Callable[[Tensor], Episode]
+    validation: ValidationEpisodes | None
+    objective: Objective
+    plan: TrainingPlan
+
+    def __post_init__(self) -> None:
+        ensemble, plan = self.ensemble, self.plan
         self.stopping = EarlyStopping(ensemble.size, plan.patience)
         on_gpu = ensemble.device.type == "cuda"
         matrices, others = ensemble.parameters

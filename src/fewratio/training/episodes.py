@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.core.draws import RANKS_BELOW, fold, ranks, uniform
 from fewratio.core.pair import Episode, equal_shares, masked_shares
@@ -96,8 +97,6 @@ class EpisodeSampler:
         # One row more than a support that is kept out, so that there is something left to evaluate on.
         needed = [size + kept_out for size, kept_out in zip(largest, held_out, strict=True)]
         self._n_query = min(max(n_query, *needed), self._window)
-        self._uneven = bool(real.min() < self._window)
-        self._windowed = bool(real.max() > self._window)
 
         # Axes (member, task, side).
         self._low = low.unsqueeze(1).to(device)
@@ -137,9 +136,7 @@ class EpisodeSampler:
         query_shares, support_shares = self._query_shares, self._support_shares
         if self._padded or self._holds_out:
             position = torch.arange(self._n_query, device=rows.device)
-            real = position < length.unsqueeze(-1)
-            if self._holds_out:
-                real = real & ((position >= size.unsqueeze(-1)) | ~self._held_out)
+            real = (position < length.unsqueeze(-1)) & ((position >= size.unsqueeze(-1)) | ~self._held_out)
             query_shares = masked_shares(real.flatten(-2), query_shares)
         if self._padded or self._ranged:
             real = torch.arange(self._n_query, device=rows.device) < size.unsqueeze(-1)
@@ -177,18 +174,14 @@ class EpisodeSampler:
         apart = self._holds_out and not self._paired
         if apart:
             rank = torch.where(itself, RANKS_BELOW - 1 - rank[..., :1, :], rank)
-        if self._uneven:
-            outside = torch.arange(self._window, device=rank.device) >= length.unsqueeze(-1)
-            rank = rank.masked_fill(outside, torch.iinfo(rank.dtype).max)
+        outside = torch.arange(self._window, device=rank.device) >= length.unsqueeze(-1)
+        rank = rank.masked_fill(outside, torch.iinfo(rank.dtype).max)
         position = rank.topk(self._n_query, largest=False, sorted=True).indices
-        if self._windowed:
-            offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
-            if apart:
-                offset = torch.where(itself.squeeze(-1), offset[..., :1], offset)
-            offset = offset * (length > self._window)
-            position = (position + offset.unsqueeze(-1)) % length.unsqueeze(-1)
-        elif self._padded:
-            position = torch.minimum(position, length.unsqueeze(-1) - 1)
+        offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
+        if apart:
+            offset = torch.where(itself.squeeze(-1), offset[..., :1], offset)
+        # A pool that the window holds is not shifted; what is beyond its end is padding, of rows that it has.
+        position = (position + (offset * (length > self._window)).unsqueeze(-1)) % length.unsqueeze(-1)
         share = uniform(size, 2 * self._n_tasks).unflatten(-1, shape).double() ** self._skew
         support = self._low + (share * self._spread).long()
         return self._numbers[start.unsqueeze(-1) + position], length, support, uniform(relative, self._n_tasks)
@@ -300,11 +293,7 @@ def _cut_tasks(
 
     def cut(i: int, j: int, n_nu: int, n_de: int) -> Cut:
         nu = rng.permutation(pools.nu[i])
-        if pools.paired:
-            de = rng.permutation(pools.de[j])
-            n_nu = min(n_nu, len(nu) - 1)
-            return nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[:n_query]
-        if i == j:
+        if i == j and not pools.paired:
             spare = len(nu) - 1
             # Where both do not fit, half each, but neither falls below its smallest size.
             n_nu = min(n_nu, max(nu_size.low, spare // 2, spare - n_de), spare - de_size.low)
@@ -312,8 +301,9 @@ def _cut_tasks(
             rest = nu[n_nu + n_de :][:n_query]
             return nu[:n_nu], nu[n_nu : n_nu + n_de], rest, rest
         de = rng.permutation(pools.de[j])
-        n_nu, n_de = min(n_nu, len(nu) - 1), min(n_de, len(de) - 1)
-        return nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[n_de:][:n_query]
+        # What is unlabelled is evaluated whole.
+        n_nu, n_de = min(n_nu, len(nu) - 1), n_de if pools.paired else min(n_de, len(de) - 1)
+        return nu[:n_nu], de[:n_de], nu[n_nu:][:n_query], de[0 if pools.paired else n_de :][:n_query]
 
     cuts = [
         cut(i, j, n_nu, n_de)
@@ -325,12 +315,9 @@ def _cut_tasks(
 
 def _pad(members: list[list[np.ndarray]]) -> tuple[Tensor, Tensor]:
     """Stack row numbers of uneven lengths, and say which are real."""
-    lengths = np.array([[len(numbers) for numbers in tasks] for tasks in members])
-    padded = np.zeros((*lengths.shape, lengths.max()), dtype=np.int64)
-    for member, tasks in enumerate(members):
-        for task, numbers in enumerate(tasks):
-            padded[member, task, : len(numbers)] = numbers
-    return torch.from_numpy(padded), torch.from_numpy(np.arange(lengths.max()) < lengths[..., None])
+    each = [torch.from_numpy(numbers) for tasks in members for numbers in tasks]
+    padded = pad_sequence(each, batch_first=True, padding_value=-1).unflatten(0, (len(members), -1))
+    return padded.clamp_min(0), padded >= 0
 
 
 def _shares(real_nu: Tensor, real_de: Tensor, like: Tensor) -> Tensor:

@@ -1,20 +1,11 @@
 """Methods: rows of parts and settings, each of which can judge the trials of a problem."""
 
-from fewratio_bench.methods.base import Bench, Method, Verdict
-from fewratio_bench.methods.kernels import Kernel, MeanDiscrepancy
-from fewratio_bench.methods.learned import Learned
-from fewratio_bench.methods.one_class import OneClass
-from fewratio_bench.methods.pretrained import Pretrained
-from fewratio_bench.methods.target import TargetTrained
-
-__all__ = [
-    "Bench",
-    "Kernel",
-    "Learned",
-    "MeanDiscrepancy",
-    "Method",
-    "OneClass",
-    "Pretrained",
-    "TargetTrained",
-    "Verdict",
-]
+from fewratio_bench.methods.base import Bench as Bench
+from fewratio_bench.methods.base import Method as Method
+from fewratio_bench.methods.base import Verdict as Verdict
+from fewratio_bench.methods.learned import Learned as Learned
+from fewratio_bench.methods.one_class import OneClass as OneClass
+from fewratio_bench.methods.pretrained import Pretrained as Pretrained
+from fewratio_bench.methods.target import TargetTrained as TargetTrained
+from fewratio_bench.methods.untrained import Kernel as Kernel
+from fewratio_bench.methods.untrained import MeanDiscrepancy as MeanDiscrepancy

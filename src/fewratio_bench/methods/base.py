@@ -1,21 +1,24 @@
 """What every method of the benchmark is."""
 
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
+import joblib
+import numpy as np
 import torch
 
-from fewratio.core.pair import Episode
 from fewratio.data.seeds import seed_for
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.problems import Problem, Trial
 
 Parameters = dict[str, Any]
+Case = TypeVar("Case")
+Result = TypeVar("Result")
 
 # The paper's grid of regularisers.
 REGS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -57,6 +60,45 @@ class Bench:
             return None
         return self.folder / f".{seed_for(*training):x}.checkpoint"
 
+    def train(
+        self,
+        train: Callable[[list[Case], Path | None], list[Result]],
+        cases: Sequence[Case],
+        is_complete: Callable[[Result], bool],
+        *training: str | int,
+    ) -> list[Result]:
+        """Train for some cases, in as many processes as are allowed; on a GPU that is one.
+
+        Parameters
+        ----------
+        train : callable
+            ``train(cases, checkpoint)`` trains for some of the cases together, and gives a result for each.
+        cases : sequence
+            What to train for.
+        is_complete : callable
+            Whether the training of a result went to its end.
+        *training : str or int
+            What the training is of; a checkpoint is known by that.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If one was interrupted: a half-trained model is not measured as if it were done. The checkpoints stay.
+        """
+        n_jobs = 1 if torch.device(self.device).type == "cuda" else min(self.n_jobs, len(cases))
+        parts = [[cases[number] for number in part] for part in np.array_split(np.arange(len(cases)), n_jobs)]
+        checkpoints = [self.checkpoint(*training, n_jobs, number) for number in range(n_jobs)]
+        # Processes share the cores: joblib gives each its part of the threads.
+        done = joblib.Parallel(n_jobs)(map(joblib.delayed(train), parts, checkpoints))
+        results = [result for part in done for result in part]
+        if not all(map(is_complete, results)):
+            raise KeyboardInterrupt
+        for checkpoint in filter(None, checkpoints):
+            # Networks of several kinds have a file each.
+            for file in checkpoint.parent.glob(f"{checkpoint.name}*"):
+                file.unlink()
+        return results
+
 
 class Verdict(NamedTuple):
     """A judgement with its circumstances.
@@ -91,68 +133,43 @@ def quick_steps(steps: Sequence[int]) -> tuple[int, ...]:
 
 
 def by_split(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Group trials by the split that they are of."""
-    numbers = dict.fromkeys(trial.split.number for trial in trials)
-    return [[trial for trial in trials if trial.split.number == number] for number in numbers]
+    """Group trials, which are in the order of their splits, by the split that they are of."""
+    return [list(group) for _, group in groupby(trials, key=lambda trial: trial.split.number)]
 
 
-class SelectedOnTest:
-    """A baseline whose setting the paper selects on the test result; on validation, by what the table shows."""
+@dataclass(frozen=True)
+class Method(ABC):
+    """A row of a table.
 
-    rule = "best_on_test"
-    criterion: str | None = None
+    Attributes
+    ----------
+    name : str
+        Name in our tables.
+    published : str or None
+        Name in the paper's tables, if it is the paper's.
+    """
 
-    def quick(self) -> Self:
-        """Give the same: it is quick."""
-        return self
-
-
-class Untrained(SelectedOnTest, ABC):
-    """A baseline that learns nothing: it judges each evaluation at each of its settings, all tasks at once."""
-
-    @abstractmethod
-    def settings(self, problem: Problem) -> list[Parameters]:
-        """Give every setting of the grid."""
-
-    @abstractmethod
-    def judgement(self, episode: Episode, parameters: Parameters) -> Judgement:
-        """Judge the tasks of an evaluation at one setting."""
-
-    @torch.no_grad()
-    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Judge every task of every trial."""
-        for trial in trials:
-            for role, evaluation in trial.evaluations.items():
-                for parameters in self.settings(trial.problem):
-                    started = time.perf_counter()
-                    judgement = self.judgement(evaluation.episode, parameters)
-                    yield Verdict(trial, role, parameters, judgement, time.perf_counter() - started, 0)
-
-
-class Method(Protocol):
-    """A row of a table."""
-
-    @property
-    def name(self) -> str:
-        """Name in our tables."""
-
-    @property
-    def published(self) -> str | None:
-        """Name in the paper's tables, if it is the paper's."""
+    name: str
+    published: str | None
 
     @property
     def rule(self) -> str:
-        """How the paper selects its setting: "validation" or "best_on_test"."""
+        """How the paper selects its setting: "best_on_test", as for most baselines, or "validation"."""
+        return "best_on_test"
 
     @property
     def criterion(self) -> str | None:
         """The metric that a selection on validation goes by, if not the one that the table shows."""
+        return None
 
-    def quick(self) -> "Method":
-        """Give the same method with a small grid and a short training."""
+    def quick(self) -> Self:
+        """Give the same method with a small grid and a short training; what is quick as it is stays the same."""
+        return self
 
+    @abstractmethod
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give every setting of the method's grid, as records hold them."""
 
+    @abstractmethod
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Judge some trials of one problem, in all roles, at every setting."""

@@ -3,13 +3,12 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-import joblib
 import numpy as np
 import torch
 from sklearn.base import clone
@@ -19,6 +18,7 @@ from fewratio.core.kernels import median_distance
 from fewratio.core.objectives import NonNegativeLSIF, Objective, RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
+from fewratio.estimators import MetaRatioEstimator
 from fewratio.estimators.networks import build
 from fewratio.estimators.settings import Architecture
 from fewratio.estimators.training import Job, squared_error, train_jobs
@@ -33,12 +33,11 @@ from fewratio.nn import (
     SharedHead,
     Standardiser,
 )
-from fewratio.optim import Ensemble, History, TrainingPlan, train_in_stages
+from fewratio.optim import Ensemble, History, train_in_stages
 from fewratio_bench.evaluate import judged_ratio
-from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Parameters, Verdict, by_split, quick_steps
-from fewratio_bench.methods.flat_settings import Grouped, grouped
+from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Method, Parameters, Verdict, by_split, quick_steps
+from fewratio_bench.methods.flat_settings import estimator_of, flat_settings
 from fewratio_bench.methods.parts import DescentHead, set_latent_dim
-from fewratio_bench.methods.processes import dealt_out, put_together, use_one_thread_of
 from fewratio_bench.problems import Problem, Trial
 
 # The paper's grid of the length K of dataset vectors.
@@ -53,9 +52,20 @@ PAPER_TRAINING: dict[str, Any] = {
     "weight_decay": 0.0,
 }
 
+# A model, how its training went, and its seed.
+Learnt = tuple[RatioModel, History, int]
+
+
+class Case(NamedTuple):
+    """What a model is trained for: the trials that it is to judge, and its setting; and the seed of its training."""
+
+    trials: list[Trial]
+    source: Parameters
+    seed: int
+
 
 @dataclass(frozen=True)
-class Learned:
+class Learned(Method):
     """A row of parts that learns from source episodes, for all trials and settings as one ensemble.
 
     Attributes
@@ -95,8 +105,6 @@ class Learned:
         The method whose models these are, before fine-tuning; by default its own.
     """
 
-    name: str
-    published: str | None
     encoder: str = "set"
     features: str = "mlp"
     depth: int = 3
@@ -126,7 +134,7 @@ class Learned:
         """Select the length of the vectors by squared error, as the paper does; what is tuned, by what is shown."""
         return "squared_error" if self.rule == "validation" else None
 
-    def quick(self) -> "Learned":
+    def quick(self) -> Self:
         """Give the same with few lengths of vectors, one bound and a much shorter training."""
         shorter = QUICKER if self.training["tasks_per_step"] > 1 else 10
         training = self.training | {"max_steps": self.training["max_steps"] // shorter, "validate_every": 100}
@@ -134,34 +142,22 @@ class Learned:
             self, latent_dims=self.quick_dims, bounds=self.bounds[:1], steps=quick_steps(self.steps), training=training
         )
 
-    def to_the_end(self) -> "Learned":
-        """Give the same after all its steps on the target."""
-        return replace(self, steps=self.steps[-1:])
-
-    def stopped_early(self) -> "Learned":
-        """Give the same with its number of steps on the target selected, which the paper does not do."""
-        return replace(self, published=None)
-
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each length of vectors, bound, and way of fine-tuning."""
         return [source | tuning for source, tuning in product(self._source_settings(problem), self._tuning_settings())]
 
     def _source_settings(self, problem: Problem) -> list[Parameters]:
-        settings = self._settings(problem).flat()
+        settings = flat_settings(self._estimator(problem))
         common: Parameters = {name: getattr(self, name) for name in ("encoder", "features", "head", "alpha", "clip")}
         common |= self.shape | ({"keep_aside": True} if self.keep_aside else {})
         common |= {"depth": self.depth, "learn_alpha": self.learn_alpha, "n_support": self.sizes}
-        common |= {
-            name: settings[name]
-            for name in ("tasks_per_step", "averaging", "validate_every", "max_steps", "patience", "standardise")
-        }
+        names = ["tasks_per_step", "averaging", "validate_every", "max_steps", "patience", "standardise"]
         if self.features == "relational":
-            common |= {name: settings[name] for name in ("n_query", "weight_decay", "calibration")}
-        dims = self.latent_dims if self.encoder == "set" else (None,)
-        return [
-            common | ({} if dim is None else {"latent_dim": dim}) | ({} if bound is None else {"bound": bound})
-            for dim, bound in product(dims, self.bounds or (None,))
-        ]
+            names += ["n_query", "weight_decay", "calibration"]
+        common |= {name: settings[name] for name in names}
+        dims = [{"latent_dim": dim} for dim in self.latent_dims] if self.encoder == "set" else [{}]
+        bounds = [{"bound": bound} for bound in self.bounds] or [{}]
+        return [common | dim | bound for dim, bound in product(dims, bounds)]
 
     def _tuning_settings(self) -> list[Parameters]:
         if self.target_head == "same":
@@ -172,129 +168,109 @@ class Learned:
 
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Train a model for every trial (or split) and setting, and judge with it."""
-        problem = trials[0].problem
         groups = by_split(trials) if self.sizes is not None else [[trial] for trial in trials]
+        name = self.trained_as or self.name
+        cases = [
+            Case(group, source, group[0].seed(name, source.get("latent_dim", 0)))
+            for group in groups
+            for source in self._source_settings(trials[0].problem)
+        ]
         # Bounds are part of the loss, which an ensemble has in common.
         for bound in self.bounds or (None,):
-            settings = [source for source in self._source_settings(problem) if source.get("bound") == bound]
-            cases = [(group, source) for group in groups for source in settings]
-            learned = self._trained(cases, bound, problem, bench)
-            for (group, source), (model, history, seed) in zip(cases, learned, strict=True):
-                for trial in group:
-                    seconds = history.seconds / len(cases) / len(group)
-                    yield from self._judge_trial(trial, source, model.to(trial.device), seconds, seed)
+            alike = [case for case in cases if case.source.get("bound") == bound]
+            for case, (model, history, seed) in zip(alike, self._trained(alike, bench), strict=True):
+                for trial in case.trials:
+                    seconds = history.seconds / len(alike) / len(case.trials)
+                    yield from self._judge_trial(trial, case.source, model.to(trial.device), seconds, seed)
 
     def _judge_trial(
         self, trial: Trial, source: Parameters, model: RatioModel, seconds: float, seed: int
     ) -> Iterator[Verdict]:
         for role, evaluation in trial.evaluations.items():
-            episode = evaluation.episode
-            for tuning, ratio, adapting in self._ratios(model, source.get("bound"), trial.problem, episode.support):
+            episode, adapting, started = evaluation.episode, 0.0, time.perf_counter()
+            ratios = self._ratios(model, source, trial.problem, episode.support)
+            for tuning, ratio in zip(self._tuning_settings(), ratios, strict=True):
+                # Steps continue from the last.
+                adapting = time.perf_counter() - started + (adapting if self.target_head == "adam" else 0.0)
                 started = time.perf_counter()
                 with torch.no_grad():
                     judgement = judged_ratio(ratio, episode, 0.0 if self.bounds else self.alpha)
                 took = seconds + adapting + time.perf_counter() - started
                 yield Verdict(trial, role, source | tuning, judgement, took, seed)
+                started = time.perf_counter()
 
-    def _ratios(
-        self, model: RatioModel, bound: float | None, problem: Problem, support: Pair
-    ) -> Iterator[tuple[Parameters, AdaptedRatio, float]]:
-        """Give the ratio at each setting of fine-tuning, with the seconds that it takes to have it."""
-        settings, spent = self._tuning_settings(), 0.0
-        if self.target_head == "adam":
-            rate = self._settings(problem).training.learning_rate
-            ratios = _fine_tuned(model, support, self._objective(bound), self.steps, rate)
-        else:
-            ratios = (self._tuned(model, tuning).adapt(support) for tuning in settings)
-        for tuning in settings:
-            started = time.perf_counter()
-            # Steps need gradients, all else must do without; where there are steps, they continue from the last.
-            with torch.set_grad_enabled(self.target_head == "adam"):
-                ratio = next(ratios)
-            took = time.perf_counter() - started
-            spent = spent + took if self.target_head == "adam" else took
-            yield tuning, ratio, spent
+    def _ratios(self, model: RatioModel, source: Parameters, problem: Problem, support: Pair) -> Iterator[AdaptedRatio]:
+        """Give the ratio at each setting of fine-tuning."""
+        if self.target_head != "adam":
+            return (self._tuned(model, tuning, support) for tuning in self._tuning_settings())
+        rate = self._estimator(problem).training.learning_rate
+        return _fine_tuned(model, support, self._objective(source), self.steps, rate)
 
     # ------------------------------------------------------------ training
 
-    def _trained(
-        self, cases: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
-    ) -> list[tuple[RatioModel, History, int]]:
-        trials = tuple((group[0].split.number, group[0].n_support) for group, _ in cases)
-        key = (self.trained_as or self.name, problem.data, bound, self.latent_dims, trials)
+    def _trained(self, cases: Sequence[Case], bench: Bench) -> list[Learnt]:
+        """Train for cases, unless a method that differs on the target only has done so."""
+        sources, seeds = [case.source for case in cases], [case.seed for case in cases]
+        key = (sources[0].get("bound"), *seeds)
         if key not in bench.trained:
-            bench.trained[key] = self._train(cases, bound, problem, bench)
-        learned: list[tuple[RatioModel, History, int]] = bench.trained[key]
-        return learned
+            longest = max(source.get("latent_dim", 0) for source in sources)
+            train = partial(self._train, longest, replace(bench, trained={}))
+            # Loss and parts are in the settings, so no training resumes from another's checkpoint.
+            bench.trained[key] = bench.train(train, cases, _is_complete, self.name, json.dumps(sources), *seeds)
+        return bench.trained[key]
 
-    def _train(
-        self, cases: Sequence[tuple[list[Trial], Parameters]], bound: float | None, problem: Problem, bench: Bench
-    ) -> list[tuple[RatioModel, History, int]]:
-        settings = self._settings(problem, n_inliers=cases[0][0][0].split.n_normals)
-        longest = max((source.get("latent_dim", 0) for _, source in cases), default=0)
-        seeds = [group[0].seed(self.trained_as or self.name, source.get("latent_dim", 0)) for group, source in cases]
+    def _train(self, longest: int, bench: Bench, cases: Sequence[Case], checkpoint: Path | None) -> list[Learnt]:
+        """Train for some cases as one ensemble."""
+        (first, *_), source, _ = cases[0]
+        estimator = self._estimator(first.problem, n_inliers=first.split.n_normals)
         jobs = [
             Job(
-                group[0].split.source,
-                None if self.keep_aside else group[0].split.validation,
-                _Build(self, group[0].split.source, source.get("latent_dim"), longest),
-                clone(settings.episodes).set_params(n_support=self.sizes or group[0].n_support),
+                trial.split.source,
+                None if self.keep_aside else trial.split.validation,
+                partial(self._build, longest, trial.split.source, source.get("latent_dim")),
+                clone(estimator.episodes).set_params(n_support=self.sizes or trial.n_support),
                 seed,
             )
-            for (group, source), seed in zip(cases, seeds, strict=True)
+            for (trial, *_), source, seed in cases
         ]
-        parts = dealt_out(jobs, bench)
-        # Loss and parts are in the settings, so no training resumes from another's checkpoint.
-        identities = [json.dumps([source for _, source in part]) for part in dealt_out(cases, bench)]
-        checkpoints = [
-            bench.checkpoint(self.name, identity, *part)
-            for identity, part in zip(identities, dealt_out(seeds, bench), strict=True)
-        ]
-        loss = self._training_loss(settings, bound)
-        learned = put_together(
-            joblib.Parallel(len(parts))(
-                joblib.delayed(_train_part)(
-                    part, settings, replace(bench, trained={}), loss, checkpoint, identity, len(parts)
-                )
-                for part, checkpoint, identity in zip(parts, checkpoints, identities, strict=True)
-            )
+        loss = self._objective(source)
+        if self.features == "relational":
+            loss = squared_error(self.features, self.alpha, estimator.training.calibration)
+        learned = train_jobs(
+            jobs,
+            estimator.training,
+            loss,
+            scale=estimator.scale,
+            device=bench.device,
+            progress=bench.progress,
+            checkpoint=checkpoint,
+            identity=[[case.source for case in cases], flat_settings(estimator)],
         )
-        if any(history.stopped == "interrupted" for _, history in learned):
-            # The checkpoint stays, and a half-trained model is not measured as if it were done.
-            raise KeyboardInterrupt
-        for checkpoint in checkpoints:
-            if checkpoint is not None:
-                checkpoint.unlink(missing_ok=True)
-        lengths = [source.get("latent_dim", 0) for _, source in cases]
         return [
-            (set_latent_dim(model, length), history, seed)
-            for (model, history), seed, length in zip(learned, seeds, lengths, strict=True)
+            (set_latent_dim(model, case.source.get("latent_dim", 0)), history, case.seed)
+            for case, (model, history) in zip(cases, learned, strict=True)
         ]
 
-    def _settings(self, problem: Problem, **changes: Any) -> Grouped:
+    def _estimator(self, problem: Problem, **changes: Any) -> MetaRatioEstimator:
+        """Give the estimator of the library whose settings of training these are."""
         stopping = {"validate_every": problem.validate_every, "patience": problem.patience}
-        return grouped(problem.episodes, changes | stopping | self.training)
+        return estimator_of(**({"episodes": problem.episodes} | changes | stopping | self.training))
 
-    def _training_loss(self, settings: Grouped, bound: float | None) -> Objective:
-        if bound is not None:
-            return self._objective(bound)
-        kind = "relational" if self.features == "relational" else "mlp"
-        return squared_error(kind, self.alpha, settings.training.calibration)
-
-    def _objective(self, bound: float | None) -> Objective:
-        return RelativeSquaredError(self.alpha) if bound is None else NonNegativeLSIF(bound)
+    def _objective(self, source: Parameters) -> Objective:
+        return NonNegativeLSIF(source["bound"]) if "bound" in source else RelativeSquaredError(self.alpha)
 
     # ------------------------------------------------------------ parts
 
-    def build(
+    def _build(
         self,
+        longest: int,
         source: Collection,
         latent_dim: int | None,
         n_features: int,
         generator: torch.Generator,
         scaler: Standardiser | None,
     ) -> RatioModel:
-        """Put the parts together, untrained."""
+        """Put the parts together, untrained; models whose dataset vectors differ in length are one architecture."""
         if self.features == "relational":
             made_as: dict[str, Any] = {"clip": self.clip, "latent_dim": latent_dim} | self.shape
             architecture = Architecture("relational", **made_as)
@@ -306,7 +282,8 @@ class Learned:
         else:
             features = MLPFeatures(n_features, encoder.n_outputs, depth=self.depth, generator=generator)
             n_outputs = features.n_outputs
-        return RatioModel(encoder, features, self._head(n_outputs), self.clip, scaler, self.alpha)
+        model = RatioModel(encoder, features, self._head(n_outputs), self.clip, scaler, self.alpha)
+        return set_latent_dim(model, longest)
 
     def _head(self, n_outputs: int) -> nn.Module:
         if self.head == "ridge":
@@ -314,15 +291,17 @@ class Learned:
         shared = SharedHead(n_outputs)
         return shared if self.head == "shared" else DescentHead(shared.weights, RelativeSquaredError(self.alpha))
 
-    def _tuned(self, model: RatioModel, tuning: Parameters) -> RatioModel:
-        """Give the model with the head that the target gets."""
-        if not tuning:
-            return model
-        tuned = copy(model)
-        tuned._modules = dict(model._modules)
-        head = RidgeHead(self.alpha, tuning["reg"], learn_reg=False)
-        tuned.head = head.to(next(model.parameters()).device)
-        return tuned
+    @torch.no_grad()
+    def _tuned(self, model: RatioModel, tuning: Parameters, support: Pair) -> AdaptedRatio:
+        """Adapt the model to the target, with the head that the target gets."""
+        if tuning:
+            head = RidgeHead(self.alpha, tuning["reg"], learn_reg=False).to(support.rows.device)
+            model = RatioModel(model.encoder, model.features, head, model.clip, model.scaler, model.alpha)
+        return model.adapt(support)
+
+
+def _is_complete(learnt: Learnt) -> bool:
+    return learnt[1].stopped != "interrupted"
 
 
 def _fine_tuned(
@@ -339,8 +318,7 @@ def _fine_tuned(
     features = Pair.joined(before.phi[None], support.shares, support.n_nu)
     training = Episode(features, features)
     ensemble = Ensemble([last_layer], before.weights.device)
-    plan = TrainingPlan(learning_rate=learning_rate)
-    for _ in train_in_stages(ensemble, lambda _: training, objective, stages, plan):
+    for _ in train_in_stages(ensemble, lambda _: training, objective, stages, learning_rate):
         with torch.no_grad():
             # The next step changes the weights in place.
             weights = last_layer.adapt(features).weights[0].clone()
@@ -352,43 +330,6 @@ class _GivenFeatures(nn.Module):
 
     def forward(self, x: Tensor, support: Pair, z: None, index: Tensor | None = None) -> Tensor:
         return x
-
-
-@dataclass(frozen=True)
-class _Build:
-    """A model's maker that can be sent to another process."""
-
-    method: Learned
-    source: Collection
-    latent_dim: int | None
-    longest: int
-
-    def __call__(self, n_features: int, generator: torch.Generator, scaler: Standardiser | None) -> RatioModel:
-        model = self.method.build(self.source, self.latent_dim, n_features, generator, scaler)
-        # Models whose dataset vectors differ in length are one architecture while they are trained together.
-        return set_latent_dim(model, self.longest)
-
-
-def _train_part(
-    jobs: Sequence[Job],
-    settings: Grouped,
-    bench: Bench,
-    objective: Objective,
-    checkpoint: Path | None,
-    identity: str,
-    n_jobs: int,
-) -> list[tuple[RatioModel, History]]:
-    use_one_thread_of(n_jobs)
-    return train_jobs(
-        jobs,
-        settings.training,
-        objective,
-        scale=settings.scale,
-        device=bench.device,
-        progress=bench.progress,
-        checkpoint=checkpoint,
-        identity=[identity, settings.flat()],
-    )
 
 
 def _fixed_kernels(source: Collection, generator: torch.Generator) -> GaussianFeatures:

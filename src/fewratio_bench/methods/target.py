@@ -14,15 +14,15 @@ from fewratio.core.pair import Episode, Pair
 from fewratio.data.dataset import as_flags
 from fewratio.data.seeds import seed_for
 from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
-from fewratio.optim import Ensemble, TrainingPlan, train_in_stages
+from fewratio.optim import Ensemble, train_in_stages
 from fewratio_bench.evaluate import Judgement, judged_values
-from fewratio_bench.methods.base import STEPS, Bench, Parameters, SelectedOnTest, Verdict, quick_steps
+from fewratio_bench.methods.base import STEPS, Bench, Method, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.parts import NonNegativePU
 from fewratio_bench.problems import Problem, Trial
 
 
 @dataclass(frozen=True)
-class TargetTrained(SelectedOnTest):
+class TargetTrained(Method):
     """D3RE or nnPU: a four-layer network trained on the support of each task, all tasks and settings at once.
 
     How long to train is a parameter with a grid of its own: every number of steps is judged and recorded, which is the
@@ -38,8 +38,6 @@ class TargetTrained(SelectedOnTest):
         Grid of numbers of steps.
     """
 
-    name: str
-    published: str | None
     loss: str = "lsif"
     bounds: tuple[float, ...] = (0.1, 0.5, 1.0, 10.0)
     steps: tuple[int, ...] = STEPS
@@ -47,14 +45,6 @@ class TargetTrained(SelectedOnTest):
     def quick(self) -> Self:
         """Give the same with two bounds and three numbers of steps at most."""
         return replace(self, bounds=self.bounds[:2], steps=quick_steps(self.steps))
-
-    def to_the_end(self) -> "TargetTrained":
-        """Give the same after all its steps."""
-        return replace(self, steps=self.steps[-1:])
-
-    def stopped_early(self) -> "TargetTrained":
-        """Give the same with its number of steps selected, which the paper does not do."""
-        return replace(self, published=None)
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give one setting for each bound and number of steps."""
@@ -74,17 +64,18 @@ class TargetTrained(SelectedOnTest):
         seed = trial.seed(self.name, role)
         started = time.perf_counter()
         # Axes (member, task): every member has one task, and every task one member for each value, from one start.
+        tasks = torch.arange(n_tasks).repeat(n_values)[:, None]
         ensemble = Ensemble(self._networks(n_tasks, episode.rows.shape[-1], seed) * n_values, trial.device)
-        support = _repeated(episode.support, n_values)
+        support = episode.support[tasks]
         training = Episode(support, support)
         # The support is judged too: the divergence is read off it.
         # Nothing is averaged over the joined rows; their shares only have to be there.
         shares = episode.rows.new_zeros(2, episode.rows.shape[-2])
         everything = Pair.joined(episode.rows, shares, episode.support.n_nu)
-        judged = Episode(support, _repeated(everything, n_values))
+        judged = Episode(support, everything[tasks])
         n_support = episode.support.rows.shape[-2]
         objective, seconds = self._objective(trial, n_tasks), 0.0
-        for n_steps in train_in_stages(ensemble, lambda _: training, objective, self.steps, TrainingPlan()):
+        for n_steps in train_in_stages(ensemble, lambda _: training, objective, self.steps):
             with torch.no_grad():
                 value = ensemble.evaluate(judged)[:, 0].unflatten(0, (n_values, n_tasks))
             seconds += time.perf_counter() - started
@@ -113,10 +104,3 @@ class TargetTrained(SelectedOnTest):
         if self.loss == "pu":
             return Judgement(at_query)
         return judged_values(at_support, at_query, episode, alpha=0.0)
-
-
-def _repeated(pair: Pair, n_times: int) -> Pair:
-    """Give tasks as members of one task each, all of them so many times."""
-    rows = pair.rows.repeat(n_times, 1, 1).unsqueeze(1)
-    shares = pair.shares if pair.shares.dim() == 2 else pair.shares.repeat(n_times, 1, 1).unsqueeze(1)
-    return Pair.joined(rows, shares, pair.n_nu)

@@ -102,11 +102,10 @@ def device_files(device: str) -> dict[str, Path]:
         for botnet, attacks in ATTACKS.items()
         for attack in attacks
     }
-    places = {
-        kind: [locate(f"iot/{path}{packing}") for path in paths for packing in ("", ".gz")]
-        for kind, paths in layouts.items()
+    packings = {
+        kind: [f"iot/{path}{packing}" for path in paths for packing in ("", ".gz")] for kind, paths in layouts.items()
     }
-    return {kind: next(filter(None, found)) for kind, found in places.items() if any(found)}
+    return {kind: place for kind, paths in packings.items() if (place := locate(*paths))}
 
 
 def _draw(paths: Sequence[Path], count: int, *role: str | int) -> NDArray[np.float64]:

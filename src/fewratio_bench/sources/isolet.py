@@ -44,11 +44,8 @@ def load() -> Collection:
 
 def files(download: bool = True) -> list[Path]:
     """Find both parts, as they are or packed by gzip, or else the archive that holds them, which can be downloaded."""
-    for packing in ("", ".gz"):
-        found = [path for part in PARTS if (path := locate(f"isolet/{part}{packing}"))]
-        if len(found) == len(PARTS):
-            return found
-    return ARCHIVE.files(download)
+    found = [path for part in PARTS if (path := locate(f"isolet/{part}", f"isolet/{part}.gz"))]
+    return found if len(found) == len(PARTS) else ARCHIVE.files(download)
 
 
 def speaker_groups(rows: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -1,7 +1,6 @@
 """School: examination scores of students of the Inner London Education Authority, 1985 to 1987."""
 
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +8,6 @@ from numpy.typing import NDArray
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import Dataset
 from fewratio.data.registry import Source
-from fewratio.errors import ParameterError
 from fewratio_bench.sources.storage import RawFile
 
 MIN_STUDENTS = 100
@@ -24,7 +22,6 @@ FIELDS = {
     "denomination": (15, 16, (1, 2, 3)),
 }
 INDICATORS = tuple(f"{field}={code}" for field, (_, _, codes) in FIELDS.items() for code in codes)
-LAST_COLUMN = {"constant": "constant", "observed": "vr_band=0"}
 FILE = RawFile(
     "school/ILEA567.DAT",
     url="https://github.com/SheffieldML/GPmat/raw/4b5914a38ecbad9fb7a13a3392970bfc28c9d911/datasets/data/ILEA567.DAT",
@@ -32,34 +29,24 @@ FILE = RawFile(
 )
 
 
-def load(encoding: Literal["constant", "observed"] = "constant") -> Collection:
+def load() -> Collection:
     """Load School: 74 schools of 100 to 251 students, 26 binary features; a score of 35 or more is an outlier.
 
     Students have indicators of year, gender, verbal-reasoning band, ethnic group, and the school's gender and
     denomination. A dataset is a school of at least 100 students.
 
-    Parameters
-    ----------
-    encoding : {"constant", "observed"}
-        The paper counts 26 binary features; the six categorical fields give 25 indicators. With ``"constant"`` the
-        26th is the constant column of the widely used matrices, which are 26 columns wide without their two
-        percentages. With ``"observed"`` it is the indicator of the undocumented verbal-reasoning band 0 (15 students),
-        as one-hot coding of the observed values gives. The paper does not say which. The first is the default because
-        it needs nothing but leaving out the columns that are not binary.
+    The paper counts 26 binary features, and does not say which; the six categorical fields give 25 indicators. The 26th
+    is the constant column of the widely used matrices, which are 26 columns wide without their two percentages.
     """
-    if encoding not in LAST_COLUMN:
-        raise ParameterError(f'encoding is {encoding!r}; "constant" or "observed" is needed. Pass one of them.')
     (path,) = FILE.files()
     indicators, scores, schools = read(path)
-    bands = [place for place, name in enumerate(INDICATORS) if name.startswith("vr_band")]
-    last = np.ones(len(indicators)) if encoding == "constant" else ~indicators[:, bands].any(axis=1)
-    X = np.column_stack([indicators, last]).astype(np.float64)
+    X = np.column_stack([indicators, np.ones(len(indicators))])
     numbers, counts = np.unique(schools, return_counts=True)
     datasets = [
         Dataset(f"school-{number}", None, X[schools == number], scores[schools == number] >= OUTLIER_SCORE)
         for number in numbers[counts >= MIN_STUDENTS]
     ]
-    return Collection("school", datasets, (*INDICATORS, LAST_COLUMN[encoding]))
+    return Collection("school", datasets, (*INDICATORS, "constant"))
 
 
 def read(path: Path) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:

@@ -21,9 +21,10 @@ def data_folders() -> list[Path]:
     return [Path(folder).expanduser() for folder in (*named, cache)]
 
 
-def locate(path: str) -> Path | None:
-    """Find a file, named by its path below a folder, in the first of the data folders that has it, or give None."""
-    return next((folder / path for folder in data_folders() if (folder / path).is_file()), None)
+def locate(*paths: str) -> Path | None:
+    """Find the first that is there of some files, named by their paths below a data folder, or give None."""
+    places = (folder / path for path in paths for folder in data_folders())
+    return next((place for place in places if place.is_file()), None)
 
 
 @dataclass(frozen=True)
