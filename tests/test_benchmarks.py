@@ -81,8 +81,11 @@ def test_power_is_that_of_the_same_pairs(run, tmp_path):
         assert each["lead_over_ours"] == pytest.approx(lead)
 
 
-def test_changes_are_found_by_both(run):
-    pytest.importorskip("ruptures")
-    found = run("changes", "--series", 2, "--families", "pw_normal")
-    assert {each["method"].partition(",")[0] for each in found} == {"fewratio", "ruptures KernelCPD rbf"}
-    assert all(0 <= each["f1"] <= 1 for each in found)
+def test_annotated_changes_are_scored_as_by_hand(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    module = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "everyday" / "changes.py"))
+    annotations = [[10], []]
+    assert module["f1"](annotations, [12]) == 1
+    assert module["f1"](annotations, [16]) == pytest.approx(0.6)
+    # 10 rows of which 10 / 12 are covered, 10 of which 8 / 10 are, and 20 of which 12 / 20 are.
+    assert module["covering"](annotations, [12], 20) == pytest.approx(((10 * 10 / 12 + 8) / 20 + 0.6) / 2)

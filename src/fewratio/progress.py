@@ -1,8 +1,9 @@
-"""The progress bar of a training, and a Ctrl-C that waits for the step to end."""
+"""The progress bar of what takes long, and a Ctrl-C that waits for the step to end."""
 
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -12,7 +13,7 @@ Report = Callable[[int, float | None], None]
 
 
 @contextmanager
-def progress_bar(total: int, description: str, show: bool | None = None) -> Iterator[Report]:
+def progress_bar(total: int, description: str, show: bool | None = None, after: float = 0.0) -> Iterator[Report]:
     """Show steps, steps a second, validation loss and time left on standard error.
 
     Parameters
@@ -23,6 +24,8 @@ def progress_bar(total: int, description: str, show: bool | None = None) -> Iter
         What is going on.
     show : bool, optional
         By default only where standard error is a terminal.
+    after : float
+        Seconds before it is shown: what is done sooner needs none.
     """
     if show is None:
         show = sys.stderr.isatty()
@@ -42,15 +45,22 @@ def progress_bar(total: int, description: str, show: bool | None = None) -> Iter
         return
     note = TextColumn("{task.fields[rate]} {task.fields[loss]}")
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), note)
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    progress, started = Progress(*columns, console=Console(stderr=True)), time.monotonic()
+    try:
         task = progress.add_task(description, total=total, rate="", loss="")
 
         def report(step: int, loss: float | None) -> None:
+            if time.monotonic() - started >= after:
+                progress.start()
             progress.update(task, completed=step, rate=f"{progress.tasks[0].speed or 0:.0f} steps/s")
             if loss is not None:
                 progress.update(task, loss=f"validation {loss:.4f}")
 
+        if not after:
+            progress.start()
         yield report
+    finally:
+        progress.stop()
 
 
 @contextmanager

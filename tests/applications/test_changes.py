@@ -1,5 +1,6 @@
-"""Changes of a series: where they are, what chance reports, and the same row by row."""
+"""Changes of a series: where they are, what is none, what chance reports, and the same row by row."""
 
+import datetime
 import json
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.signal import lfilter
 from scipy.stats import binom
 
 from fewratio import KLIEP, RuLSIF, detect_changes
@@ -54,11 +56,129 @@ def test_chance_reports_a_change_no_more_often_than_the_level(law):
     assert reported <= binom.ppf(0.999, 30, level)
 
 
-def test_blocks_stay_together_when_rows_depend_on_each_other():
+def autoregressive(n, coefficient, seed=0):
+    noise = np.random.default_rng(seed).normal(size=n + 50)
+    return lfilter([1], [1, -coefficient], noise)[50:]
+
+
+TIME = np.arange(240)
+UNCHANGED = {
+    "noise": autoregressive(240, 0.0),
+    "dependent rows": autoregressive(240, 0.8),
+    "a random walk": autoregressive(240, 1.0),
+    "heavy tails": np.random.default_rng(0).standard_t(3, 240),
+    "rare events": np.random.default_rng(1).random(240) < 0.05,
+    "a trend": TIME / 20 + autoregressive(240, 0.0),
+    "a curved trend": (TIME / 60) ** 2 + autoregressive(240, 0.0),
+    "a season": 3 * np.sin(TIME * np.pi / 6) + TIME / 40 + autoregressive(240, 0.0),
+    "an outlier": np.where(TIME == 100, 50.0, autoregressive(240, 0.0)),
+}
+
+
+@pytest.mark.parametrize("kind", UNCHANGED)
+def test_what_is_no_change_is_not_reported(kind):
+    assert len(detect_changes(UNCHANGED[kind]).points) == 0
+    assert len(detect_changes(UNCHANGED[kind], level=0.01, random_state=0).points) == 0
+
+
+@pytest.mark.parametrize("kind", ["noise", "dependent rows", "a trend", "a season"])
+@pytest.mark.parametrize("mode", [{}, {"level": 0.01, "random_state": 0}])
+def test_a_step_is_found_in_spite_of_them(kind, mode):
+    size = 8 if kind == "dependent rows" else 4
+    found = detect_changes(UNCHANGED[kind] + size * (TIME >= 120), **mode)
+    assert np.abs(found.points - 120).min() <= 2
+    assert len(found.points) <= 2
+    assert found.is_test == bool(mode)
+
+
+def test_one_of_many_columns_is_enough():
+    series = np.random.default_rng(0).normal(size=(300, 10))
+    series[100:, 3] += 2
+    found = detect_changes(series)
+    assert found.points.tolist() == pytest.approx([100], abs=2)
+    assert found.changes[0]["column"] == "3"
+    assert found.changes[0]["mean_after"] - found.changes[0]["mean_before"] == pytest.approx(2, abs=0.5)
+
+
+def test_a_kink_and_a_change_of_spread_are_changes():
+    kink = np.maximum(TIME - 120, 0) / 4 + autoregressive(240, 0.0)
+    assert np.abs(detect_changes(kink).points - 120).max() <= 10
+    spread = autoregressive(240, 0.0) * np.where(TIME < 120, 1, 4)
+    assert np.abs(detect_changes(spread).points - 120).max() <= 5
+
+
+def test_a_short_segment_of_a_long_series_has_its_rows():
+    series = np.random.default_rng(0).normal(size=(5000, 2))
+    series[3001:3041] += 4
+    assert detect_changes(series).points.tolist() == [3001, 3041]
+    tested = detect_changes(series, level=0.01, n_permutations=99, random_state=0).points
+    assert tested.tolist() == pytest.approx([3001, 3041], abs=2)
+
+
+def test_the_level_holds_for_rows_that_depend_on_each_other():
+    level, reported = 0.1, 0
+    for seed in range(30):
+        series = autoregressive(150, 0.8, seed)
+        reported += len(detect_changes(series, level=level, n_permutations=19, random_state=seed).points) > 0
+    assert reported <= binom.ppf(0.999, 30, level)
+
+
+@pytest.mark.parametrize("mode", [{}, {"level": 0.05, "n_permutations": 19, "random_state": 0}])
+def test_units_do_not_matter(mode):
+    series = two_changes()
+    expected = detect_changes(series, **mode)
+    found = detect_changes(series * [1e6, 1e-3] + [3, -5], **mode)
+    assert found.points.tolist() == expected.points.tolist()
+    assert np.allclose(found.scores, expected.scores, rtol=1e-6, equal_nan=True)
+
+
+def test_gaps_are_no_changes():
+    series = two_changes()
+    series[[10, 11, 50], 0] = np.nan
+    expected = detect_changes(two_changes()).points
+    assert np.abs(detect_changes(series).points - expected).max() <= 1
+
+
+def dated(n=60):
     rng = np.random.default_rng(0)
-    series = np.repeat(rng.normal(size=20), 5) + rng.normal(0, 0.01, 100)
-    alone, together = (detect_changes(series, window=10, block=block, **QUICK) for block in (1, 5))
-    assert together.threshold > alone.threshold
+    days = pd.date_range("2024-01-01", periods=n, tz="UTC")
+    return pd.DataFrame({"day": days, "value": np.r_[rng.normal(0, 1, n // 2), rng.normal(5, 1, n - n // 2)]})
+
+
+def test_a_column_of_time_sorts_and_names_the_rows():
+    table = dated()
+    expected = detect_changes(table)
+    assert expected.points.tolist() == [30]
+    assert expected.row_names[30] == "2024-01-31"
+    assert expected.times[30] == np.datetime64("2024-01-31")
+    assert expected.order is None
+    assert expected.feature_names == ("value",)
+    shuffled = table.sample(frac=1, random_state=0)
+    found = detect_changes(shuffled, time="day")
+    assert found.points.tolist() == [30]
+    assert found.to_dict()["names"] == ["2024-01-31"]
+    assert shuffled["value"].to_numpy()[found.order].tolist() == table["value"].tolist()
+
+
+@pytest.mark.parametrize("write", [lambda day: day.dt.strftime("%Y-%m-%dT%H:%M:%SZ"), lambda day: day.dt.day_of_year])
+def test_a_time_may_be_text_or_a_number(write):
+    table = dated()
+    found = detect_changes(table.assign(day=write(table["day"])), time="day")
+    assert found.points.tolist() == [30]
+    assert found.to_dict()["names"][0] in ("2024-01-31", "31")
+
+
+def test_an_index_of_dates_is_a_time():
+    series = dated().set_index("day")["value"]
+    found = detect_changes(series)
+    assert found.times[found.points].astype("datetime64[D]").tolist() == [datetime.date(2024, 1, 31)]
+
+
+def test_a_month_is_a_time():
+    table = pd.DataFrame({"month": [f"{1990 + i // 12}-{1 + i % 12:02}" for i in range(60)], "value": dated()["value"]})
+    found = detect_changes(table, time="month")
+    assert found.to_dict()["names"] == ["1992-07"]
+    assert found.times[30] == np.datetime64("1992-07-01")
 
 
 @given(st.integers(2, 6), st.integers(0, 10), seeds)
@@ -130,9 +250,16 @@ def test_the_result_can_be_read_stored_and_drawn():
     stored = json.loads(json.dumps(found.to_dict()))
     assert stored["points"] == found.points.tolist()
     assert stored["scores"][0] is None
+    assert stored["mode"] == "test"
+    assert [change["row"] for change in stored["changes"]] == stored["points"]
     axes = found.plot()
-    assert len(axes.lines) == 2 + len(found.points)
+    # A panel for each column, and one for the scores.
+    assert len(axes.figure.axes) == 3
+    assert len(axes.lines) == 1 + len(found.points)
     assert found.plot(axes) is axes
+    segmented = detect_changes(two_changes())
+    assert len(segmented.plot().figure.axes) == 2
+    assert json.loads(json.dumps(segmented.to_dict()))["mode"] == "segmentation"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +270,10 @@ def test_the_result_can_be_read_stored_and_drawn():
         (np.zeros(10), {"window": 0}, ParameterError, "window is 0"),
         (np.zeros(10), {"window": 2.5}, ParameterError, "window is 2.5"),
         (np.zeros(10), {"window": 5, "step": 0}, ParameterError, "step is 0"),
-        (np.zeros(10), {"window": 5, "block": -1}, ParameterError, "block is -1"),
+        (np.zeros(10), {}, InputError, "series has 10 rows; at least 14"),
+        (pd.DataFrame({"t": ["a", "b"] * 9, "x": range(18)}), {"time": "t"}, InputError, "holds text; a time is"),
+        (pd.DataFrame({"t": [1, None] * 9, "x": range(18)}), {"time": "t"}, InputError, "has no time at row 1"),
+        (pd.DataFrame({"x": range(18)}), {"time": "t"}, InputError, "has no column 't'"),
         (np.zeros(10), {"window": 5, "n_permutations": 50}, ParameterError, "a level of 0.01 needs at least 99"),
         (np.zeros(10), {"window": 5, "level": 2}, ParameterError, "level is 2"),
         (np.zeros(10), {"window": 5, "threshold": np.nan}, ParameterError, "threshold is nan"),

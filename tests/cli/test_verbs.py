@@ -144,6 +144,25 @@ def test_units_do_not_matter_unless_asked_for(filled, tmp_path, verb):
         assert not np.allclose(plain[keys[verb]], expected)
 
 
+def test_changes_are_those_of_time(filled, tmp_path):
+    series = np.loadtxt(filled / "series.csv", delimiter=",", skiprows=1)
+    days = np.arange("2024-01-01", "2024-03-01", dtype="datetime64[D]")
+    rows = [f"{day}T12:00:00Z,{x},{y}" for day, (x, y) in zip(days, series, strict=True)]
+    (tmp_path / "late.csv").write_text("\n".join(["when,x,y", *rows[::-1]]))
+    done = run(["changes", "late.csv", "--time", "when", "-o", "rows.csv", "--plot", "series.png"], tmp_path)
+    assert "1 change in 60 rows of late.csv (segmentation)" in done.stdout
+    assert "row 30 (2024-01-31 12:00:00): " in done.stdout
+    written = (tmp_path / "rows.csv").read_text().splitlines()
+    assert written[31].startswith("2024-01-31 12:00:00")
+    assert written[31].endswith(",1")
+    tested = run(["changes", "late.csv", "--time", "when", "--level", "0.05"], tmp_path)
+    assert "(test, threshold" in tested.stdout
+    assert "p = 0.005" in tested.stdout
+    wrong = run(["changes", "late.csv", "--time", "whenever"], tmp_path)
+    assert wrong.exit_code == 2
+    assert "no column 'whenever'" in wrong.stderr
+
+
 def test_compare_says_what_the_function_finds(filled):
     samples = [np.loadtxt(filled / name, delimiter=",", skiprows=1) for name in ("a.csv", "b.csv")]
     expected = compare_datasets(*samples, n_permutations=99, random_state=3)

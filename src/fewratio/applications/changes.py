@@ -1,27 +1,24 @@
-"""When a series changed: windows of rows before and after a moment, compared by their ratio."""
+"""When a series changed: segments of it, or a test that keeps a promised level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from numpy.typing import NDArray
 
 from fewratio.applications import inputs
-from fewratio.applications.permutation import ROUNDING
+from fewratio.applications.change_significance import ChangeOptions, by_splits, by_windows, check_options
+from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment
+from fewratio.applications.time_order import Series, open_series
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnOptions, Encoding
-from fewratio.data.separating import without_columns
-from fewratio.data.table import Table, as_table
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_THRESHOLD = "a finite number, the score to exceed"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,103 +28,165 @@ class ChangePoints:
     Attributes
     ----------
     points : ndarray of int
-        Numbers of the first rows after each change.
+        Numbers of the first rows after each change, in the order of time.
     scores : ndarray of shape (n_rows,)
-        How far the windows before and from each row are apart; NaN where a window would leave the series.
-    threshold : float
-        What a score must exceed.
+        Of a segmentation: by how much each change raises twice the log likelihood of the segments beside it. Of a test:
+        how far the rows before and from each row are apart. NaN at other rows.
+    threshold : float or None
+        What a score of the test must exceed; None of a segmentation.
     p_values : ndarray or None
-        Of the points, over all positions together; None where the threshold was given.
-    window : int
-        Rows of a window.
-    estimator : RatioEstimator
-        What gave the scores; for a `ChangeDetector` of later rows.
+        Of the points, over all positions together; None of a segmentation, and where the threshold was given.
+    window : int or None
+        Rows of a window, where windows were compared.
+    estimator : RatioEstimator or None
+        What gave the scores of windows; for a `ChangeDetector` of later rows.
     row_names : sequence of str or None
         What the rows are called, such as their dates.
     encoding : Encoding or None
         What became of the columns.
+    series : ndarray of shape (n_rows, n_features)
+        The rows that were compared, in the order of time.
+    feature_names : tuple of str
+        What its columns are called.
+    times : ndarray or None
+        When the rows came, as numpy dates or numbers, if a column or an index says so.
+    order : ndarray of int or None
+        The number of each row in the table that was given, if it was sorted by time.
+    background : ndarray of shape (n_rows, n_features)
+        What was found and is no change: the season, and a trend that all segments share.
     """
 
     points: Numbers
     scores: Floats
-    threshold: float
+    threshold: float | None
     p_values: Floats | None
-    window: int
-    estimator: RatioEstimator
-    row_names: Sequence[str] | None = None
-    encoding: Encoding | None = None
+    window: int | None
+    estimator: RatioEstimator | None
+    row_names: Sequence[str] | None
+    encoding: Encoding | None
+    series: Floats
+    feature_names: tuple[str, ...]
+    times: NDArray[Any] | None
+    order: Numbers | None
+    background: Floats
+
+    @property
+    def is_test(self) -> bool:
+        """Whether the points were tested, or the series only cut into segments."""
+        return self.threshold is not None
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """What changed at each point, in words of the column that changed most.
+
+        Each has the keys row, name, score, p_value, column, and mean and standard deviation of the column before and
+        after, up to the neighbouring changes: mean_before, mean_after, deviation_before, deviation_after.
+        """
+        ends, found = [0, *self.points.tolist(), len(self.series)], []
+        for number, row in enumerate(self.points.tolist()):
+            before, after = self.series[ends[number] : row], self.series[row : ends[number + 2]]
+            means, deviations = ([part.mean(0) for part in (before, after)], [part.std(0) for part in (before, after)])
+            # Both in units of the noise: rows of the smaller spread alone would make any step infinite.
+            noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2), 1e-300)
+            moved = np.abs(means[1] - means[0]) / noise + np.abs(deviations[1] - deviations[0]) / noise
+            column = int(moved.argmax())
+            found.append(
+                {
+                    "row": row,
+                    "name": None if self.row_names is None else str(self.row_names[row]),
+                    "score": float(self.scores[row]),
+                    "p_value": None if self.p_values is None else float(self.p_values[number]),
+                    "column": self.feature_names[column],
+                    "mean_before": float(means[0][column]),
+                    "mean_after": float(means[1][column]),
+                    "deviation_before": float(deviations[0][column]),
+                    "deviation_after": float(deviations[1][column]),
+                }
+            )
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
         scores = [None if np.isnan(score) else float(score) for score in self.scores]
-        names = None if self.row_names is None else [self.row_names[point] for point in self.points]
-        known = inputs.plain(self, "points", "scores", "threshold", "p_values", "window")
-        return known | {"scores": scores, "names": names}
+        names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
+        known = inputs.plain(self, "points", "threshold", "p_values", "window", "changes")
+        return {"mode": "test" if self.is_test else "segmentation"} | known | {"scores": scores, "names": names}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the scores, the threshold and the points.
+        """Draw the series and its changes, below it the scores of a test.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to; a new figure by default.
+            Where to draw the series alone; a new figure by default.
 
         Returns
         -------
         matplotlib Axes
+            Of the column that changed most.
         """
-        from fewratio.charts.results import draw_changes
+        from fewratio.charts.changes import draw_changes
 
-        return draw_changes(self.scores, self.threshold, self.points, ax)
+        named = [change["column"] for change in self.changes]
+        ranked = sorted(self.feature_names, key=lambda name: (-named.count(name), self.feature_names.index(name)))
+        columns = {name: self.series[:, self.feature_names.index(name)] for name in ranked}
+        scores = None if self.threshold is None else (self.scores, self.threshold)
+        return draw_changes(columns, self.points, self.times, scores, ax)
 
     def __repr__(self) -> str:
         found = ", ".join(map(str, self.points)) or "none"
-        return f"ChangePoints: {found} (threshold {self.threshold:.3g}, windows of {self.window} rows)"
+        how = "segmentation" if self.threshold is None else f"test, threshold {self.threshold:.3g}"
+        return f"ChangePoints: {found} ({how}{f', windows of {self.window} rows' if self.window else ''})"
 
 
 def detect_changes(
     series: Any,
-    window: int = 20,
+    window: int | None = None,
     estimator: Any = None,
-    n_permutations: int = 199,
-    level: float = 0.01,
+    n_permutations: int | None = None,
+    level: float | None = None,
     threshold: float | None = None,
     *,
+    time: str | None = None,
     step: int | None = None,
-    block: int = 1,
     random_state: int | np.random.Generator | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> ChangePoints:
-    """Find the moments at which a series changed, by the ratio of neighbouring windows (Liu et al. 2013).
+    """Find the moments at which a series changed.
 
-    The score of a row is the sum of the divergences, in both directions, between the `window` rows before it and the
-    `window` rows that begin with it. A change is reported at a row with the highest score among those less than a
-    window away, if a tested position less than `step` away has a score above the threshold.
+    By default the series is cut into segments, each with a level, perhaps a slope, and a spread of its own. The number
+    of segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season, or rows that depend on
+    their predecessors are not changes. Nothing random is in it, and no level is promised.
 
-    The threshold comes from shuffled series: if nothing changes (the rows, or blocks of them, are exchangeable), the
-    chance to report any change in the whole series is at most `level`. It is the k-th largest of their highest scores
-    at the tested positions, k = floor(level (n_permutations + 1)). Rows that depend on their predecessors are not
-    exchangeable; shuffle `block` rows together then, longer than that dependence reaches.
+    Any of `level`, `n_permutations`, `threshold`, `window`, `step` and `estimator` asks for a test instead: the chance
+    to report any change in a series without changes is at most `level`. The scores of the series are held against those
+    of shuffled ones; if rows depend on their predecessors, the innovations of an autoregression are shuffled, and the
+    level holds approximately (docs/design.md). Scores are gains of likelihood by changes of level or spread; with a
+    `window`, a `threshold` or an `estimator`, the divergences, in both directions, of the windows before and after a
+    row (Liu et al. 2013), which see any change of the distribution.
 
     Parameters
     ----------
     series : array-like of shape (n,) or (n, n_features)
-        Rows in the order of time, at least two windows of them.
-    window : int, default=20
-        Rows of a window; changes less than that apart are not told apart.
+        Rows in the order of time. Missing numbers are interpolated.
+    window : int, optional
+        Compare windows of so many rows; changes less than that apart are not told apart. Where windows are compared,
+        by default 50 rows, or a quarter of a shorter series. Of longer windows 50 evenly spaced rows are compared.
     estimator : RatioEstimator, optional
-        Gives the divergences. By default ``RuLSIF()``, whose width is the median distance between the rows of both
-        windows, on columns of a common unit.
-    n_permutations : int, default=199
-        How many times to shuffle.
-    level : float, default=0.01
-        Chance to report a change where there is none.
+        Gives the divergences of windows. By default ``RuLSIF()``, whose width is the median distance between the rows
+        of both windows, on columns of a common unit.
+    n_permutations : int, optional
+        How many times to shuffle; 199 by default.
+    level : float, optional
+        Chance that the test reports a change where there is none; 0.01 by default.
     threshold : float, optional
-        A threshold to use instead of one by permutation.
+        A threshold of the divergence of windows to use instead of one by permutation. Nothing is known of the series
+        then, and a trend or season is not removed.
+    time : str, optional
+        The column that says when a row came: dates, or numbers. Rows are sorted by it, and it is not compared. By
+        default the only column of dates, if they do not fall.
     step : int, optional
-        Distance between tested positions; a fifth of a window by default. The fewer, the quicker.
-    block : int, default=1
-        Rows that stay together when the series is shuffled.
+        Distance between tested windows; a fifth of a window by default. The fewer, the quicker.
     random_state : int, numpy Generator or None
         Shuffles, and seeds an estimator that has no seed.
     **columns
@@ -144,176 +203,61 @@ def detect_changes(
     >>> from fewratio import detect_changes
     >>> rng = np.random.default_rng(0)
     >>> series = np.concatenate([rng.normal(0, 1, 40), rng.normal(4, 1, 40)])
-    >>> detect_changes(series, window=15, n_permutations=99, random_state=0).points
+    >>> detect_changes(series).points
     array([40])
+    >>> detect_changes(series, level=0.05, random_state=0).p_values
+    array([0.005])
     """
-    step = max(1, window // 5) if step is None and isinstance(window, Integral) else step
-    for name, value in (("window", window), ("n_permutations", n_permutations), ("step", step), ("block", block)):
-        inputs.check_count(name, value)
-    rank = _rank(level, n_permutations) if threshold is None else 0
+    options = ChangeOptions(window, n_permutations, level, threshold, step)
+    uses_windows = any(value is not None for value in (window, estimator, threshold, step))
+    is_test = uses_windows or level is not None or n_permutations is not None
+    check_options(options)
     for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
-    table, encoding = _open_series(model, series, "series", columns)
-    if table.n_rows < 2 * window:
+    opened = open_series(model, series, time, columns)
+    n = len(opened.rows)
+    if not uses_windows and n < LEAST_ROWS:
         raise InputError(
-            f"{table.argument} has {counted(table.n_rows, 'row')}; two windows of {window} need "
-            f"{2 * window}. Pass a longer series or a smaller window."
+            f"{opened.argument} has {counted(n, 'row')}; at least {LEAST_ROWS} are needed. Pass a longer series."
         )
-    rows, order = table.to_numpy(), np.arange(table.n_rows)
+    # With a threshold as a `ChangeDetector`, which knows no more than its windows.
+    unknown = Segmentation([], [], np.zeros_like(opened.rows), opened.rows)
+    found = segment(opened.rows) if threshold is None else unknown
+    if not is_test:
+        scores = np.full(n, np.nan)
+        scores[found.points] = found.gains
+        return _result(opened, found, np.array(found.points, dtype=np.intp), scores)
+    # A model with sources knows rows as they come.
+    rows = opened.rows if model.has_sources else opened.rows - found.background
+    if not uses_windows:
+        return _result(opened, found, *by_splits(rows, found, options, for_permutations))
     model = inputs.in_common_units(model, rows)
-    positions = np.arange(window, table.n_rows - window + 1)
-    scores = np.full(table.n_rows, np.nan)
-    scores[positions] = _scores(model, rows, order, positions, window)
-    tested = positions[::step]
-    if threshold is None:
-        orders = (_shuffle(order, block, for_permutations) for _ in range(n_permutations))
-        highest = np.sort([_scores(model, rows, shuffled, tested, window).max() for shuffled in orders])
-        limit = float(highest[-rank]) + ROUNDING
-    else:
-        limit, highest = inputs.check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD), None
-    peaks = _peaks(scores, positions, window)
-    bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
-    points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], None
-    if highest is not None:
-        no_lower = highest + ROUNDING >= bests[bests > limit, None]
-        p_values = (1 + no_lower.sum(1)) / (1 + n_permutations)
-    return ChangePoints(points, scores, limit, p_values, window, model, table.row_names, encoding)
+    tested = by_windows(model, rows, found, options, for_permutations, opened.argument)
+    return _result(opened, found, *tested, estimator=model)
 
 
-def _scores(model: RatioEstimator, rows: Floats, order: Numbers, positions: Numbers, window: int) -> Floats:
-    """Give the divergences of the windows before and from each position, summed over both directions."""
-    steps = np.arange(window)
-    before, after = order[positions[:, None] - window + steps], order[positions[:, None] + steps]
-    with threadpool_limits(1, "blas"):
-        both = model._divergences(rows, np.concatenate([before, after]), np.concatenate([after, before]))
-    return both.reshape(2, -1).sum(0)
-
-
-def _open_series(
-    model: RatioEstimator, series: Any, argument: str, columns: ColumnOptions
-) -> tuple[Table, Encoding | None]:
-    """Validate a series, in which a date names the rows; one without columns has one."""
-    shape = getattr(series, "shape", None)
-    if shape is None and isinstance(series, list | tuple) and not any(np.ndim(value) for value in series):
-        shape = (len(series),)
-    if shape is not None and len(shape) == 1:
-        series = np.asarray(series).reshape(-1, 1)
-    encoding, (table,), _ = inputs.read_samples(model, {argument: series}, columns)
-    if encoding is not None and encoding.id in encoding.places and not model.has_sources:
-        # When a row came says nothing about whether the series has changed.
-        encoding, (table,) = without_columns(encoding, [table], [encoding.id], "names the rows")
-    return table, encoding
-
-
-def _shuffle(order: Numbers, block: int, rng: np.random.Generator) -> Numbers:
-    blocks = np.split(order, np.arange(block, len(order), block))
-    return np.concatenate([blocks[number] for number in rng.permutation(len(blocks))])
-
-
-def _peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
-    """Positions with the highest score among those less than a window away; of equal ones the first."""
-    found: list[int] = []
-    for position in positions:
-        near = scores[max(0, position - window + 1) : position + window]
-        if scores[position] >= np.nanmax(near) and not (found and position - found[-1] < window):
-            found.append(int(position))
-    return found
-
-
-def _rank(level: Any, n_permutations: int) -> int:
-    """Give which of the highest scores of shuffled series is the threshold."""
-    chance = inputs.check_number("level", level, 0, 1, "a chance between 0 and 1")
-    # 0.01 * 200 must not fall below 2 by rounding.
-    rank = int(np.floor(chance * (n_permutations + 1) * (1 + 1e-12)))
-    if rank < 1:
-        needed = int(np.ceil(1 / chance * (1 - 1e-12))) - 1
-        raise ParameterError(
-            f"n_permutations is {n_permutations}; a level of {level} needs at least {needed}. Pass more, or raise the "
-            "level."
-        )
-    return rank
-
-
-class ChangeDetector:
-    """Tell row by row whether a series has changed.
-
-    The scores are those of `detect_changes`, each as soon as its two windows are complete: a window after the row that
-    it belongs to. A change is reported when the score rises above the threshold, and then not again for a window.
-
-    Parameters
-    ----------
-    window : int
-        Rows of a window; the last two of them are kept.
-    threshold : float
-        What a score must exceed, such as that of `detect_changes` for earlier rows. That one is exceeded by chance, at
-        its ``level``, once in as many rows as it was made from.
-    estimator : RatioEstimator, optional
-        Gives the divergences, such as the one in the result of `detect_changes`; by default ``RuLSIF()``, as there.
-
-    Attributes
-    ----------
-    n_rows_ : int
-        How many rows have come.
-    score_ : float
-        The latest score; NaN before there are two windows.
-    changes_ : list of int
-        Numbers of the rows, counted from 0, that begin the second window of each report.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewratio import detect_changes
-    >>> from fewratio.applications import ChangeDetector
-    >>> rng = np.random.default_rng(0)
-    >>> calm = detect_changes(rng.normal(0, 1, 60), window=10, n_permutations=99, random_state=0)
-    >>> detector = ChangeDetector(10, calm.threshold, calm.estimator)
-    >>> later = np.concatenate([rng.normal(0, 1, 30), rng.normal(6, 1, 30)])
-    >>> [number for number, value in enumerate(later) if detector.update(value)]
-    [38]
-    """
-
-    def __init__(self, window: int, threshold: float, estimator: Any = None) -> None:
-        inputs.check_count("window", window)
-        self.window = window
-        self.threshold = inputs.check_number("threshold", threshold, -np.inf, np.inf, _THRESHOLD)
-        # A seed once and for all: the same windows must have the same score at any time.
-        self.estimator = inputs.seeded_copy(estimator, inputs.default_estimator(), np.random.default_rng(0))
-        self.n_rows_ = 0
-        self.score_ = float("nan")
-        self.changes_: list[int] = []
-        self._rows: Floats | None = None
-
-    def update(self, row: Any) -> bool:
-        """Take the next row, and tell whether a change is reported.
-
-        Parameters
-        ----------
-        row : float or array-like of shape (n_features,) or (1, n_features)
-            The row; a number where the series has one column.
-
-        Returns
-        -------
-        bool
-        """
-        table = np.reshape(row, (1, -1)) if np.ndim(row) < 2 else row
-        new = as_table(table, "row").to_numpy()
-        kept = new[:0] if self._rows is None else self._rows
-        if len(new) != 1 or new.shape[1] != kept.shape[1]:
-            raise InputError(
-                f"row has shape {new.shape}; needed is one row of {kept.shape[1]} values, as the first had. Pass the "
-                "rows one by one, with the same columns."
-            )
-        self._rows = np.concatenate([kept, new])[-2 * self.window :]
-        self.n_rows_ += 1
-        if self.n_rows_ < 2 * self.window:
-            return False
-        before, earlier = self.score_, self.changes_[-1] if self.changes_ else -np.inf
-        order = np.arange(2 * self.window)
-        self.score_ = float(_scores(self.estimator, self._rows, order, order[[self.window]], self.window)[0])
-        position = self.n_rows_ - self.window
-        # Not NaN above the threshold: the first score may be the one that rises above it.
-        rises = self.score_ > self.threshold and not before > self.threshold
-        if rises and position - earlier >= self.window:
-            self.changes_.append(position)
-            return True
-        return False
+def _result(
+    opened: Series,
+    found: Segmentation,
+    points: Numbers,
+    scores: Floats,
+    threshold: float | None = None,
+    p_values: Floats | None = None,
+    window: int | None = None,
+    estimator: RatioEstimator | None = None,
+) -> ChangePoints:
+    return ChangePoints(
+        points,
+        scores,
+        threshold,
+        p_values,
+        window,
+        estimator,
+        opened.row_names,
+        opened.encoding,
+        opened.rows,
+        opened.feature_names,
+        opened.times,
+        opened.order,
+        found.background,
+    )

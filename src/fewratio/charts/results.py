@@ -1,4 +1,4 @@
-"""Pictures of comparisons, outliers, weights, ratios and changes."""
+"""Pictures of comparisons, outliers, weights and ratios."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, SECOND, new_figure, tidy
-from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.shapes import Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _N_COLUMNS = 10
@@ -150,16 +149,3 @@ def draw_ratios(ratios: Floats, X: Floats, feature_names: Sequence[str] | None, 
     panel.plot(places, values, "o", ms=4, color=FIRST)
     tidy(panel, title, (feature_names or ("value",))[0] if single else "rows, from low ratio to high")
     return figure
-
-
-def draw_changes(scores: Floats, threshold: float, points: Numbers, ax: "Axes | None" = None) -> "Axes":
-    """Draw the scores of a series, the threshold and the changes; in a new figure unless axes are given."""
-    if ax is None:
-        ax = new_figure((8, 3), "constrained").subplots()
-    ax.plot(scores, color=FIRST, label="score")
-    ax.axhline(threshold, color=MUTED, linestyle="--", label="threshold")
-    for number, point in enumerate(points):
-        ax.axvline(point, color=OUTLIER, label="change" if number == 0 else None)
-    ax.set(xlabel="row", ylabel="symmetric divergence")
-    ax.legend(frameon=False)
-    return ax

@@ -12,33 +12,62 @@ from fewratio.cli import exchange
 def changes(
     request: exchange.Request,
     series: Annotated[Path, typer.Argument(help="Table of rows in the order of time; - for CSV on standard input.")],
+    time: Annotated[
+        str | None, typer.Option(help="Column of dates or numbers to sort rows by; a single column of dates is found.")
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="Test for changes: the chance to report any if there is none.")
+    ] = None,
     window: Annotated[
-        int, typer.Option(min=1, help="Number of rows before and after a moment that are compared.")
-    ] = 20,
-    permutations: Annotated[int, typer.Option(min=1, help="Number of shuffled series that set the threshold.")] = 199,
-    level: Annotated[float, typer.Option(help="Chance to report any change if there is none.")] = 0.01,
+        int | None, typer.Option(min=1, help="Test by the ratio of windows of so many rows before and after a moment.")
+    ] = None,
+    permutations: Annotated[
+        int | None, typer.Option(min=1, help="Number of shuffled series that set the threshold of a test (199).")
+    ] = None,
 ) -> None:
     """Find the moments at which a series changed.
 
-    Example: fewratio changes sensor.csv --window 30 --plot changes.png
+    The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
+    --model, changes are tested instead.
+
+    Example: fewratio changes sales.csv --time month --plot changes.png
     """
     tables, estimator = request.read(series)
     from fewratio.applications.changes import detect_changes
     from fewratio.data.columns import counted
 
     options = request.options(*tables)
-    result = detect_changes(tables[0], window, estimator, permutations, level, random_state=request.seed, **options)
+    by_ratio = request.model is not None or window is not None
+    result = detect_changes(
+        tables[0],
+        window,
+        estimator if by_ratio else None,
+        permutations,
+        level,
+        time=time,
+        random_state=request.seed,
+        **options,
+    )
     payload, n_rows = result.to_dict(), tables[0].n_rows
-    points, scores = payload["points"], payload["scores"]
-    lines = [
-        f"{counted(len(points), 'change')} in {n_rows} rows of {exchange.label(series)} "
-        f"(windows of {window} rows, threshold {result.threshold:.3g})"
-    ]
+    table = tables[0] if result.order is None else tables[0].take(result.order)
+    how = "segmentation" if result.threshold is None else f"test, threshold {result.threshold:.3g}"
+    how += f", windows of {result.window} rows" if result.window is not None else ""
+    lines = [f"{counted(len(result.points), 'change')} in {n_rows} rows of {exchange.label(series)} ({how})"]
     if result.encoding is not None and result.encoding.is_named:
         lines.append(f"columns  {result.encoding.summary}")
-    called = ["" if result.row_names is None else f" ({result.row_names[point]})" for point in points]
-    triples = zip(points, called, payload["p_values"], strict=True)
-    lines += [f"  row {point}{name}: score {scores[point]:.3g}, p = {p_value:.3g}" for point, name, p_value in triples]
-    # Rows too near the ends have no score: an empty field.
-    columns = {"row": range(n_rows), "score": scores, "change": [int(row in points) for row in range(n_rows)]}
-    request.deliver(exchange.Answer(lines, payload, columns, tables), result.plot)
+    for change in result.changes:
+        name = "" if change["name"] is None else f" ({change['name']})"
+        p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
+        lines.append(
+            f"  row {change['row']}{name}: {change['column']} {change['mean_before']:.4g} -> "
+            f"{change['mean_after']:.4g} (deviation {change['deviation_before']:.3g} -> "
+            f"{change['deviation_after']:.3g}), score {change['score']:.3g}{p_value}"
+        )
+    # A row without a score has an empty field.
+    points = set(payload["points"])
+    columns = {
+        "row": range(n_rows),
+        "score": payload["scores"],
+        "change": [int(row in points) for row in range(n_rows)],
+    }
+    request.deliver(exchange.Answer(lines, payload, columns, [table]), result.plot)
