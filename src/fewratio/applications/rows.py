@@ -102,3 +102,24 @@ def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> flo
     # All scores below the next calibration score have p-values as small as the largest rejected one.
     above = calibration[calibration > rejected.max()] if len(rejected) else np.append(calibration, scores)
     return float(above.min())
+
+
+def prediction_bound(scores: Floats, level: float = 0.99) -> float:
+    """Give the bound that one more score would exceed at a level if they came from a normal distribution.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Two or more.
+    level : float
+        Chance that a new score is above the bound.
+
+    Examples
+    --------
+    >>> round(prediction_bound(np.array([1.0, 2.0, 3.0, 4.0])), 2)
+    -4.05
+    """
+    from scipy.special import stdtrit
+
+    n = len(scores)
+    return float(scores.mean() - stdtrit(n - 1, level) * scores.std(ddof=1) * np.sqrt(1 + 1 / n))
