@@ -14,7 +14,11 @@ from fewratio.estimators.randomness import row_order
 NEIGHBOURS = 3
 _PARTITIONS, _CELLS = 100, 16
 _RATIO_WEIGHT, _HALF_WEIGHT = 3.0, 30.0
+# The logarithm makes scores of normals symmetric enough for a prediction bound; nearer than that is near.
+_NEAR = 0.3
 _MIDDLE = 0.05, 0.95
+# Farther than that is no farther, so that squares keep their digits.
+_FAR = 1e6
 # More normals hardly change the distance to the nearest, and cost as much as they are.
 _MAX_NORMALS = 5000
 # Distances of a block of rows to all centres: 32 MB.
@@ -40,12 +44,13 @@ class Normality(NamedTuple):
 def normality(normals: Floats, rows: Floats) -> Normality:
     """Score rows by their density ratio to the normals and their distance from them.
 
-    The score is w r - s. r is the relative density ratio (alpha = 0.5) of the normals to the batch, as counts in the
-    cells of 100 random partitions give it: each consists of the Voronoi cells of 16 rows. s is the mean distance to
-    the three nearest normals over the square root of the number of columns. Columns are in units of their standard
-    deviation over all rows, normals and batch. The ratio sees outliers that lie close together or among the normals,
-    the distance those that are scattered. Few rows tell little of the ratio, so its weight w grows with them: it is
-    3 e / (e + 30) where e = n_normals n_rows / (n_normals + n_rows).
+    The score is w r - log(0.3 + s). r is the relative density ratio (alpha = 0.5) of the normals to the batch, as
+    counts in the cells of 100 random partitions give it: each consists of the Voronoi cells of 16 rows. s is the mean
+    distance to the three nearest normals over the square root of the number of columns. Columns are in units of their
+    standard deviation over all rows, normals and batch; for that, values farther from the middle 90 % of a column than
+    these are wide are moved there. The ratio sees outliers that lie close together or among the normals, the distance
+    those that are scattered. Few rows tell little of the ratio, so its weight w grows with them: it is 3 e / (e + 30)
+    where e = n_normals n_rows / (n_normals + n_rows).
 
     The partitions depend on nothing but the values of all rows together, so nothing here is left to chance, and a
     score does not change with the order of the rows.
@@ -60,19 +65,21 @@ def normality(normals: Floats, rows: Floats) -> Normality:
     Examples
     --------
     >>> normality(np.array([[0.0], [0.1], [0.3]]), np.array([[0.2], [9.0]])).rows.round(2)
-    array([-0.07, -2.45])
+    array([ 1.09, -1.03])
     """
     check_squares(normals, rows)
     pooled = _in_units(np.concatenate([normals, rows]))
-    order = row_order(pooled)
+    # Rows that a symmetry of the sample exchanges have one place in `row_order`; their values decide.
+    order = np.lexsort(pooled.T) if pooled.shape[1] else np.arange(len(pooled))
+    order = order[row_order(pooled[order])]
     cells = _cells(pooled, pooled[order])
     n_normals = len(normals)
     s_rows, s_left_out, kept = _distances(pooled[:n_normals], pooled[n_normals:], order[order < n_normals])
     known, unknown = cells[:n_normals], cells[n_normals:]
-    scores = _weighted_ratio(known, unknown, unknown, 0) - s_rows
+    scores = _weighted_ratio(known, unknown, unknown, 0) - np.log(_NEAR + s_rows)
     if n_normals == 1:
         return Normality(scores, np.empty(0))
-    return Normality(scores, _weighted_ratio(known, unknown, known[kept], 1) - s_left_out)
+    return Normality(scores, _weighted_ratio(known, unknown, known[kept], 1) - np.log(_NEAR + s_left_out))
 
 
 def _in_units(rows: Floats) -> Floats:
@@ -81,7 +88,7 @@ def _in_units(rows: Floats) -> Floats:
     width = np.where(high > low, high - low, np.inf)
     mean, deviation = rows.mean(0), np.clip(rows, low - width, high + width).std(0)
     varies = real_deviation(mean, deviation) > 0
-    return (rows[:, varies] - mean[varies]) / deviation[varies]
+    return ((rows[:, varies] - mean[varies]) / deviation[varies]).clip(-_FAR, _FAR)
 
 
 def _cells(rows: Floats, ordered: Floats) -> NDArray[np.uint8]:

@@ -44,9 +44,9 @@ _LEAST_BATCH = 10
 class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """Find the outliers of a batch, given rows that are known to be normal (Hido et al. 2011).
 
-    The score of a row is higher the more normal it is. By default it is w r - s: r is the density ratio of the normals
-    to the batch, by counts in random cells; s is the distance to the three nearest normals, in deviations per column;
-    the weight w of the ratio grows with the numbers of normals and rows, from 0.4 at 5 normals to 3
+    The score of a row is higher the more normal it is. By default it is w r - log(0.3 + s): r is the density ratio of
+    the normals to the batch, by counts in random cells; s is the distance to the three nearest normals, in deviations
+    per column; the weight w of the ratio grows with the numbers of normals and rows, from 0.4 at 5 normals to 3
     (`fewratio.applications.normality`). With an ``estimator`` it is the ratio that this one gives. Either way it
     depends on the whole batch, which is the ratio's denominator and has a part in the columns' units: the same row has
     another score in other company. Give all rows that are to be judged in one call. The default's score does not
@@ -61,8 +61,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
       which a share as large as the rate are outliers: 99 normals at a rate of 0.1. Where outliers are rarer it takes
       more normals to flag any; ``false_discovery_rate=None`` takes the next rule instead.
     * "rule of thumb" else, which promises nothing: scores that the normals, left out one by one, would hardly have (the
-      99 % prediction bound of Student's t). Of batches without outliers it flagged 4 to 5 % at 5 to 20 normals and 2 to
-      3 % from 50 on, on average over 21 tables.
+      98 % prediction bound of Student's t). Of batches without outliers it flagged 4 % of the rows at 5 and at 10
+      normals and 3 % from 20 on, on average over 21 tables.
 
     Both of these go by the scores of the normals, not by those of the batch, so a batch of nothing but outliers is
     flagged as a whole; `predict` warns if it flags more than half of ten rows or more.
@@ -147,7 +147,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         self._check_parameters()
         for_estimator, for_calibration = inputs.rng_streams(self.random_state, 2)
-        estimator = None
+        estimator: Any = None
         if self.estimator is not None:
             estimator = inputs.seeded_copy(self.estimator, self.estimator, for_estimator)
         condition = None
@@ -310,7 +310,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return PyODStyle(self)
 
     def _judge(self, X: Any, rule: str | None = None) -> tuple[Floats, float]:
-        """Give the scores of a batch and the threshold below which a row is flagged, by the rule that holds by default."""
+        """Give the scores of a batch and the threshold below which rows are flagged by a rule or the one in use."""
         normals, rows = self._read_batch(X)
         rule = rule or self.threshold_rule_
         if rule == _DISCOVERIES:

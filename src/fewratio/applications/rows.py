@@ -104,7 +104,7 @@ def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> flo
     return float(above.min())
 
 
-def prediction_bound(scores: Floats, level: float = 0.99) -> float:
+def prediction_bound(scores: Floats, level: float = 0.98) -> float:
     """Give the bound that one more score would exceed at a level if they came from a normal distribution.
 
     Parameters
@@ -117,7 +117,7 @@ def prediction_bound(scores: Floats, level: float = 0.99) -> float:
     Examples
     --------
     >>> round(prediction_bound(np.array([1.0, 2.0, 3.0, 4.0])), 2)
-    -4.05
+    -2.53
     """
     from scipy.special import stdtrit
 
