@@ -30,6 +30,8 @@ SIZES = {"5": 5, "10": 10, "50": 50, "half": 1000}
 FLAG_SIZES = (5, 10, 20, 50, 100, 200, 1000)
 N_ROWS, LEAST_ANOMALIES, N_CLEAN = 1000, 10, 300
 RATE = 0.1
+# Seeds 0 to 7 chose the default's constants.
+SEEDS = (10, 11, 12, 13)
 
 
 class Batch(NamedTuple):
@@ -51,7 +53,7 @@ def batches(quick: bool) -> Iterator[Batch]:
     for path in paths[::4][:5] if quick else paths:
         with np.load(path) as file:
             X, y = file["X"].astype(float), file["y"].ravel()
-        for seed in range(1 if quick else 4):
+        for seed in SEEDS[: 1 if quick else None]:
             rng = np.random.default_rng(seed)
             normal, anomalous = (rng.permutation(np.flatnonzero(y == label)) for label in (0, 1))
             known, rest = np.array_split(normal, [len(normal) // 2])
