@@ -13,11 +13,13 @@ from sklearn.utils._param_validation import Interval
 
 from fewratio.applications import inputs
 from fewratio.applications.normality import NEIGHBOURS, normality
+from fewratio.applications.pyod_style import PyODStyle
 from fewratio.applications.rows import (
     RowExplanation,
     conformal_p_values,
     discovery_threshold,
     explain_row,
+    most_are_outliers,
     prediction_bound,
 )
 from fewratio.core.shapes import Floats
@@ -36,8 +38,6 @@ _NEIGHBOURS = 5
 _CONTAMINATION, _DISCOVERIES, _THUMB = "contamination", "false discovery rate", "rule of thumb"
 # Parts of the normals that are left out one by one, where each part takes another fit.
 _N_FOLDS = 10
-# Of fewer rows a majority may be chance.
-_LEAST_BATCH = 10
 
 
 @dataclass(eq=False, repr=False)
@@ -297,7 +297,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         names = [f"row {row}" if table.row_names is None else str(table.row_names[row]) for row in lowest]
         return draw_outliers(scores - threshold, names, differences)
 
-    def as_pyod(self) -> "PyODStyle":
+    def as_pyod(self) -> PyODStyle:
         """Give the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.
 
         Examples
@@ -397,56 +397,3 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_normals")
-
-
-def most_are_outliers(is_outlier: NDArray[np.bool_]) -> bool:
-    """Tell whether most rows of a batch are flagged, and these are not too few to tell."""
-    return len(is_outlier) >= _LEAST_BATCH and bool(is_outlier.mean() > 0.5)
-
-
-class PyODStyle:
-    """A fitted detector with PyOD's attributes: outliers have larger scores and the label 1, others 0.
-
-    Made by `InlierOutlierDetector.as_pyod`. As in PyOD, `fit` takes the rows to be judged; the normals are those that
-    the detector was fitted to.
-
-    Parameters
-    ----------
-    detector : InlierOutlierDetector
-        Fitted to normal rows.
-
-    Attributes
-    ----------
-    decision_scores_ : ndarray of shape (n,)
-        Scores of the batch, higher where more anomalous.
-    threshold_ : float
-        Rows with a score above it are labelled 1.
-    labels_ : ndarray of shape (n,)
-        The labels.
-    """
-
-    decision_scores_: Floats
-    threshold_: float
-    labels_: NDArray[np.int64]
-
-    def __init__(self, detector: InlierOutlierDetector) -> None:
-        self.detector = detector
-
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Judge the rows of a batch."""
-        scores, threshold = self.detector._judge(X)
-        self.decision_scores_, self.threshold_ = -scores, -threshold
-        self.labels_ = (self.decision_scores_ > self.threshold_).astype(np.int64)
-        return self
-
-    def fit_predict(self, X: Any, y: None = None) -> NDArray[np.int64]:
-        """Judge the rows of a batch and give their labels."""
-        return self.fit(X).labels_
-
-    def decision_function(self, X: Any) -> Floats:
-        """Give the scores of another batch; higher is more anomalous."""
-        return -self.detector._judge(X)[0]
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Give the labels of another batch, by that batch's threshold."""
-        return PyODStyle(self.detector).fit(X).labels_

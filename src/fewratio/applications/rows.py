@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.applications.inputs import plain
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.scaling import column_scaling
 
 _SHOWN = 3
+# Of fewer rows a majority may be chance.
+_LEAST_BATCH = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,3 +126,8 @@ def prediction_bound(scores: Floats, level: float = 0.98) -> float:
 
     n = len(scores)
     return float(scores.mean() - stdtrit(n - 1, level) * scores.std(ddof=1) * np.sqrt(1 + 1 / n))
+
+
+def most_are_outliers(is_outlier: NDArray[np.bool_]) -> bool:
+    """Tell whether most rows of a batch are flagged, and these are not too few to tell."""
+    return len(is_outlier) >= _LEAST_BATCH and bool(is_outlier.mean() > 0.5)

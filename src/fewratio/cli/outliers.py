@@ -42,7 +42,8 @@ def outliers(
     import numpy as np
 
     from fewratio.applications.inputs import Samples
-    from fewratio.applications.outliers import InlierOutlierDetector, most_are_outliers
+    from fewratio.applications.outliers import InlierOutlierDetector
+    from fewratio.applications.rows import most_are_outliers
     from fewratio.data.columns import counted
     from fewratio.data.partition import divided
 
