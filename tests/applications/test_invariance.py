@@ -64,6 +64,7 @@ APPLICATIONS = (comparison, chosen_comparison, weights, outliers, changes, all_p
 
 
 @pytest.mark.filterwarnings("ignore:The smallest p-value")
+@pytest.mark.filterwarnings("ignore:.* rows are flagged. most of the batch")
 # Past 300 rows the default estimator draws its centres.
 @pytest.mark.parametrize("sizes", [(20, 20), (190, 170)], ids=str)
 @pytest.mark.parametrize("application", APPLICATIONS, ids=lambda application: application.__name__)

@@ -12,11 +12,13 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewratio import KLIEP, Collection, InlierOutlierDetector, RuLSIF
+from fewratio import KLIEP, AutoRatioEstimator, Collection, InlierOutlierDetector, RuLSIF, UniversalRatioEstimator
+from fewratio.applications import normality as normality_module
+from fewratio.applications.normality import normality
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import NotFittedError
 from fewratio.estimators.scaling import column_scaling
-from tests.strategies import meta_estimator, quick, seeds
+from tests.strategies import few, meta_estimator, quick, seeds
 
 OWN_WORDS = "the message says the same in this package's words, with the argument's name"
 FAILING = {
@@ -67,6 +69,75 @@ def test_the_score_is_the_ratio_of_the_normals_to_the_batch():
     normals, batch, _ = planted(1)
     expected = RuLSIF().fit(normals, batch).ratio_de_
     assert np.array_equal(InlierOutlierDetector(RuLSIF()).fit(normals).score_samples(batch), expected)
+
+
+def test_scores_are_the_same_in_any_order_and_without_a_seed():
+    normals, batch, _ = planted(1)
+    # Values that occur again and again are as far from several centres.
+    batch[:, 0] = batch[:, 0].round()
+    rng = np.random.default_rng(0)
+    expected = InlierOutlierDetector().fit(normals).score_samples(batch)
+    for _ in range(3):
+        order = rng.permutation(len(batch))
+        found = InlierOutlierDetector().fit(rng.permutation(normals)).score_samples(batch[order])
+        np.testing.assert_allclose(found, expected[order], rtol=1e-12)
+
+
+def test_the_score_sees_what_is_far_and_what_is_dense_among_the_normals():
+    rng = np.random.default_rng(0)
+    normals, usual = rng.normal(size=(400, 2)), rng.normal(size=(300, 2))
+    far, dense = np.array([[7.0, -7.0]]), rng.normal(0, 0.05, (60, 2))
+    scores = normality(normals, np.concatenate([usual, far, dense])).rows
+    assert scores[:300].min() > scores[300]
+    assert roc_auc_score(np.arange(360) < 300, np.delete(scores, 300)) > 0.8
+
+
+def test_a_wild_value_hides_no_outlier():
+    normals, batch, outlier = planted(1)
+    batch[0, 0] = 1e12
+    scores = normality(normals, batch).rows
+    assert scores.argmin() == 0
+    assert roc_auc_score(~outlier[1:], scores[1:]) > 0.97
+
+
+@given(st.integers(4, 7), st.integers(1, 4), st.booleans(), seeds)
+@few
+def test_no_normal_scores_lower_than_left_out_if_it_changes_places_with_a_row(n, m, rounded, seed):
+    # This is why p-values by scores that were left out are valid.
+    rng = np.random.default_rng(seed)
+    normals, rows = rng.normal(size=(n, 2)), rng.normal(0.5, 1, (m, 2))
+    if rounded:
+        normals, rows = normals.round(), rows.round()
+    left_out = normality(normals, rows).left_out
+    for i in range(n):
+        for j in range(m):
+            others, judged = normals.copy(), rows.copy()
+            others[i], judged[j] = rows[j], normals[i]
+            assert normality(others, judged).rows[j] >= left_out[i] - 1e-9
+
+
+def test_of_many_normals_some_are_left_out(monkeypatch):
+    monkeypatch.setattr(normality_module, "_MAX_NORMALS", 50)
+    normals, batch, outlier = planted(1, n_normal=120)
+    scores, left_out = normality(normals, batch)
+    assert len(left_out) == 50
+    assert roc_auc_score(~outlier, scores) > 0.97
+
+
+@pytest.mark.parametrize("rows", [np.zeros((3, 2)), np.array([[0.0, 1.0]])], ids=["constant", "single"])
+def test_degenerate_rows_have_scores(rows):
+    for normals in (rows, rows[:1], np.concatenate([rows, rows])):
+        assert np.isfinite(normality(normals, rows).rows).all()
+
+
+def test_the_universal_network_is_warned_of():
+    normals, batch, _ = planted(1)
+    for estimator in (AutoRatioEstimator(), UniversalRatioEstimator()):
+        with pytest.warns(UserWarning, match="does not find outliers"):
+            InlierOutlierDetector(estimator).fit(normals).score_samples(batch)
+    many, batch, _ = planted(1, n_normal=200, n_batch=200)
+    # The kernel is used, so there is no warning, which would be an error.
+    InlierOutlierDetector(AutoRatioEstimator(random_state=0)).fit(many).score_samples(batch)
 
 
 def test_the_users_estimator_stays_unfitted():
@@ -144,9 +215,13 @@ def test_a_contamination_is_the_share_that_is_flagged(n, share, seed):
     ("n_normal", "options", "rule"),
     [
         (10, {"contamination": 0.2}, "contamination"),
-        (48, {"false_discovery_rate": 0.2}, "false discovery rate"),
-        (47, {"false_discovery_rate": 0.2}, "quarter of the median"),
-        (10, {}, "quarter of the median"),
+        (24, {"false_discovery_rate": 0.2}, "false discovery rate"),
+        (23, {"false_discovery_rate": 0.2}, "rule of thumb"),
+        (10, {}, "rule of thumb"),
+        (99, {}, "false discovery rate"),
+        (99, {"false_discovery_rate": None}, "rule of thumb"),
+        (48, {"estimator": RuLSIF(), "false_discovery_rate": 0.2}, "false discovery rate"),
+        (47, {"estimator": RuLSIF(), "false_discovery_rate": 0.2}, "rule of thumb"),
     ],
 )
 def test_predictions_are_signs_of_decisions_under_every_rule(n_normal, options, rule):
@@ -159,16 +234,30 @@ def test_predictions_are_signs_of_decisions_under_every_rule(n_normal, options, 
     assert (predicted[~outlier] == -1).mean() < 0.2
 
 
-def test_the_rule_of_thumb_is_warned_of_with_another_estimator_than_it_was_made_for(recwarn):
-    normals, batch, _ = planted(5, n_normal=10)
-    detector = InlierOutlierDetector(KLIEP()).fit(normals)
-    detector.score_samples(batch)
-    assert not recwarn
-    with pytest.warns(UserWarning, match=r"rule of thumb for RuLSIF; with KLIEP .* Use contamination=0\.1"):
-        detector.predict(batch)
-    # Each warning more would be an error.
-    InlierOutlierDetector(KLIEP(), contamination=0.2).fit(normals).predict(batch)
-    InlierOutlierDetector(RuLSIF(0.1)).fit(normals).predict(batch)
+@pytest.mark.parametrize("estimator", [None, RuLSIF()], ids=str)
+def test_a_batch_of_nothing_but_outliers_is_flagged_and_said_to_be(estimator):
+    rng = np.random.default_rng(0)
+    normals, batch = rng.normal(size=(40, 3)), rng.normal(4, 1, (60, 3))
+    detector = InlierOutlierDetector(estimator, random_state=0).fit(normals)
+    with pytest.warns(UserWarning, match="of 60 rows are flagged: most of the batch is unlike the normals"):
+        predicted = detector.predict(batch)
+    assert (predicted == -1).mean() > 0.9
+    # Nine rows are too few to say so, and every warning more would be an error.
+    detector.predict(batch[:9])
+
+
+@pytest.mark.parametrize("n_normal", [5, 10, 30])
+def test_the_rule_of_thumb_flags_few_rows_of_clean_batches(n_normal):
+    shares = []
+    for seed in range(40):
+        normals, batch, _ = planted(seed, n_normal=n_normal, n_outliers=0, d=4)
+        shares.append((InlierOutlierDetector().fit(normals).predict(batch) == -1).mean())
+    assert np.mean(shares) < 0.05
+
+
+def test_two_normals_are_too_few_to_flag_anything():
+    _, batch, _ = planted(2)
+    assert (InlierOutlierDetector().fit(batch[:2]).predict(batch) == 1).all()
 
 
 @pytest.mark.parametrize("options", [{}, {"contamination": 0.2}, {"false_discovery_rate": 0.3}])
@@ -176,10 +265,7 @@ def test_the_threshold_is_where_decisions_change_sign(options):
     normals, batch, _ = planted(5, n_normal=30)
     detector = InlierOutlierDetector(**options, random_state=0).fit(normals)
     margins = detector.decision_function(batch)
-    scores = detector.score_samples(batch)
-    if detector.threshold_rule_ == "false discovery rate":
-        scores = detector._split_scores(normals, batch)[0]
-    np.testing.assert_allclose(scores - detector.threshold(batch), margins)
+    np.testing.assert_allclose(detector.score_samples(batch) - detector.threshold(batch), margins)
 
 
 def test_flagged_rows_are_those_of_benjamini_and_hochberg():
@@ -204,11 +290,12 @@ def test_the_false_discovery_rate_is_held_and_outliers_are_found():
     assert np.mean(found) > 0.6
 
 
-def test_p_values_of_normal_rows_are_no_smaller_than_uniform():
+@pytest.mark.parametrize(("estimator", "n_normal"), [(None, 9), (RuLSIF(), 18)], ids=str)
+def test_p_values_of_normal_rows_are_no_smaller_than_uniform(estimator, n_normal):
     p_values = []
     for seed in range(60):
-        normals, batch, _ = planted(seed, n_normal=18, n_batch=5, n_outliers=0)
-        p_values.append(InlierOutlierDetector(random_state=seed).fit(normals).p_values(batch))
+        normals, batch, _ = planted(seed, n_normal=n_normal, n_batch=5, n_outliers=0)
+        p_values.append(InlierOutlierDetector(estimator, random_state=seed).fit(normals).p_values(batch))
     p_values = np.array(p_values)
     assert p_values.min() >= 0.1
     # 300 values, five of a batch together: at most half as precise as independent ones.

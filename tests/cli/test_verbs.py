@@ -194,7 +194,7 @@ def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path)
     assert {each["columns"][0] for each in found["explanations"]} == {"y"}
     assert sum(found["outlier"]) == 12
     lines = run(verb, filled).stdout.splitlines()
-    assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: a quarter of the median score")
+    assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: a rule of thumb")
     assert lines[-1] == "and 2 more; --output FILE.csv writes all"
     assert "that --contamination asks for" in run(options, filled).stdout
     for each in (verb, ["ratio", "a.csv", "b.csv"], ["weights", "a.csv", "b.csv"]):
@@ -202,11 +202,22 @@ def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path)
         assert lines[-1] == f"and 2 more in {tmp_path / 'r.csv'}"
 
 
-def test_few_normals_and_a_model_ask_for_a_contamination(filled):
+def test_a_model_has_the_rule_of_thumb_as_well(filled):
     done = run([*ONE["outliers"], "--model", "m.model"], filled)
-    (line,) = done.stderr.splitlines()
-    assert "Use --contamination 0.1, for instance" in line
-    assert run([*ONE["outliers"], "--model", "m.model", "--contamination", "0.1"], filled).stderr == ""
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "a rule of thumb" in done.stdout
+
+
+def test_outliers_says_what_the_rule_of_thumb_finds_and_if_most_rows_are_outliers(tmp_path):
+    rng = np.random.default_rng(0)
+    write(tmp_path / "normal.csv", rng.normal(size=(120, 2)))
+    write(tmp_path / "other.csv", rng.normal(6, 1, (20, 2)))
+    printed = run(["outliers", "--normal", "normal.csv", "--unlabelled", "other.csv"], tmp_path).stdout
+    assert "20 of 20 rows of other.csv are outliers\n" in printed
+    assert "at most a tenth of the outliers are expected to be normal\n            20 by the rule of thumb" in printed
+    assert "note        most rows are unlike the normal ones" in printed
+    write(tmp_path / "same.csv", rng.normal(size=(20, 2)))
+    assert "note" not in run(["outliers", "--normal", "normal.csv", "--unlabelled", "same.csv"], tmp_path).stdout
 
 
 def test_compare_all_names_the_file_with_the_rest(tmp_path):

@@ -20,10 +20,9 @@ from fewratio.estimators.scaling import ColumnScaling
 
 
 def default_estimator(scale: str = "columns") -> RatioEstimator:
-    """Give a new estimator of the kind that tests, outliers and changes use by default.
+    """Give a new estimator of the kind that tests and changes use by default.
 
-    Measured (docs/design.md): tests have no more power with the universal network and take five to ten times as long,
-    and it does not see outliers in a single column.
+    Measured (docs/design.md): tests have no more power with the universal network and take five to ten times as long.
 
     Parameters
     ----------

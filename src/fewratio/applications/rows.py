@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.applications.inputs import plain
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.scaling import column_scaling
 
 _SHOWN = 3
+# Of fewer rows a majority may be chance.
+_LEAST_BATCH = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,3 +105,29 @@ def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> flo
     # All scores below the next calibration score have p-values as small as the largest rejected one.
     above = calibration[calibration > rejected.max()] if len(rejected) else np.append(calibration, scores)
     return float(above.min())
+
+
+def prediction_bound(scores: Floats, level: float = 0.98) -> float:
+    """Give the bound that one more score would exceed at a level if they came from a normal distribution.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Two or more.
+    level : float
+        Chance that a new score is above the bound.
+
+    Examples
+    --------
+    >>> round(prediction_bound(np.array([1.0, 2.0, 3.0, 4.0])), 2)
+    -2.53
+    """
+    from scipy.special import stdtrit
+
+    n = len(scores)
+    return float(scores.mean() - stdtrit(n - 1, level) * scores.std(ddof=1) * np.sqrt(1 + 1 / n))
+
+
+def most_are_outliers(is_outlier: NDArray[np.bool_]) -> bool:
+    """Tell whether most rows of a batch are flagged, and these are not too few to tell."""
+    return len(is_outlier) >= _LEAST_BATCH and bool(is_outlier.mean() > 0.5)

@@ -63,8 +63,10 @@ def _show_tables(folder: Path, seed: int) -> None:
     _echo_command("compare", known, other, "--plot", pictures[0])
     compare(known, other, plot=pictures[0], seed=seed)
     typer.echo()
-    _echo_command("outliers", "--normal", known, "--unlabelled", delivery, "--plot", pictures[1])
-    outliers(delivery, known, plot=pictures[1], seed=seed)
+    share = 0.1
+    options = ("--contamination", str(share), "--plot", pictures[1])
+    _echo_command("outliers", "--normal", known, "--unlabelled", delivery, *options)
+    outliers(delivery, known, contamination=share, plot=pictures[1], seed=seed)
     typer.echo(
         f"In truth {', '.join(strangers)} of {delivery.name} are wines of other growers.\n\n"
         f"Pictures: {', '.join(map(str, pictures))}"

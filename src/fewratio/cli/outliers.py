@@ -10,8 +10,8 @@ from fewratio.errors import ParameterError
 
 _MEANINGS = {
     "contamination": "the share of rows that --contamination asks for is below it",
-    "false discovery rate": "at most a tenth of the outliers are expected to be normal (by margin, not by score)",
-    "quarter of the median": "a quarter of the median score, a rule of thumb where few normal rows are known",
+    "false discovery rate": "at most a tenth of the outliers are expected to be normal",
+    "rule of thumb": "a rule of thumb, few normal rows would have such a score; it promises nothing",
 }
 
 
@@ -37,11 +37,13 @@ def outliers(
             f"{found}; one of them must say which rows are normal. Give a table with --normal, or a condition with "
             "--normal-if."
         )
-    tables, estimator = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
+    tables, given = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
+    estimator = None if request.model is None and request.scale != "none" else given
     import numpy as np
 
     from fewratio.applications.inputs import Samples
     from fewratio.applications.outliers import InlierOutlierDetector
+    from fewratio.applications.rows import most_are_outliers
     from fewratio.data.columns import counted
     from fewratio.data.partition import divided
 
@@ -56,14 +58,18 @@ def outliers(
     options = request.options(X_inlier, judged)
     detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
     X = detector._open(judged, judged.argument)
-    margins, threshold = detector.decision_function(X), detector.threshold(X)
-    scores, is_outlier = detector.score_samples(X).tolist(), (margins < 0).tolist()
-    # Scores far below the threshold have equal margins but for rounding.
-    order = np.lexsort([scores, margins]).tolist()
+    by_rule, threshold = detector._judge(X)
+    margins, scores = by_rule - threshold, detector.score_samples(X).tolist()
+    is_outlier, order = (margins < 0).tolist(), np.lexsort([margins, scores]).tolist()
     lines = [
         f"{sum(is_outlier)} of {counted(len(is_outlier), 'row')} of {exchange.label(unlabelled)} are outliers",
         f"threshold   {threshold:.3g}: {_MEANINGS[detector.threshold_rule_]}",
     ]
+    if detector.threshold_rule_ == "false discovery rate" and estimator is None:
+        by_thumb = np.less(*detector._judge(X, "rule of thumb")).sum()
+        lines.append(f"            {by_thumb} by the rule of thumb for few normal rows, which promises nothing")
+    if contamination is None and most_are_outliers(margins < 0):
+        lines.append("note        most rows are unlike the normal ones; check their columns, units and kind")
     separating = detector.separating(X)
     apart = [column.column for column in separating]
     encoding = None if detector.encoding_ is None else detector.encoding_.without(apart)

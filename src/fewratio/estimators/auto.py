@@ -73,6 +73,11 @@ class AutoRatioEstimator(RatioEstimator):
         self.ratio_nu_ = self._at_all(X_nu, rows_nu, estimator.ratio_nu_)
         self.ratio_de_ = self._at_all(X_de, rows_de, estimator.ratio_de_)
 
+    @property
+    def finds_outliers(self) -> bool:
+        """Whether what was taken tells outliers from other rows, as RuLSIF does and the network does not."""
+        return isinstance(self.estimator_, RuLSIF)
+
     def _at_all(self, X: Floats, kept: Any, fitted: Floats) -> Floats:
         """Give the ratio at all rows of a sample, of which some were fitted."""
         if len(fitted) == len(X):

@@ -227,6 +227,9 @@ class MetaRatioEstimator(NetworkEstimator):
         """Whether it has learned from sources."""
         return self._trained is not None
 
+    # Without them it is the universal network.
+    finds_outliers = has_sources
+
     def _read(
         self, tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = False
     ) -> tuple[Encoding | None, list[Table]]:

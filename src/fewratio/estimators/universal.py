@@ -154,6 +154,8 @@ class UniversalRatioEstimator(NetworkEstimator):
     scale: str = "none"
     device: str = "cpu"
     ratio_: AdaptedRatio = field(init=False)
+    # Far from all rows, where outliers are, the ratio is near 1.
+    finds_outliers: ClassVar[bool] = False
 
     def interval(self, X: Any, level: float = 0.9) -> Floats:
         """Give, for each row, bounds that the true ratio is within with this probability.

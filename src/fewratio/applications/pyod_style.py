@@ -1,0 +1,59 @@
+"""PyOD's view of a fitted detector."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.core.shapes import Floats
+
+if TYPE_CHECKING:
+    from fewratio.applications.outliers import InlierOutlierDetector
+
+
+class PyODStyle:
+    """A fitted detector with PyOD's attributes: outliers have larger scores and the label 1, others 0.
+
+    Made by `InlierOutlierDetector.as_pyod`. As in PyOD, `fit` takes the rows to be judged; the normals are those that
+    the detector was fitted to.
+
+    Parameters
+    ----------
+    detector : InlierOutlierDetector
+        Fitted to normal rows.
+
+    Attributes
+    ----------
+    decision_scores_ : ndarray of shape (n,)
+        Scores of the batch, higher where more anomalous.
+    threshold_ : float
+        Rows with a score above it are labelled 1.
+    labels_ : ndarray of shape (n,)
+        The labels.
+    """
+
+    decision_scores_: Floats
+    threshold_: float
+    labels_: NDArray[np.int64]
+
+    def __init__(self, detector: "InlierOutlierDetector") -> None:
+        self.detector = detector
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Judge the rows of a batch."""
+        scores, threshold = self.detector._judge(X)
+        self.decision_scores_, self.threshold_ = -scores, -threshold
+        self.labels_ = (self.decision_scores_ > self.threshold_).astype(np.int64)
+        return self
+
+    def fit_predict(self, X: Any, y: None = None) -> NDArray[np.int64]:
+        """Judge the rows of a batch and give their labels."""
+        return self.fit(X).labels_
+
+    def decision_function(self, X: Any) -> Floats:
+        """Give the scores of another batch; higher is more anomalous."""
+        return -self.detector._judge(X)[0]
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Give the labels of another batch, by that batch's threshold."""
+        return PyODStyle(self.detector).fit(X).labels_
