@@ -193,7 +193,7 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
     if result.p_value is None or result.p_value <= exchange.LEVEL:
         yield from _typical(result, [str(each.column) for each in result.columns], tables)
     if thin := int(result.thin_a.sum() + result.thin_b.sum()):
-        yield f"thin        {counted(thin, 'row')} with few others near: their ratios say little"
+        yield f"thin        {counted(thin, 'row')} far from all others, where ratios say little"
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
