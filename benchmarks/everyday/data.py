@@ -1,0 +1,41 @@
+"""Tables with classes, and where the everyday data lie."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAST_ROWS = 20
+
+
+def folder(name: str) -> Path:
+    """A folder of `FEWRATIO_DATA`/everyday."""
+    found = Path(os.environ.get("FEWRATIO_DATA", "")) / "everyday" / name
+    if not found.is_dir():
+        raise SystemExit(f"{found} is not there; the everyday data are needed. Set FEWRATIO_DATA to the folder above.")
+    return found
+
+
+@cache
+def classes() -> dict[str, list[NDArray[np.float64]]]:
+    """The rows of each class of each table, columns of numbers only; classes of few rows are left out."""
+    found = {}
+    for path in sorted(folder("tables").iterdir()):
+        lines = [line.strip().rstrip(",") for line in path.read_text().splitlines()]
+        cells = [line.split(",") for line in lines if line and line[0] not in "%@"]
+        labels = np.array([row[-1].strip() for row in cells])
+        columns = [column for column in zip(*(row[:-1] for row in cells), strict=True) if all(map(_is_number, column))]
+        X = np.array(columns, dtype=np.float64).T
+        parts = [X[labels == label] for label in np.unique(labels)]
+        found[path.stem] = [part for part in parts if len(part) >= LEAST_ROWS]
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
