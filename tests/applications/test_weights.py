@@ -99,7 +99,7 @@ def test_they_are_advised_where_the_samples_differ_and_enough_rows_are_left():
     rng = np.random.default_rng(0)
     same = importance_weights(rng.normal(size=(200, 2)), rng.normal(size=(200, 2)), random_state=0)
     shifted_by_one = importance_weights(rng.normal(size=(200, 2)), rng.normal(0.7, 1, (200, 2)), random_state=0)
-    few = importance_weights(rng.normal(size=(30, 2)), rng.normal(1, 1, (200, 2)), random_state=0)
+    few = importance_weights(rng.normal(size=(60, 2)), rng.normal(1, 1, (300, 2)), random_state=0)
     assert [each.is_worthwhile for each in (same, shifted_by_one, few)] == [False, True, False]
     assert same.held_out_gain < 2 * same.held_out_error
     assert "no better than constant" in same.advice
