@@ -116,9 +116,11 @@ def main() -> None:
         ways = {
             "RuLSIF, alpha 0": lambda *pair: RuLSIF(0.0, sigma="cv", reg="cv", random_state=0).fit(*pair),
             "KLIEP": lambda *pair: KLIEP(sigma="cv", random_state=0).fit(*pair),
-            "logistic": lambda *pair: ClassifierRatio(alpha=0.0, random_state=0).fit(*pair),
+            "logistic": lambda *pair: ClassifierRatio(
+                make_pipeline(StandardScaler(), LogisticRegression()), alpha=0.0, calibrate=True, random_state=0
+            ).fit(*pair),
             "quadratic logistic": lambda *pair: ClassifierRatio(
-                quadratic(chosen_regression()), alpha=0.0, n_folds=3, random_state=0
+                quadratic(chosen_regression()), alpha=0.0, calibrate=True, n_folds=3, random_state=0
             ).fit(*pair),
             "telescoping, quadratic logistic": telescoped,
         }

@@ -1,8 +1,8 @@
 """When not to use the universal network: J against the number of instances, beside what else needs no sources.
 
 Random pairs of the prior, half of them of kinds that the network was never trained on; each estimator as it comes,
-RuLSIF also by cross-validation. Prints one JSON line per estimator and size: mean J over the pairs on 400 other
-instances per sample, beside that of the truth, and seconds per fit.
+RuLSIF also by cross-validation, and logistic regression without calibration. Prints one JSON line per estimator and
+size: mean J over the pairs on 400 other instances per sample, beside that of the truth, and seconds per fit.
 
     python benchmarks/sizes.py
 """
@@ -15,8 +15,11 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from fewratio import KLIEP, ClassifierRatio, RuLSIF, UniversalRatioEstimator
+from fewratio import KLIEP, AutoRatioEstimator, ClassifierRatio, RuLSIF, UniversalRatioEstimator
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import equal_shares
 from fewratio.estimators import RatioEstimator
@@ -28,18 +31,21 @@ _SEED = 2 * 10**9
 _N_QUERY = 400
 _ALPHA = 0.5
 ESTIMATORS: dict[str, Callable[[], RatioEstimator]] = {
+    "auto": lambda: AutoRatioEstimator(random_state=0),
     "universal": UniversalRatioEstimator,
     "RuLSIF": lambda: RuLSIF(random_state=0),
     "RuLSIF, cv": lambda: RuLSIF(sigma="cv", reg="cv", random_state=0),
     "classifier": lambda: ClassifierRatio(random_state=0),
+    "logistic regression": lambda: ClassifierRatio(
+        make_pipeline(StandardScaler(), LogisticRegression()), calibrate=False, random_state=0
+    ),
     "KLIEP": lambda: KLIEP(random_state=0),
 }
 
 
 def relative(name: str, ratio: np.ndarray) -> np.ndarray:
-    """Give the relative ratio; KLIEP and the classifier give the plain one."""
-    plain = name in ("KLIEP", "classifier")
-    return ratio / (_ALPHA * ratio + 1 - _ALPHA) if plain else ratio
+    """Give the relative ratio; KLIEP gives the plain one."""
+    return ratio / (_ALPHA * ratio + 1 - _ALPHA) if name == "KLIEP" else ratio
 
 
 def error(ratio: np.ndarray) -> float:
@@ -65,11 +71,12 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=24)
     parser.add_argument("--columns", type=int, default=16)
     parser.add_argument("--sizes", type=int, nargs="+", default=[2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000])
+    parser.add_argument("--estimators", nargs="+", choices=ESTIMATORS, default=list(ESTIMATORS))
     args = parser.parse_args()
     torch.set_num_threads(1)
     drawn = pairs_of(args.pairs, max(args.sizes) + _N_QUERY, args.columns)
     for size in args.sizes:
-        for name, make in ESTIMATORS.items():
+        for name in args.estimators:
             losses, truths, seconds = [], [], []
             for part in drawn:
                 for rows, log_ratio, d in zip(part.rows.double().numpy(), part.log_ratio, part.n_columns, strict=True):
@@ -79,7 +86,7 @@ def main() -> None:
                     query = np.concatenate([X[0, -_N_QUERY:], X[1, -_N_QUERY:]])
                     truth = np.exp(np.clip(log_ratio[:, -_N_QUERY:].flatten().numpy(), -60, 60))
                     started = time.perf_counter()
-                    estimator = make().fit(X[0, :size], X[1, :size])
+                    estimator = ESTIMATORS[name]().fit(X[0, :size], X[1, :size])
                     seconds.append(time.perf_counter() - started)
                     losses.append(error(relative(name, estimator.predict(query))))
                     truths.append(error(truth / (_ALPHA * truth + 1 - _ALPHA)))

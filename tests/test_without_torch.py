@@ -40,11 +40,11 @@ fewratio.RuLSIF(sigma="cv", reg="cv", random_state=0).fit(A, B)
 fewratio.KLIEP(sigma="cv", random_state=0).fit(A, B)
 fewratio.estimators.Telescoping(random_state=0).fit(A, B)
 fewratio.gaussian_relative_ratio(A, 0, 1, 1, 1)
-print(fewratio.AutoRatioEstimator().fit(A, B).estimator_)
+print(fewratio.AutoRatioEstimator(random_state=0).fit(A, B).estimators_)
 """
     done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\n{uses}")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("RuLSIF(")
+    assert done.stdout == "[ClassifierRatio(random_state=0)]\n"
     assert "pip install 'fewratio[networks]'" in done.stderr
 
 

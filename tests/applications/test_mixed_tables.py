@@ -72,7 +72,9 @@ def test_normal_rows_are_those_where_a_condition_holds():
 
 
 def test_weights_favour_rows_like_the_target():
-    weights = importance_weights(A, B, random_state=0)
+    # Sizes differ by so many deviations that the samples hardly meet.
+    with pytest.warns(UserWarning, match="too thin"):
+        weights = importance_weights(A, B, random_state=0)
     assert weights.samples.separating[0].column == "lot"
     size = A["size"].fillna(10)
     assert np.average(size, weights=weights) > size.mean()
@@ -119,7 +121,8 @@ def changes(A, B):
 
 
 def weights(A, B):
-    return (importance_weights(A, B, random_state=0).weights,)
+    with pytest.warns(UserWarning, match="too thin"):
+        return (importance_weights(A, B, random_state=0).weights,)
 
 
 @pytest.mark.parametrize("application", [comparison, outliers, changes, weights], ids=lambda each: each.__name__)

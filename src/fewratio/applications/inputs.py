@@ -45,15 +45,6 @@ def default_ratio_estimator(scale: str = "columns") -> RatioEstimator:
     return AutoRatioEstimator(scale=scale, random_state=0)
 
 
-def default_weights_estimator() -> RatioEstimator:
-    """Give a new estimator of the kind that `importance_weights` uses by default.
-
-    Its alpha of 0.1 bounds the ratio by 10, and with it the variance of what is learned with the weights; a larger
-    alpha would flatten the weights.
-    """
-    return RuLSIF(0.1, sigma="cv", reg="cv", scale="columns")
-
-
 def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> RatioEstimator:
     """Copy the user's estimator, or the default where there is none, and seed what in it has no fixed seed.
 

@@ -11,11 +11,19 @@ from fewratio.applications import inputs
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions
 from fewratio.errors import InputError
+from fewratio.estimators.base import RatioEstimator, in_blocks
+from fewratio.estimators.classifier import ClassifierRatio
+from fewratio.estimators.randomness import deal, draw_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _THIN_SIZE, _THIN_RATIO = 0.1, 0.1
+# Rows per sample that the ratio is fitted to: more cost much and gain little.
+_MAX_ROWS = 5_000
+_N_FOLDS = 3
+# When weighting is worth it, by measurement (docs/design.md): standard errors of the held-out gain, rows left.
+_LEAST_ERRORS, _LEAST_SIZE = 2.0, 50
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,12 +40,17 @@ class ImportanceWeights:
         How many weights were clipped.
     samples : Samples
         The tables, and what became of their columns.
+    held_out_gain, held_out_error : float
+        By how much the ratio has a smaller error J (`relative_squared_error`) than constant weights at rows that it was
+        not fitted to, and the standard error of that; NaN where a sample has a single row.
     """
 
     weights: Floats
     ratio: Floats
     n_clipped: int
     samples: inputs.Samples
+    held_out_gain: float = np.nan
+    held_out_error: float = np.nan
 
     @property
     def effective_sample_size(self) -> float:
@@ -49,9 +62,39 @@ class ImportanceWeights:
         """Mean ratio at the training rows: about 1 for samples of one law, 0 for samples that do not meet."""
         return float(self.ratio.mean())
 
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether a model is likely to gain by the weights: see `advice`."""
+        return self._differs and self.effective_sample_size >= _LEAST_SIZE
+
+    @property
+    def advice(self) -> str:
+        """Whether to use the weights, and why.
+
+        They are worth it if the ratio is better than constant weights at held-out rows, by two standard errors, and if
+        they leave the training rows worth 50 or more.
+        """
+        if self.is_worthwhile:
+            return "use the weights: the samples differ, and the weighted rows are worth enough"
+        if np.isnan(self.held_out_gain):
+            return "do not use the weights: there are too few rows to tell whether the samples differ"
+        if not self._differs:
+            return "do not use the weights: at held-out rows they are no better than constant ones"
+        size = self.effective_sample_size
+        return f"do not use the weights: the weighted rows are worth {size:.1f}, and fewer than {_LEAST_SIZE} add noise"
+
+    @property
+    def _differs(self) -> bool:
+        return self.held_out_gain > _LEAST_ERRORS * self.held_out_error
+
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists."""
-        return inputs.plain(self, "weights", "effective_sample_size", "overlap", "n_clipped")
+        result = inputs.plain(
+            self, "weights", "effective_sample_size", "overlap", "n_clipped", "is_worthwhile", "advice"
+        )
+        # JSON has no NaN.
+        checks = {name: getattr(self, name) for name in ("held_out_gain", "held_out_error")}
+        return result | {name: None if np.isnan(value) else value for name, value in checks.items()}
 
     def plot(self) -> "Figure":
         """Draw the weights from large to small, and what they are worth.
@@ -72,7 +115,8 @@ class ImportanceWeights:
 
     def __repr__(self) -> str:
         size, n = self.effective_sample_size, len(self)
-        return f"ImportanceWeights: {n} rows worth {size:.1f}, overlap {self.overlap:.2f}, {self.n_clipped} clipped"
+        counts = f"{n} rows worth {size:.1f}, overlap {self.overlap:.2f}, {self.n_clipped} clipped"
+        return f"ImportanceWeights: {counts}; {self.advice}"
 
 
 def importance_weights(
@@ -87,9 +131,10 @@ def importance_weights(
 ) -> ImportanceWeights:
     """Weigh training rows by the ratio of the target's density to theirs.
 
-    A warning is given where the overlap of the samples is too thin to rely on the weights: if the training rows are
-    worth fewer than a tenth of their number (`ImportanceWeights.effective_sample_size`), or if the mean ratio at them
-    (`ImportanceWeights.overlap`) is below 0.1.
+    `ImportanceWeights.advice` says whether to use them: often it is better not to. A warning is given where the overlap
+    of the samples is too thin to rely on the weights: if the training rows are worth fewer than a tenth of their number
+    (`ImportanceWeights.effective_sample_size`), or if the mean ratio at them (`ImportanceWeights.overlap`) is below
+    0.1.
 
     Parameters
     ----------
@@ -98,14 +143,14 @@ def importance_weights(
     X_target : array-like of shape (n_target, n_features)
         Rows as they come where the model is to be used; no labels are needed.
     estimator : RatioEstimator, optional
-        Gives the ratio. By default RuLSIF on columns of a common unit at alpha = 0.1, which bounds the ratio by 10 and
-        with it the variance of what is learned; width and regulariser chosen by leave-one-out.
+        Gives the ratio. By default `ClassifierRatio` at alpha = 0.1, which bounds the ratio by 10 and with it the
+        variance of what is learned. Of samples of more than 5,000 rows so many are drawn to fit it to.
     clip : float, optional
         Largest ratio; larger ones are cut to it, before normalising. Lowers variance, adds bias.
     normalise : bool, default=True
         Whether to divide the weights by their mean, which is then 1.
     random_state : int, numpy Generator or None
-        Seeds an estimator that has no seed.
+        Seeds an estimator that has no seed, draws rows, and deals them to folds.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
         (`fewratio.ColumnOptions`).
@@ -127,15 +172,20 @@ def importance_weights(
     >>> w = importance_weights(X, X_target, random_state=0)
     >>> models = [LinearRegression().fit(X, y, sample_weight=weight) for weight in (None, w)]
     >>> [round(float(np.mean((model.predict(X_target) - y_target) ** 2)), 3) for model in models]
-    [0.306, 0.031]
+    [0.306, 0.009]
     """
     limit = np.inf
     if clip is not None:
         limit = inputs.check_number("clip", clip, 0, np.inf, "a positive number, the largest ratio")
-    model = inputs.seeded_copy(estimator, inputs.default_weights_estimator(), *inputs.rng_streams(random_state, 1))
+    for_model, rng = inputs.rng_streams(random_state, 2)
+    model = inputs.seeded_copy(estimator, ClassifierRatio(alpha=0.1), for_model)
     samples = inputs.read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
-    train, target = samples.tables
-    ratio = inputs.fitted_copy(model, target.to_numpy(), train.to_numpy()).ratio_de_
+    X, target = (table.to_numpy() for table in samples.tables)
+    rows, target_rows = (draw_rows(each, _MAX_ROWS, rng) for each in (X, target))
+    drawn = target[target_rows], X[rows]
+    fitted = inputs.fitted_copy(model, *drawn)
+    ratio = np.empty(len(X)) if len(rows) == len(X) else in_blocks(fitted._ratio, X)
+    ratio[rows] = fitted.ratio_de_
     weights = np.minimum(ratio, limit)
     if not weights.any():
         raise InputError(
@@ -143,9 +193,28 @@ def importance_weights(
             "training rows from where the target is."
         )
     n_clipped = int((ratio > limit).sum())
-    result = ImportanceWeights(weights / weights.mean() if normalise else weights, ratio, n_clipped, samples)
+    weights = weights / weights.mean() if normalise else weights
+    result = ImportanceWeights(weights, ratio, n_clipped, samples, *_held_out_gain(model, *drawn, rng))
     _warn_if_thin(result)
     return result
+
+
+def _held_out_gain(model: RatioEstimator, X_nu: Floats, X_de: Floats, rng: np.random.Generator) -> tuple[float, float]:
+    """Give by how much J is below that of the ratio 1, at folds that were left out, and the standard error."""
+    n_folds = min(_N_FOLDS, len(X_nu), len(X_de))
+    if n_folds < 2:
+        return np.nan, np.nan
+    folds = [deal(len(X), n_folds, rng) for X in (X_nu, X_de)]
+    ratios = [np.empty(len(X)) for X in (X_nu, X_de)]
+    for k in range(n_folds):
+        fitted = inputs.fitted_copy(model, *(X[fold != k] for X, fold in zip((X_nu, X_de), folds, strict=True)))
+        for X, fold, ratio in zip((X_nu, X_de), folds, ratios, strict=True):
+            ratio[fold == k] = fitted._ratio(X[fold == k])
+    alpha = float(getattr(model, "alpha", 0.0))
+    # The terms of -J, row by row; -J of the ratio 1 is a half.
+    terms = ratios[0] - alpha / 2 * ratios[0] ** 2, (alpha - 1) / 2 * ratios[1] ** 2
+    gain = sum(float(each.mean()) for each in terms) - 0.5
+    return gain, sum(float(each.var()) / len(each) for each in terms) ** 0.5
 
 
 def _warn_if_thin(result: ImportanceWeights) -> None:

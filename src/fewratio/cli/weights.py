@@ -30,6 +30,7 @@ def weights(
     lines = [
         f"{len(result)} rows of {names[0]} are worth {result.effective_sample_size:.1f} rows of {names[1]}; overlap "
         f"{result.overlap:.2f}, {result.n_clipped} clipped",
+        f"advice: {result.advice}",
         *request.summary(result.samples, names),
         *request.first_rows(columns),
     ]

@@ -45,6 +45,14 @@ def common(*names: str) -> dict[str, list[Any]]:
     return {name: _COMMON[name] for name in names}
 
 
+def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: Floats) -> Floats:
+    """Compute a value for each row, a block of rows at a time, so that memory stays bounded."""
+    result, step = np.empty(len(X)), max(1, _BLOCK_VALUES // (X.shape[1] + _HIDDEN_VALUES))
+    for start in range(0, len(X), step):
+        result[start : start + step] = of_rows(X[start : start + step])
+    return result
+
+
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
     """The estimator was asked for something that it must be fitted for."""
 

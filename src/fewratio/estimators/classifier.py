@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.base import clone
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from fewratio.core.exact import relative_ratio
 from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import RatioEstimator, common
-from fewratio.estimators.randomness import in_row_order, seeded
+from fewratio.estimators.base import RatioEstimator, common, in_blocks
+from fewratio.estimators.kernel_logistic import KernelLogisticRegression
+from fewratio.estimators.randomness import draw_rows, seeded
 from fewratio.estimators.scaling import ColumnScaling
 
 # Next to 1, float64 has no finer steps: a probability beyond this is a 0 or 1 in all but name, and its odds are noise.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+# The default classifier has about a hundred features, and gains little from more rows per sample.
+_MAX_ROWS = 5_000
+# What calibration has to gain, in nats over all out-of-fold rows, to be more than its two numbers gain by chance.
+_LEAST_GAIN = 2.0
 
 
 @dataclass(eq=False, repr=False)
@@ -38,14 +38,16 @@ class ClassifierRatio(RatioEstimator):
     Parameters
     ----------
     classifier : scikit-learn classifier, optional
-        Anything with `predict_proba` or `decision_function`; by default a logistic regression on standardised
-        columns. It is cloned, and its random state is set where it has one that is not set.
+        Anything with `predict_proba` or `decision_function`; it is cloned, and its random state is set where it has
+        one that is not set. By default a logistic regression on columns in robust units and Gaussian kernels,
+        its penalty chosen by cross-validation, fitted to at most 5,000 drawn rows per sample.
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
-    calibrate : bool or {"sigmoid", "isotonic"}, default=True
+    calibrate : bool or {"auto", "sigmoid", "isotonic"}, default="auto"
         How out-of-fold scores correct the classifier's probabilities, which are often too sure: Platt's sigmoid
-        (True, "sigmoid"), isotonic regression, or not at all. Where a sample has one instance no fold can be left
-        out, and nothing is corrected.
+        (True, "sigmoid"), isotonic regression, or not at all. "auto" takes the sigmoid where it raises the likelihood
+        of the out-of-fold rows by more than chance would, and leaves the default classifier as it is. Where a sample
+        has one instance no fold can be left out, and nothing is corrected.
     n_folds : int, default=5
         Folds for the calibration; at most the size of the smaller sample.
     scale : {"columns", "none"}, default="none"
@@ -73,29 +75,31 @@ class ClassifierRatio(RatioEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **common("alpha", "n_folds", "scale", "random_state"),
         "classifier": [None, HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])],
-        "calibrate": ["boolean", StrOptions({"sigmoid", "isotonic"})],
+        "calibrate": ["boolean", StrOptions({"auto", "sigmoid", "isotonic"})],
     }
 
     classifier: Any = None
     _: KW_ONLY
     alpha: float = 0.5
-    calibrate: bool | str = True
+    calibrate: bool | str = "auto"
     n_folds: int = 5
     scale: str = "none"
     random_state: int | np.random.Generator | None = None
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
-        n_nu, n_de = len(X_nu), len(X_de)
         self._scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
-        X = self._scaling(np.concatenate([in_row_order(X_nu), in_row_order(X_de)]))
-        is_nu = np.repeat([1, 0], [n_nu, n_de])
-        fresh = make_pipeline(StandardScaler(), LogisticRegression()) if self.classifier is None else self.classifier
+        most = _MAX_ROWS if self.classifier is None else None
+        nu, de = (self._scaling(X[draw_rows(X, most, rng)]) for X in (X_nu, X_de))
+        X, is_nu = np.concatenate([nu, de]), np.repeat([1, 0], [len(nu), len(de)])
+        fresh = KernelLogisticRegression() if self.classifier is None else self.classifier
         fresh = seeded(clone(fresh), rng)
         self._calibration = self._calibrated(fresh, X, is_nu, rng)
         self.classifier_ = clone(fresh).fit(X, is_nu)
-        self._log_prior = float(np.log(n_nu / n_de))
-        self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
+        # The default classifier counts both samples alike, whatever their sizes are; calibration counts rows.
+        is_balanced = self.classifier is None and self._calibration is None
+        self._log_prior = 0.0 if is_balanced else float(np.log(len(nu) / len(de)))
+        self.ratio_nu_, self.ratio_de_ = (in_blocks(self._ratio, X) for X in (X_nu, X_de))
 
     def _ratio(self, X: Floats) -> Floats:
         scores = _scores(self.classifier_, self._scaling(X))
@@ -107,19 +111,31 @@ class ClassifierRatio(RatioEstimator):
         self, fresh: Any, X: Floats, is_nu: NDArray[np.int64], rng: np.random.Generator
     ) -> Callable[[Floats], Floats] | None:
         """Learn what makes log odds of the classifier's scores; None where the scores are log odds already."""
-        n_folds = min(self.n_folds, *np.bincount(is_nu))
-        if self.calibrate is False or n_folds < 2:
-            if not hasattr(fresh, "predict_proba"):
-                raise ParameterError(
-                    f"{type(fresh).__name__} gives no probabilities, and without calibration its scores cannot become "
-                    "any. Set calibrate=True (with two instances per sample or more), or use another classifier."
-                )
+        n_folds, has_odds = min(self.n_folds, *np.bincount(is_nu)), hasattr(fresh, "predict_proba")
+        if not has_odds and (self.calibrate is False or n_folds < 2):
+            raise ParameterError(
+                f"{type(fresh).__name__} gives no probabilities, and without calibration its scores cannot become "
+                "any. Set calibrate=True (with two instances per sample or more), or use another classifier."
+            )
+        if self.calibrate is False or n_folds < 2 or (self.calibrate == "auto" and self.classifier is None):
             return None
+        from sklearn.model_selection import StratifiedKFold
+
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
         scores = np.empty(len(X))
         for kept, left_out in folds.split(X, is_nu):
             scores[left_out] = _scores(clone(fresh).fit(X[kept], is_nu[kept]), X[left_out])
-        return (_isotonic if self.calibrate == "isotonic" else _sigmoid)(scores, is_nu)
+        if self.calibrate == "isotonic":
+            return _isotonic(scores, is_nu)
+        corrected = _sigmoid(scores, is_nu)
+        if self.calibrate != "auto" or not has_odds:
+            return corrected
+        gain = _log_likelihood(corrected(scores), is_nu) - _log_likelihood(scores, is_nu)
+        return corrected if gain > _LEAST_GAIN else None
+
+
+def _log_likelihood(log_odds: Floats, is_nu: NDArray[np.int64]) -> float:
+    return float((is_nu * log_odds - np.logaddexp(0, log_odds)).sum())
 
 
 def _sigmoid(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Floats]:
@@ -144,15 +160,19 @@ def _sigmoid(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Flo
 
 def _isotonic(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Floats]:
     """Isotonic regression of the labels on the scores."""
+    from sklearn.isotonic import IsotonicRegression
+
     steps = IsotonicRegression().fit_transform(scores, is_nu)
-    # A step of a few rows that are all of one sample would have a probability of 0 or 1. One row more in each, of
-    # both samples in proportion, bounds it by the step's size.
+    # A step of rows that are all of one sample would have a probability of 0 or 1. Some rows more in each, of both
+    # samples in proportion and one of the smaller, bound the ratio by the step's size in units of that sample.
     _, step, counts = np.unique(steps, return_inverse=True, return_counts=True)
-    inside = (steps * counts[step] + is_nu.mean()) / (counts[step] + 1)
+    share = is_nu.mean()
+    n_more = 1 / min(share, 1 - share)
+    inside = (steps * counts[step] + n_more * share) / (counts[step] + n_more)
     return partial(_log_odds, IsotonicRegression(out_of_bounds="clip").fit(scores, inside))
 
 
-def _log_odds(steps: IsotonicRegression, scores: Floats) -> Floats:
+def _log_odds(steps: Any, scores: Floats) -> Floats:
     return logit(steps.predict(scores))
 
 

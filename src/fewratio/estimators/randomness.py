@@ -52,6 +52,14 @@ def in_row_order(rows: Floats) -> Floats:
     return rows[row_order(rows)]
 
 
+def draw_rows(rows: Floats, at_most: int | None, rng: np.random.Generator) -> Numbers:
+    """Give the numbers of all rows, or of so many drawn, in the order of `row_order`."""
+    order = row_order(rows)
+    if at_most is None or len(rows) <= at_most:
+        return order
+    return order[np.sort(rng.choice(len(rows), at_most, replace=False))]
+
+
 def _mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Scramble 64-bit keys in place (splitmix64, Steele, Lea and Flood 2014)."""
     keys += np.uint64(0x9E3779B97F4A7C15)

@@ -110,7 +110,7 @@ class Telescoping(RatioEstimator):
         return np.array(losses) / (2 * np.log(2))
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
-        estimator = ClassifierRatio(alpha=0.0, calibrate=False) if self.estimator is None else self.estimator
+        estimator = _default_bridge() if self.estimator is None else self.estimator
         alpha = getattr(estimator, "alpha", 0)
         if alpha != 0:
             raise ParameterError(
@@ -129,6 +129,14 @@ class Telescoping(RatioEstimator):
             return self.bridges_[0].predict(X)
         log_ratio = np.sum([bridge.log_ratio(X) for bridge in self.bridges_], axis=0)
         return np.exp(log_ratio.clip(max=_MAX_LOG_RATIO))
+
+
+def _default_bridge() -> ClassifierRatio:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return ClassifierRatio(make_pipeline(StandardScaler(), LogisticRegression()), alpha=0.0, calibrate=False)
 
 
 def _waymarks(X_nu: Floats, X_de: Floats, n_bridges: int, n_pairings: int, rng: np.random.Generator) -> list[Floats]:

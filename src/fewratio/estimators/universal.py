@@ -106,9 +106,10 @@ class UniversalRatioEstimator(NetworkEstimator):
     A network that was trained once, on random distributions of many kinds (`fewratio_bench.universal_training`), reads
     the distances within and between the two samples. Fitting is one pass through it and one small linear system.
 
-    It is made for samples of 2 to about 100 instances; from there on `RuLSIF` with cross-validation is as good, and
-    from 200 faster (`AutoRatioEstimator` switches there). With one instance per sample there is a single distance,
-    which says nothing of how far apart is far; `MetaRatioEstimator` learns that from related datasets.
+    It is made for samples of 2 to about 100 instances; from there on `ClassifierRatio` is as good, and faster
+    (`AutoRatioEstimator` takes the mean of the two, and passes from the one to the other). With one instance per sample
+    there is a single distance, which says nothing of how far apart is far; `MetaRatioEstimator` learns that from
+    related datasets.
 
     Parameters
     ----------
