@@ -79,6 +79,7 @@ def laws() -> dict[str, tuple[bool, Callable[[np.random.Generator, int], Rows]]]
 
 
 def level(args: argparse.Namespace) -> None:
+    warnings.filterwarnings("ignore", "With .* the p-value cannot be below")
     for number, (law, (continuous, draw)) in enumerate(laws().items()):
         for n in args.sides:
             rng = np.random.default_rng([SEED, number, n])

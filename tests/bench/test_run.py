@@ -149,7 +149,7 @@ def test_a_killed_run_goes_on_and_gets_the_same_records(measure, experiment, tmp
     experiment(KERNEL, dataclasses.replace(OURS, training=longer))
     cut = RecordFile(tmp_path / "cut/gaussian-1d/records.jsonl")
     process = subprocess.Popen([sys.executable, "-c", PROGRAM.format(steps=steps, folder=str(tmp_path / "cut"))])
-    while not cut.path.exists() and process.poll() is None:
+    while not (cut.path.exists() and cut.read()) and process.poll() is None:
         time.sleep(0.01)
     process.kill()
     assert process.wait() != 0, "it was done before it could be killed"

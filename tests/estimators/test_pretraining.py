@@ -111,7 +111,7 @@ def test_inlier_episodes_need_to_know_the_outliers(make, sources):
     ("columns", "found"),
     [
         ({"height": "height", "income": "age"}, "other column names than the source collection"),
-        ({"height": "income", "income": "height"}, "the columns of the source collection in another order"),
+        ({"height": "income", "income": "height"}, "another order of columns than the source collection"),
         (["height"], "the validation collection has 1 feature but the source collection has 2"),
     ],
 )

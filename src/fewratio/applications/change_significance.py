@@ -74,11 +74,11 @@ def by_splits(
             points.append(point)
             parts += [(start, point), (point, stop)]
     points, values = _confirmed(gains, sorted(points), limit)
-    spread = np.full(len(rows), np.nan)
+    by_row = np.full(len(rows), np.nan)
+    by_row[gains.positions(0, len(rows))] = scores
     # A change may lie between the positions of scores.
-    spread[points] = values
-    spread[gains.positions(0, len(rows))] = scores
-    return SignificantChanges(np.array(points, dtype=np.intp), spread, limit, _p_values(highest, values), None)
+    by_row[points] = values
+    return SignificantChanges(np.array(points, dtype=np.intp), by_row, limit, _p_values(highest, values), None)
 
 
 def _confirmed(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:

@@ -16,6 +16,7 @@ from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.gaussian_basis import check_squares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -216,6 +217,7 @@ def detect_changes(
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     opened = open_series(model, series, time, columns)
     n = len(opened.rows)
+    check_squares(opened.rows)
     if not uses_windows and n < LEAST_ROWS:
         raise InputError(
             f"{opened.argument} has {counted(n, 'row')}; at least {LEAST_ROWS} are needed. Pass a longer series."

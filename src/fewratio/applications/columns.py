@@ -97,8 +97,7 @@ def _difference(column: Column, first: Floats, second: Floats) -> tuple[str, str
 
 
 def _shares_apart(first: Floats, second: Floats) -> Floats:
-    with np.errstate(invalid="ignore"):
-        return 2 * (np.arcsin(np.sqrt(first.clip(0, 1))) - np.arcsin(np.sqrt(second.clip(0, 1))))
+    return 2 * (np.arcsin(np.sqrt(first.clip(0, 1))) - np.arcsin(np.sqrt(second.clip(0, 1))))
 
 
 def _means_apart(first: Floats, second: Floats) -> float:

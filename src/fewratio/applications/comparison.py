@@ -24,6 +24,7 @@ from fewratio.data.raw import as_raw
 from fewratio.data.separating import Separating
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.progress import progress_bar
 
@@ -242,7 +243,7 @@ def compare_datasets(
     >>> rng = np.random.default_rng(0)
     >>> result = compare_datasets(rng.normal(0, 1, (8, 2)), rng.normal(1.5, 1, (10, 2)), random_state=0)
     >>> result
-    ComparisonResult(A and B: 8 rows and 10 rows; divergence 0.2... of at most 0.5; p = 0.0... (999 permutations))
+    ComparisonResult(A and B: 8 rows and 10 rows; divergence 0.3... of at most 0.5; p = 0.0... (999 permutations))
     """
     inputs.check_count("n_permutations", n_permutations, 0)
     for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
@@ -251,27 +252,31 @@ def compare_datasets(
     numbers = None
     if groups is not None:
         numbers, tables = read_groups(groups, tables)
-        columns["drop"] = [*columns.get("drop", ()), *([groups] if isinstance(groups, str) else [])]
     samples = inputs.read_samples(model, tables, columns)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
     some = some_rows(pooled, is_first, for_rows)
     rows, marks = pooled[some], is_first[some]
     model = inputs.in_common_units(model, rows)
-    warn_of_copies(rows, marks, names)
+    check_squares(rows)
     test = None
     if n_permutations:
+        if groups is None:
+            warn_of_copies(rows, marks, names)
         blocks = None if numbers is None else numbers[some]
         exchange, _ = exchange_of(marks, blocks)
         smallest = exchange.smallest_p_value(n_permutations)
         if smallest > _LEVEL and exchange.is_enumerated(n_permutations):
             sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
+            given, more = (sizes, "rows") if groups is None else ("these groups", "groups")
             warnings.warn(
-                f"With {sizes} the p-value cannot be below {smallest:.2g}, whatever the rows are. More rows are needed "
-                "to tell a difference from chance.",
+                f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are "
+                "needed to tell a difference from chance.",
                 stacklevel=2,
             )
-        with progress_bar(n_permutations, "permutations", progress if estimator is not None else False) as report:
+        show = False if estimator is None and progress is None else progress
+        total = exchange.n_permutations if exchange.is_enumerated(n_permutations) else n_permutations
+        with progress_bar(total, "permutations", show) as report:
             test = two_sample_test(
                 rows,
                 marks,

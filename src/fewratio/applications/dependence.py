@@ -20,7 +20,7 @@ _IMPLAUSIBLE = 10
 
 
 def read_groups(groups: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[str, RawTable]]:
-    """Give the number of each row's group, and the tables.
+    """Give the number of each row's group, and the tables without the column that names it.
 
     Parameters
     ----------
@@ -34,22 +34,23 @@ def read_groups(groups: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[s
         for raw in raws.values():
             raw.check_has([groups])
         coded = [as_categories(raw.values(groups), raw.called(groups)) for raw in raws.values()]
-        for each, raw in zip(coded, raws.values(), strict=True):
-            if (each.codes < 0).any():
-                row = int((each.codes < 0).argmax())
-                raise InputError(
-                    f"{raw.called(groups)} is missing at row {row} (counting from 0); every row must be in a group. "
-                    "Drop those rows or name their group."
-                )
-        labels = [np.asarray(each.texts, dtype=np.str_)[each.codes] for each in coded]
+        labels = [np.array([*each.texts, None], dtype=object)[each.codes] for each in coded]
+        raws = {argument: raw.without([groups]) for argument, raw in raws.items()}
     else:
-        labels = [np.asarray(each) for each in groups] if len(groups) == 2 else []
+        labels = [np.asarray(each, dtype=object) for each in groups] if isinstance(groups, tuple | list) else []
         if [each.shape for each in labels] != [(raw.n_rows,) for raw in raws.values()]:
             needed = " and ".join(counted(raw.n_rows, "label") for raw in raws.values())
             raise ParameterError(
                 f"groups does not fit the tables; needed are a column of both, or a pair of {needed}. Pass one of them."
             )
-    return np.unique(np.concatenate(labels), return_inverse=True)[1], raws
+    for each, argument in zip(labels, raws, strict=True):
+        missing = [row for row, label in enumerate(each) if label is None or label != label]
+        if missing:
+            raise InputError(
+                f"The group of row {missing[0]} of {argument} (counting from 0) is missing; every row must be in a "
+                "group. Drop those rows or name their group."
+            )
+    return np.unique(np.concatenate(labels).astype(np.str_), return_inverse=True)[1], raws
 
 
 def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, str]) -> None:
@@ -58,6 +59,9 @@ def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, 
     The test takes rows as independent. Where columns have few values equal rows are no surprise, but then the two
     samples have rows in common, too, and different rows of a sample agree in any single column.
     """
+    if rows.shape[1] == 1:
+        # Rounded numbers are equal without being copies.
+        return
     _, numbers = np.unique(rows, axis=0, return_inverse=True)
     counts = [np.bincount(numbers[sample], minlength=numbers.max() + 1) for sample in (is_first, ~is_first)]
     in_common = float(counts[0] @ counts[1]) / (counts[0].sum() * counts[1].sum())

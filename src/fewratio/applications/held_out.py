@@ -85,7 +85,9 @@ def estimate_divergence(
     rng : numpy Generator
         Draws kernel centres and deals the rows to folds.
     """
-    features = _features(scaling(rows).clip(-_FARTHEST, _FARTHEST), rng)
+    standard = scaling(rows)
+    # About the median: a single far value moves the mean.
+    features = _features((standard - np.median(standard, axis=0)).clip(-_FARTHEST, _FARTHEST), rng)
     everyone = np.ones(len(rows), dtype=np.bool_)
     fitted, _ = _divergence(_ratios(features, is_first, everyone, everyone), is_first)
     n_folds = min(_N_FOLDS, int(is_first.sum()), int((~is_first).sum()))

@@ -86,7 +86,8 @@ def _in_units(rows: Floats) -> Floats:
     """Return rows in units of their columns' deviations; columns that are constant are left out."""
     low, high = np.quantile(rows, _MIDDLE, axis=0)
     width = np.where(high > low, high - low, np.inf)
-    mean, deviation = rows.mean(0), np.clip(rows, low - width, high + width).std(0)
+    moved = np.clip(rows, low - width, high + width)
+    mean, deviation = moved.mean(0), moved.std(0)
     varies = real_deviation(mean, deviation) > 0
     return ((rows[:, varies] - mean[varies]) / deviation[varies]).clip(-_FAR, _FAR)
 

@@ -1,14 +1,11 @@
 """PyOD's view of a fitted detector."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
-
-if TYPE_CHECKING:
-    from fewratio.applications.outliers import InlierOutlierDetector
 
 
 class PyODStyle:
@@ -36,7 +33,7 @@ class PyODStyle:
     threshold_: float
     labels_: NDArray[np.int64]
 
-    def __init__(self, detector: "InlierOutlierDetector") -> None:
+    def __init__(self, detector: Any) -> None:
         self.detector = detector
 
     def fit(self, X: Any, y: None = None) -> Self:

@@ -87,11 +87,12 @@ def segment(rows: Floats) -> Segmentation:
     rows : ndarray of shape (n, d)
         In the order of time, without gaps.
     """
-    spread = rows.std(0)
+    # Isolated values must not set the unit.
+    spread = _tamed(rows).std(0)
     # The spread of equal numbers may be a rounding error.
     is_used = (np.ptp(rows, axis=0) > 0) & (spread > 0)
     scale = np.where(is_used, spread, 1.0)
-    scaled = (rows - rows.mean(0)) / scale
+    scaled = (rows - np.median(rows, axis=0)) / scale
     season = _season(scaled)
     clean = scaled - season
     tamed = _tamed(clean)[:, is_used]
@@ -130,7 +131,9 @@ def autoregression(residuals: Floats, rounding: float, groups: Numbers) -> Autor
     """
     n, highest = len(residuals), min(_HIGHEST_ORDER, len(residuals) // 10)
     values, groups = residuals[highest:], groups[highest:]
-    before = np.column_stack([residuals[highest - lag : n - lag] for lag in range(1, highest + 1)] or [values[:, :0]])
+    before = np.column_stack(
+        [residuals[highest - lag : n - lag] for lag in range(1, highest + 1)] or [values[:, None][:, :0]]
+    )
     sizes = np.bincount(groups)
     moments, products = before.T @ before, before.T @ values
     found = []
@@ -287,7 +290,7 @@ def _moved(cost: _Cost, points: list[int], reach: int, first: int = 0, last: int
     for number in range(1, len(ends) - 1):
         start, point, stop = ends[number - 1 : number + 2]
         around = np.arange(max(start + 3, point - reach), min(stop - 3, point + reach) + 1)
-        if reach > 1 and len(around):
+        if reach and len(around):
             both = cost(np.full_like(around, start), around) + cost(around, np.full_like(around, stop))
             ends[number] = int(around[both.argmin()])
     return ends[1:-1]

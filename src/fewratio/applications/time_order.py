@@ -74,6 +74,7 @@ def open_series(model: RatioEstimator, series: Any, time: str | None, columns: C
             found = _read_time(given, label)
             order = np.argsort(found.numbers, kind="stable") if (np.diff(found.numbers) < 0).any() else None
             given = given.without([label])
+            columns = _without_label(columns, label)
             given = given if order is None else given.take(order)
     encoding, (table,), _ = inputs.read_samples(model, {"series": given}, columns)
     if encoding is not None and encoding.id in encoding.places and not model.has_sources:
@@ -92,6 +93,15 @@ def open_series(model: RatioEstimator, series: Any, time: str | None, columns: C
     if encoding is not None and not model.has_sources:
         rows, labels = _without_gaps(rows, labels, encoding)
     return Series(rows, labels, table.argument, encoding, names, times, order)
+
+
+def _without_label(columns: ColumnOptions, label: str) -> ColumnOptions:
+    """Return what the user said about other columns than that of time."""
+    kept: Any = {name: value for name, value in columns.items() if value != label}
+    for name in ("columns", "drop", "keep", "categorical", "numeric"):
+        if isinstance(kept.get(name), list | tuple | set):
+            kept[name] = [each for each in kept[name] if each != label]
+    return kept
 
 
 def _time_column(raw: RawTable, columns: ColumnOptions) -> str | None:

@@ -108,7 +108,6 @@ def exchange_of(is_first: NDArray[np.bool_], groups: Numbers | None) -> tuple[Ex
     sizes = np.bincount(groups)
     counts = np.bincount(groups, weights=is_first).astype(np.intp)
     if ((counts == 0) | (counts == sizes)).all():
-        # Groups in an order in which those of the first sample come first, as they are counted.
         return Exchange((len(sizes),), (int((counts > 0).sum()),)), groups
     order = np.argsort(groups, kind="stable")
     return Exchange(tuple(sizes.tolist()), tuple(counts.tolist())), np.argsort(order)
@@ -157,7 +156,8 @@ def two_sample_test(
     every = exchange.enumerated() if exact else None
     total = exchange.n_permutations if exact else n_permutations
     # A user's estimator may take long: smaller blocks, so that there is progress to see.
-    step = max(1, (_BLOCK_VALUES if estimator is None else _BLOCK_VALUES // 64) // len(rows))
+    most = _BLOCK_VALUES if estimator is None else _BLOCK_VALUES // 64
+    step = max(1, most // max(len(rows), statistics.marginal.shape[1]))
     found, observed = [], np.empty(0)
     for start in range(0, total, step):
         n_block = min(step, total - start)
@@ -173,8 +173,8 @@ def two_sample_test(
         report(start + n_block, None)
     values = np.concatenate(found)
     p_values = np.stack([_p_values(each, exact) for each in values.T], axis=1)
-    counts = np.array(list(weights.values()))
-    combined = np.log10((counts / p_values).sum(1) / counts.sum())
+    shares = np.array(list(weights.values())) / sum(weights.values())
+    combined = np.log10((shares / p_values).sum(1))
     largest = values[:, list(weights).index(_COLUMNS)]
     return TwoSampleTest(
         statistic=float(combined[0]),

@@ -56,11 +56,12 @@ def draw_comparison(
     title = "no test" if p_value is None else f"p = {p_value:.3g}"
     tidy(test, title, "test statistic: evidence of a difference", "permutations")
     top = columns[:_N_COLUMNS][::-1]
-    colours = [SECOND if p is not None and p <= _LEVEL else GRID for _, _, p in top]
+    colours = [SECOND if p is None or p <= _LEVEL else GRID for _, _, p in top]
     bars.barh(range(len(top)), [effect for _, effect, _ in top], color=colours)
     bars.axvline(0, color=MUTED, lw=0.8)
     bars.set_yticks(range(len(top)), [name for name, _, _ in top])
-    tidy(bars, f"effect sizes of columns (grey: p > {_LEVEL})", f"above 0: more in {names[0]}")
+    tested = "" if p_value is None else f" (grey: p > {_LEVEL})"
+    tidy(bars, f"effect sizes of columns{tested}", f"above 0: more in {names[0]}")
     figure.suptitle(f"{names[0]} and {names[1]}", x=0.01, ha="left", weight="bold")
     return figure
 

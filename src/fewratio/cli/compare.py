@@ -176,7 +176,7 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
         low, high = result.interval
         yield f"divergence  {result.forward:.3g}{most} (90 % interval {low:.2g} to {high:.2g})"
     else:
-        yield f"divergence  {result.forward:.3g} ({a} over {b}), {result.backward:.3g} ({b} over {a}),{most}"
+        yield f"divergence  {result.forward:.3g} ({a} over {b}), {result.backward:.3g} ({b} over {a}){most}"
     if result.p_value is not None:
         differ = result.p_value <= exchange.LEVEL
         verdict = "the tables differ" if differ else f"no difference found at the level {exchange.LEVEL}"
@@ -219,8 +219,12 @@ def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[R
         cells: list[tuple[str, ...]] = [("", "ratio", *shown)]
         for row in rows[:_ROWS].tolist():
             called = str(row) if table.row_names is None else str(table.row_names[row])
-            cells.append((called, f"{ratios[row]:.2f}", *(str(column[row]) for column in values)))
+            cells.append((called, f"{ratios[row]:.2f}", *(_cell(column[row]) for column in values)))
         yield from _table(cells)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def _table(cells: "Sequence[tuple[str, ...]]") -> "Iterator[str]":

@@ -210,7 +210,7 @@ def as_categories(values: Values, argument: str) -> Values:
 
 
 def _as_written(number: float) -> str:
-    return str(int(number)) if number == int(number) else repr(number)
+    return str(int(number)) if float(number).is_integer() else repr(number)
 
 
 def check_numbers(argument: str, columns: Sequence[tuple[object, Values]]) -> None:

@@ -1,5 +1,7 @@
 """Quantities of ratio values, for NumPy users."""
 
+from numbers import Integral
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -119,6 +121,8 @@ def mmd2(
             raise InputError(
                 f"{name} has one row; the unbiased estimate needs two or more. Add rows, or set biased=True."
             )
+    if max_rows is not None and (not isinstance(max_rows, Integral) or max_rows < 2):
+        raise ParameterError(f"max_rows is {max_rows!r}; needed is a whole number of at least 2. Pass one, or None.")
     samples = [np.asarray(table.numbers, dtype=np.float64) for table in (first, second)]
     if max_rows is not None:
         samples = [_thinned(sample, max_rows) for sample in samples]
