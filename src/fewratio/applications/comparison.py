@@ -25,7 +25,6 @@ from fewratio.data.separating import Separating
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.gaussian_basis import check_squares
-from fewratio.estimators.scaling import ColumnScaling
 from fewratio.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -295,8 +294,7 @@ def compare_datasets(
     alpha = float(model.get_params().get("alpha", 0.0))
     interval = None
     if estimator is None:
-        scaling = ColumnScaling.of([rows], model.get_params()["scale"])
-        found = estimate_divergence(rows, smaller_sample(marks), scaling, for_folds)
+        found = estimate_divergence(rows, smaller_sample(marks), for_folds)
         forward = backward = found.estimate
         interval = found.low, found.high
     if not np.isfinite([forward, backward]).all():

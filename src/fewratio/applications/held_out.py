@@ -4,20 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
 
-from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats
 from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.kernel_logistic import KernelLogisticRegression
 from fewratio.estimators.randomness import deal
-from fewratio.estimators.scaling import ColumnScaling
 
-# Measured (docs/design.md): kernel centres, their width in median distances, and the inverse penalty of the classifier.
-_CENTRES, _WIDTH, _C = 100, 1.0, 0.3
-# More columns than that have no weights of their own.
-_MAX_COLUMNS = 200
-# Values beyond so many deviations count as that many.
-_FARTHEST = 5.0
+# The inverse penalty of the classifier (docs/design.md).
+_C = 0.3
 _N_FOLDS = 5
 # The normal quantile of a 90 % interval.
 _QUANTILE = 1.645
@@ -67,9 +61,7 @@ def ratios_at(forward: RatioEstimator, backward: RatioEstimator, X: Floats) -> R
     return Ratios(*(np.concatenate([each._ratio(block) for block in blocks]) for each in (forward, backward)))
 
 
-def estimate_divergence(
-    rows: Floats, is_first: NDArray[np.bool_], scaling: ColumnScaling, rng: np.random.Generator
-) -> Divergence:
+def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Divergence:
     """Estimate the relative Pearson divergence of two samples at alpha = 0.5.
 
     The ratio is that of a classifier: twice the probability of the first sample, both counted alike.
@@ -80,16 +72,11 @@ def estimate_divergence(
         Both samples.
     is_first : bool ndarray of shape (n,)
         Which rows are in the first one.
-    scaling : ColumnScaling
-        The units of the columns.
     rng : numpy Generator
-        Draws kernel centres and deals the rows to folds.
+        Deals the rows to folds.
     """
-    standard = scaling(rows)
-    # About the median: a single far value moves the mean.
-    features = _features((standard - np.median(standard, axis=0)).clip(-_FARTHEST, _FARTHEST), rng)
     everyone = np.ones(len(rows), dtype=np.bool_)
-    fitted, _ = _divergence(_ratios(features, is_first, everyone, everyone), is_first)
+    fitted, _ = _divergence(_ratios(rows, is_first, everyone, everyone), is_first)
     n_folds = min(_N_FOLDS, int(is_first.sum()), int((~is_first).sum()))
     if n_folds < 2:
         return Divergence(float(np.clip(fitted, 0, 0.5)), 0.0, 0.5)
@@ -97,7 +84,7 @@ def estimate_divergence(
     for sample in (is_first, ~is_first):
         folds[sample] = deal(int(sample.sum()), n_folds, rng)
     for fold in range(n_folds):
-        ratios[folds == fold] = _ratios(features, is_first, folds != fold, folds == fold)
+        ratios[folds == fold] = _ratios(rows, is_first, folds != fold, folds == fold)
     held_out, error = _divergence(ratios, is_first)
     gap = max(fitted - held_out, 0.0)
     low, high = min(held_out, fitted) - _QUANTILE * error, max(held_out, fitted) + _QUANTILE * error + gap / 2
@@ -105,22 +92,9 @@ def estimate_divergence(
     return Divergence(estimate, low, max(high, estimate))
 
 
-def _features(standard: Floats, rng: np.random.Generator) -> Floats:
-    """Give the features of the classifier: the columns, the distance from the centre, and Gaussian kernels."""
-    n, d = standard.shape
-    centres = standard[rng.choice(n, min(n, _CENTRES), replace=False)]
-    kernels = 2 * gaussian_kernel(standard, centres, _WIDTH * float(median_width(pdist(centres))))
-    norms = ((standard**2).mean(1, keepdims=True) - 1) * d**0.5
-    return np.concatenate([kernels, norms, *([standard] if d <= _MAX_COLUMNS else [])], axis=1)
-
-
-def _ratios(features: Floats, is_first: NDArray[np.bool_], fit_on: NDArray[np.bool_], at: NDArray[np.bool_]) -> Floats:
-    # Imported when needed: it takes longer than all else here.
-    from sklearn.linear_model import LogisticRegression
-
-    classifier = LogisticRegression(C=_C, class_weight="balanced", solver="newton-cholesky")
-    classifier.fit(features[fit_on], is_first[fit_on])
-    return 2 * np.asarray(classifier.predict_proba(features[at])[:, 1])
+def _ratios(rows: Floats, is_first: NDArray[np.bool_], fit_on: NDArray[np.bool_], at: NDArray[np.bool_]) -> Floats:
+    classifier = KernelLogisticRegression(_C, random_state=0).fit(rows[fit_on], is_first[fit_on].astype(np.int64))
+    return 2 * classifier.predict_proba(rows[at])[:, 1]
 
 
 def _divergence(ratio: Floats, is_first: NDArray[np.bool_]) -> tuple[float, float]:

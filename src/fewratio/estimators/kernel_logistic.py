@@ -68,6 +68,8 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         check_squares(X)
         rng = np.random.default_rng(self.random_state)
         self._scaling = ColumnScaling.of([X], "columns")
+        # A single far value moves the mean.
+        self._middle = np.median(self._scaling(X), axis=0)
         rows = self._standard(X)
         self.centres_ = rows[np.sort(rng.permutation(len(rows))[:_N_CENTRES])]
         self.width_ = float(median_width(distances_within(self.centres_)))
@@ -120,7 +122,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.concatenate([columns, norms, kernels, np.ones((len(rows), 1))], axis=1)
 
     def _standard(self, X: Floats) -> Floats:
-        return self._scaling(X).clip(-_FARTHEST, _FARTHEST)
+        return (self._scaling(X) - self._middle).clip(-_FARTHEST, _FARTHEST)
 
     def _kernel(self, rows: Floats) -> Floats:
         kernel = _OF_KERNEL * gaussian_kernel(rows, self.centres_, self.width_)

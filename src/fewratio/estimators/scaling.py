@@ -10,6 +10,8 @@ from fewratio.core.arrays import real_deviation
 from fewratio.core.shapes import Floats
 
 _KEPT = 0.05, 0.95
+# Values of a block of columns: 8 MB.
+_BLOCK_VALUES = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +80,17 @@ def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[Floats, Flo
     n_rows = sum(len(X) for X in samples)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = sum(X.sum(0, dtype=np.float64) for X in samples) / n_rows
-        # One column at a time: all of them together would be the table once more.
-        scale = np.array([_unit(np.concatenate([X[:, j] for X in samples])) for j in range(len(mean))])
+        # Columns in blocks: all of them together would be the table once more.
+        step = max(1, _BLOCK_VALUES // n_rows)
+        blocks = (slice(start, start + step) for start in range(0, len(mean), step))
+        scale = np.concatenate([_units(np.concatenate([X[:, block].T for X in samples], axis=1)) for block in blocks])
     return mean, np.where(real_deviation(mean, scale) == 0, 1.0, scale)
 
 
-def _unit(values: NDArray[np.floating]) -> float:
-    """Return the unit of a column; 0 if it is constant."""
-    ordered = np.sort(values.astype(np.float64))
-    low, high = ordered[0], ordered[-1]
-    if ((ordered == low) | (ordered == high)).all():
-        return float(high - low)
-    clipped = np.clip(ordered, *np.quantile(ordered, _KEPT))
-    return float(clipped.std() or ordered.std())
+def _units(columns: NDArray[np.floating]) -> Floats:
+    """Return the unit of each column, of shape (n_columns, n); 0 if it is constant."""
+    ordered = np.sort(columns.astype(np.float64), axis=1)
+    low, high = ordered[:, :1], ordered[:, -1:]
+    clipped = np.clip(ordered, *np.quantile(ordered, _KEPT, axis=1, keepdims=True)).std(1)
+    has_two_values = ((ordered == low) | (ordered == high)).all(1)
+    return np.where(has_two_values, (high - low)[:, 0], np.where(clipped > 0, clipped, ordered.std(1)))
