@@ -135,8 +135,8 @@ def test_the_universal_network_is_warned_of():
     for estimator in (AutoRatioEstimator(), UniversalRatioEstimator()):
         with pytest.warns(UserWarning, match="does not find outliers"):
             InlierOutlierDetector(estimator).fit(normals).score_samples(batch)
-    many, batch, _ = planted(1, n_normal=200, n_batch=200)
-    # The kernel is used, so there is no warning, which would be an error.
+    many, batch, _ = planted(1, n_normal=400, n_batch=400)
+    # The classifier is used, so there is no warning, which would be an error.
     InlierOutlierDetector(AutoRatioEstimator(random_state=0)).fit(many).score_samples(batch)
 
 
@@ -402,3 +402,11 @@ def test_the_picture_explains_the_most_anomalous_rows():
         f"normal ({61 - n_outliers})",
         f"outlier ({n_outliers})",
     ]
+
+
+@pytest.mark.parametrize("n_normal", [50, 99, 300, 1000])
+def test_more_normals_do_not_hide_a_gross_outlier(n_normal):
+    rng = np.random.default_rng(0)
+    normals, batch = rng.normal(size=(n_normal, 5)), rng.normal(size=(40, 5))
+    batch[17] = 30
+    assert InlierOutlierDetector().fit(normals).predict(batch)[17] == -1

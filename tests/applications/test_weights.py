@@ -174,3 +174,11 @@ def test_an_estimator_of_ones_own_gives_the_ratio_at_the_rows():
     X, X_target = shifted(0)
     expected = np.exp((X_target.mean() - X.mean()) * X[:, 0])
     assert np.allclose(importance_weights(X, X_target, Mine(), normalise=False), expected)
+
+
+def test_samples_that_do_not_meet_are_not_advised():
+    rng = np.random.default_rng(0)
+    with pytest.warns(UserWarning, match="too thin"):
+        found = importance_weights(rng.normal(size=(300, 2)), rng.normal(8, 1, (300, 2)), random_state=0)
+    assert not found.is_worthwhile
+    assert found.advice == "do not use the weights: the samples hardly overlap"

@@ -210,7 +210,7 @@ def test_a_model_has_the_rule_of_thumb_as_well(filled):
 
 def test_outliers_says_what_the_rule_of_thumb_finds_and_if_most_rows_are_outliers(tmp_path):
     rng = np.random.default_rng(0)
-    write(tmp_path / "normal.csv", rng.normal(size=(120, 2)))
+    write(tmp_path / "normal.csv", rng.normal(size=(220, 2)))
     write(tmp_path / "other.csv", rng.normal(6, 1, (20, 2)))
     printed = run(["outliers", "--normal", "normal.csv", "--unlabelled", "other.csv"], tmp_path).stdout
     assert "20 of 20 rows of other.csv are outliers\n" in printed

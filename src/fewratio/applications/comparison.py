@@ -48,7 +48,7 @@ class ComparisonResult:
         The divergence of the first sample from the second (ratio A/B), and of the second from the first (B/A). At
         alpha = 0.5, as by default, they are the same.
     interval : (float, float) or None
-        A 90 % interval for the divergence; None if an estimator was given.
+        A 90 % interval for the divergence; None if an estimator or groups were given.
     largest : float
         The largest divergence that there can be, (1 - alpha) / (2 alpha) for the Pearson divergence; infinite for plain
         ratios.
@@ -264,8 +264,8 @@ def compare_datasets(
     check_squares(rows)
     test = None
     if n_permutations:
-        if groups is None:
-            warn_of_copies(rows, marks, names)
+        if groups is None and len(_columns(samples)) > 1:
+            warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
         blocks = None if numbers is None else numbers[some]
         exchange, _ = exchange_of(marks, blocks)
         smallest = exchange.smallest_p_value(n_permutations)
@@ -296,7 +296,8 @@ def compare_datasets(
     if estimator is None:
         found = estimate_divergence(rows, smaller_sample(marks), for_folds)
         forward = backward = found.estimate
-        interval = found.low, found.high
+        # Rows that belong together tell less than as many others: how much less is not known.
+        interval = (found.low, found.high) if groups is None else None
     if not np.isfinite([forward, backward]).all():
         raise InputError(
             f"The divergence of {' and '.join(tables)} is not finite: their values are too large for this estimator's "

@@ -59,9 +59,6 @@ def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, 
     The test takes rows as independent. Where columns have few values equal rows are no surprise, but then the two
     samples have rows in common, too, and different rows of a sample agree in any single column.
     """
-    if rows.shape[1] == 1:
-        # Rounded numbers are equal without being copies.
-        return
     _, numbers = np.unique(rows, axis=0, return_inverse=True)
     counts = [np.bincount(numbers[sample], minlength=numbers.max() + 1) for sample in (is_first, ~is_first)]
     in_common = float(counts[0] @ counts[1]) / (counts[0].sum() * counts[1].sum())

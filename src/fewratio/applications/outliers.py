@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NEIGHBOURS = 5
+# The share of outliers in a large batch that normals must be able to flag.
+_RARE = 0.01
 _CONTAMINATION, _DISCOVERIES, _THUMB = "contamination", "false discovery rate", "rule of thumb"
 # Parts of the normals that are left out one by one, where each part takes another fit.
 _N_FOLDS = 10
@@ -57,9 +59,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     * "contamination", where one is given: so that this share of the batch is flagged.
     * "false discovery rate", where normals suffice: conformal p-values (`p_values`) and the rule of Benjamini and
       Hochberg limit the share of normal rows that is expected among the flagged ones. With n normals no p-value is
-      below 1 / (n + 1). Normals suffice where that is at most the square of the rate, so that a batch can be flagged of
-      which a share as large as the rate are outliers: 99 normals at a rate of 0.1. Where outliers are rarer it takes
-      more normals to flag any; ``false_discovery_rate=None`` takes the next rule instead.
+      below 1 / (n + 1), so that few outliers among many rows could not be flagged at all. Normals suffice where they
+      are 99 or more (at a rate of 0.1) and a single outlier can be flagged, or one per cent of the batch: ten normals
+      for each row of the batch, or 999. ``false_discovery_rate=None`` takes the next rule instead.
     * "rule of thumb" else, which promises nothing: scores that the normals, left out one by one, would hardly have (the
       98 % prediction bound of Student's t). Of batches without outliers it flagged 4 % of the rows at 5 and at 10
       normals and 3 % from 20 on, on average over 21 tables.
@@ -84,7 +86,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     Attributes
     ----------
     threshold_rule_ : {"contamination", "false discovery rate", "rule of thumb"}
-        Which of the rules above holds.
+        Which of the rules above holds; "rule of thumb" also stands in for the second one where the batch is too large
+        for the normals.
     estimator_ : RatioEstimator or None
         The seeded copy of ``estimator``; a copy of it is fitted to each batch, so that threads may share a detector.
     calibration_ : ndarray of int
@@ -171,8 +174,16 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def _suffices(self, n_normals: int) -> bool:
         """Tell whether normals suffice to hold the false discovery rate."""
-        rate, n_scores = self.false_discovery_rate, len(self.calibration_) if self.estimator_ else n_normals
+        rate, n_scores = self.false_discovery_rate, n_normals if self.estimator_ is None else len(self.calibration_)
         return rate is not None and n_normals > NEIGHBOURS and 1 / (n_scores + 1) <= rate**2
+
+    def _rule(self, n_rows: int) -> str:
+        """Return the rule for a batch of so many rows."""
+        if self.threshold_rule_ != _DISCOVERIES:
+            return self.threshold_rule_
+        n_scores = len(self._normals) if self.estimator_ is None else len(self.calibration_)
+        fewest = n_rows / (float(self.false_discovery_rate or 0) * (n_scores + 1))
+        return _DISCOVERIES if fewest <= max(1.0, _RARE * n_rows) else _THUMB
 
     def score_samples(self, X: Any) -> Floats:
         """Score the rows of the batch X; higher is more normal."""
@@ -312,7 +323,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def _judge(self, X: Any, rule: str | None = None) -> tuple[Floats, float]:
         """Give the scores of a batch and the threshold below which rows are flagged by a rule or the one in use."""
         normals, rows = self._read_batch(X)
-        rule = rule or self.threshold_rule_
+        rule = rule or self._rule(len(rows))
         if rule == _DISCOVERIES:
             scores, calibration = self._calibrated(normals, rows)
             return scores, discovery_threshold(scores, calibration, float(self.false_discovery_rate or 0))

@@ -1,5 +1,6 @@
 """A series as it is compared: its rows in the order of time, without gaps, and when they came."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -116,7 +117,14 @@ def _time_column(raw: RawTable, columns: ColumnOptions) -> str | None:
     if len(dates) != 1 or dates[0] in spoken or len(raw.labels) == 1:
         return None
     numbers = _dates(raw, dates[0])
-    return dates[0] if numbers is not None and (np.diff(numbers) >= 0).all() else None
+    if numbers is None or (np.diff(numbers) >= 0).all():
+        return dates[0]
+    warnings.warn(
+        f"The dates of column {dates[0]!r} are not in order, so rows are taken in the order of the table. To sort "
+        f"them, pass time={dates[0]!r} (--time {dates[0]}).",
+        stacklevel=4,
+    )
+    return None
 
 
 def _dates(raw: RawTable, label: str) -> Floats | None:

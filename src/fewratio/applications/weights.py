@@ -65,7 +65,7 @@ class ImportanceWeights:
     @property
     def is_worthwhile(self) -> bool:
         """Whether a model is likely to gain by the weights: see `advice`."""
-        return self._differs and self.effective_sample_size >= _LEAST_SIZE
+        return self._differs and not self._is_thin and self.effective_sample_size >= _LEAST_SIZE
 
     @property
     def advice(self) -> str:
@@ -80,8 +80,14 @@ class ImportanceWeights:
             return "do not use the weights: there are too few rows to tell whether the samples differ"
         if not self._differs:
             return "do not use the weights: at held-out rows they are no better than constant ones"
+        if self._is_thin:
+            return "do not use the weights: the samples hardly overlap"
         size = self.effective_sample_size
         return f"do not use the weights: the weighted rows are worth {size:.1f}, and fewer than {_LEAST_SIZE} add noise"
+
+    @property
+    def _is_thin(self) -> bool:
+        return self.effective_sample_size < _THIN_SIZE * len(self) or self.overlap < _THIN_RATIO
 
     @property
     def _differs(self) -> bool:
@@ -219,7 +225,7 @@ def _held_out_gain(model: RatioEstimator, X_nu: Floats, X_de: Floats, rng: np.ra
 
 def _warn_if_thin(result: ImportanceWeights) -> None:
     size, n = result.effective_sample_size, len(result)
-    if size < _THIN_SIZE * n or result.overlap < _THIN_RATIO:
+    if result._is_thin:
         warnings.warn(
             f"The {n} rows of X_train are worth {size:.1f} rows of X_target, and the mean ratio at them is "
             f"{result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to rely on. "

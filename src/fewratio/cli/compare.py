@@ -175,6 +175,8 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
     if result.interval is not None:
         low, high = result.interval
         yield f"divergence  {result.forward:.3g}{most} (90 % interval {low:.2g} to {high:.2g})"
+    elif result.forward == result.backward:
+        yield f"divergence  {result.forward:.3g}{most}"
     else:
         yield f"divergence  {result.forward:.3g} ({a} over {b}), {result.backward:.3g} ({b} over {a}){most}"
     if result.p_value is not None:
@@ -183,7 +185,7 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
         yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
     if sum(result.n_tested) < len(result.ratios_a) + len(result.ratios_b):
         n_a, n_b = result.n_tested
-        yield f"rows used   {n_a} of {a} and {n_b} of {b}, drawn at random, for p-value and divergence"
+        yield f"rows used   {n_a} of {a} and {n_b} of {b}, drawn at random, for p-values and divergence"
     named = [each for each in result.columns if each.p_value is None or each.p_value <= exchange.LEVEL]
     if named:
         yield from _differences(result, named)
@@ -193,12 +195,16 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
     if result.p_value is None or result.p_value <= exchange.LEVEL:
         yield from _typical(result, [str(each.column) for each in result.columns], tables)
     if thin := int(result.thin_a.sum() + result.thin_b.sum()):
-        yield f"thin        {counted(thin, 'row')} far from all others, where ratios say little"
+        n_rows = len(result.ratios_a) + len(result.ratios_b)
+        yield f"thin        {counted(thin, 'row')} of {n_rows} far from all others, where ratios say little"
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
     tested = ", p adjusted for all columns" * (result.p_value is not None)
-    yield f"differ in   (effect: Cohen's d of means, h of shares, above 0 if more in {result.names[0]}{tested})"
+    differ = result.p_value is None or result.p_value <= exchange.LEVEL
+    heading = "differ in" if differ else "by column"
+    scale = f"Cohen's d of means, h of shares, above 0 if more in {result.names[0]}"
+    yield f"{heading:<12}(effect: {scale}{tested})"
     cells = [("", *result.names, "effect", *(("p", "share") if tested else ()))]
     for each in named[: exchange.SHOWN]:
         test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.share:.0%}")

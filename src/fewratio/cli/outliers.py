@@ -60,12 +60,13 @@ def outliers(
     X = detector._open(judged, judged.argument)
     by_rule, threshold = detector._judge(X)
     margins, scores = by_rule - threshold, detector.score_samples(X).tolist()
+    rule = detector._rule(X.n_rows)
     is_outlier, order = (margins < 0).tolist(), np.lexsort([margins, scores]).tolist()
     lines = [
         f"{sum(is_outlier)} of {counted(len(is_outlier), 'row')} of {exchange.label(unlabelled)} are outliers",
-        f"threshold   {threshold:.3g}: {_MEANINGS[detector.threshold_rule_]}",
+        f"threshold   {threshold:.3g}: {_MEANINGS[rule]}",
     ]
-    if detector.threshold_rule_ == "false discovery rate" and estimator is None:
+    if rule == "false discovery rate" and estimator is None:
         by_thumb = np.less(*detector._judge(X, "rule of thumb")).sum()
         lines.append(f"            {by_thumb} by the rule of thumb for few normal rows, which promises nothing")
     if contamination is None and most_are_outliers(margins < 0):
@@ -85,7 +86,7 @@ def outliers(
         )
     lines += request.and_more(sum(is_outlier) - exchange.SHOWN)
     payload: dict[str, Any] = {
-        "rule": detector.threshold_rule_,
+        "rule": rule,
         "threshold": threshold,
         "score": scores,
         "margin": margins.tolist(),

@@ -231,7 +231,7 @@ def check_not_almost_numbers(values: Values, argument: str) -> None:
     found = values.texts
     n_numbers = sum(map(is_number, found))
     for form, pattern in _FORMATTED.items():
-        if n_numbers < len(found) and all(map(pattern.fullmatch, found)):
+        if n_numbers < len(found) and all(pattern.fullmatch(text) or is_number(text) for text in found):
             what = f"{argument} looks like {form} (such as {values.first_text()}, counting from 0)"
             advice = 'Convert it (decimal="," reads decimal commas), drop the column, or name it in categorical='
             raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
