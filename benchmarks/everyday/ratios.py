@@ -62,7 +62,7 @@ def j_of(estimator: RatioEstimator, query_nu: np.ndarray, query_de: np.ndarray) 
 
 def by_size(report: Report, quick: bool) -> None:
     """Report the mean J of each estimator by the sizes of the samples, on pairs of the prior and classes of tables."""
-    for data, pairs in (("prior", prior_pairs(4 if quick else 24)), ("tables", class_pairs(1 if quick else 3))):
+    for data, pairs in (("prior", prior_pairs(4 if quick else 24)), ("tables", class_pairs(1 if quick else 20))):
         found: dict[tuple[int, int], dict[str, list[float]]] = {}
         for _, A, B, query_A, query_B in pairs:
             for n, m in SIZES if not quick else SIZES[2:8:2]:
