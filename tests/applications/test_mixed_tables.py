@@ -80,6 +80,7 @@ def test_weights_favour_rows_like_the_target():
     assert np.average(size, weights=weights) > size.mean()
 
 
+@pytest.mark.filterwarnings("ignore:The dates of column")
 def test_a_series_of_all_kinds_of_columns_has_its_change():
     series = pd.concat([mixed(30, 4), mixed(30, 5, shift=4.0)])
     result = detect_changes(series, 12, n_permutations=99, random_state=0)
@@ -125,6 +126,7 @@ def weights(A, B):
         return (importance_weights(A, B, random_state=0).weights,)
 
 
+@pytest.mark.filterwarnings("ignore:The dates of column")
 @pytest.mark.parametrize("application", [comparison, outliers, changes, weights], ids=lambda each: each.__name__)
 def test_the_unit_of_a_column_does_not_matter(application):
     expected = application(A, B)
