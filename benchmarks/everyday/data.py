@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data.columns import is_number
+
 LEAST_ROWS = 20
 
 
@@ -26,16 +28,8 @@ def classes() -> dict[str, list[NDArray[np.float64]]]:
         lines = [line.strip().rstrip(",") for line in path.read_text().splitlines()]
         cells = [line.split(",") for line in lines if line and line[0] not in "%@"]
         labels = np.array([row[-1].strip() for row in cells])
-        columns = [column for column in zip(*(row[:-1] for row in cells), strict=True) if all(map(_is_number, column))]
+        columns = [column for column in zip(*(row[:-1] for row in cells), strict=True) if all(map(is_number, column))]
         X = np.array(columns, dtype=np.float64).T
         parts = [X[labels == label] for label in np.unique(labels)]
         found[path.stem] = [part for part in parts if len(part) >= LEAST_ROWS]
     return found
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

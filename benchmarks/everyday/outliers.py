@@ -7,10 +7,8 @@ rows so many are drawn, with the same share of anomalies, but ten at least. Peer
 standard deviation over normals and batch.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +18,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 from sklearn.svm import OneClassSVM
 
+from everyday.data import folder
 from fewratio import InlierOutlierDetector, RuLSIF
 
 Array = NDArray[np.float64]
@@ -46,10 +45,7 @@ class Batch(NamedTuple):
 
 def batches(quick: bool) -> Iterator[Batch]:
     """Go through tables and seeds; quick: five tables, one seed."""
-    folder = Path(os.environ.get("FEWRATIO_DATA", ".")) / "everyday" / "adbench"
-    paths = sorted(folder.glob("*.npz"))
-    if not paths:
-        raise FileNotFoundError(f"{folder} has no .npz files; set FEWRATIO_DATA to the folder that has everyday/.")
+    paths = sorted(folder("adbench").glob("*.npz"))
     for path in paths[::4][:5] if quick else paths:
         with np.load(path) as file:
             X, y = file["X"].astype(float), file["y"].ravel()

@@ -264,32 +264,8 @@ def compare_datasets(
     check_squares(rows)
     test = None
     if n_permutations:
-        if groups is None and len(_columns(samples)) > 1:
-            warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
-        blocks = None if numbers is None else numbers[some]
-        exchange, _ = exchange_of(marks, blocks)
-        smallest = exchange.smallest_p_value(n_permutations)
-        if smallest > _LEVEL and exchange.is_enumerated(n_permutations):
-            sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
-            given, more = (sizes, "rows") if groups is None else ("these groups", "groups")
-            warnings.warn(
-                f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are "
-                "needed to tell a difference from chance.",
-                stacklevel=2,
-            )
-        show = False if estimator is None and progress is None else progress
-        total = exchange.n_permutations if exchange.is_enumerated(n_permutations) else n_permutations
-        with progress_bar(total, "permutations", show) as report:
-            test = two_sample_test(
-                rows,
-                marks,
-                [place for _, place in _columns(samples).values()],
-                n_permutations,
-                for_permutations,
-                blocks,
-                None if estimator is None else model,
-                report,
-            )
+        blocks, tested = None if numbers is None else numbers[some], None if estimator is None else model
+        test = _tested(samples, rows, marks, blocks, n_permutations, for_permutations, tested, progress)
     at_a, at_b, forward, backward = _fitted(model, pooled, is_first, some)
     alpha = float(model.get_params().get("alpha", 0.0))
     interval = None
@@ -323,6 +299,35 @@ def compare_datasets(
         samples=samples,
         _test=test,
     )
+
+
+def _tested(
+    samples: inputs.Samples,
+    rows: Floats,
+    marks: NDArray[np.bool_],
+    groups: Numbers | None,
+    n_permutations: int,
+    rng: np.random.Generator,
+    estimator: RatioEstimator | None,
+    progress: bool | None,
+) -> TwoSampleTest:
+    """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
+    columns = [place for _, place in _columns(samples).values()]
+    if groups is None and len(columns) > 1:
+        warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
+    exchange, _ = exchange_of(marks, groups)
+    smallest = exchange.smallest_p_value(n_permutations)
+    if smallest > _LEVEL and exchange.is_enumerated(n_permutations):
+        sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
+        given, more = (sizes, "rows") if groups is None else ("these groups", "groups")
+        warnings.warn(
+            f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are needed "
+            "to tell a difference from chance.",
+            stacklevel=3,
+        )
+    show = False if estimator is None and progress is None else progress
+    with progress_bar(exchange.n_taken(n_permutations), "permutations", show) as report:
+        return two_sample_test(rows, marks, columns, n_permutations, rng, groups, estimator, report)
 
 
 def _fitted(

@@ -73,7 +73,7 @@ def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, 
             warnings.warn(
                 f"{counted(n_copies, 'row')} of {name} are copies of others; the test takes rows as independent, so "
                 "the p-value may be far too small. Drop copies, or name what belongs together in groups=.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
 

@@ -16,6 +16,7 @@ from fewratio.applications.normality import NEIGHBOURS, normality
 from fewratio.applications.pyod_style import PyODStyle
 from fewratio.applications.rows import (
     RowExplanation,
+    can_discover,
     conformal_p_values,
     discovery_threshold,
     explain_row,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NEIGHBOURS = 5
-# The share of outliers in a large batch that normals must be able to flag.
-_RARE = 0.01
 _CONTAMINATION, _DISCOVERIES, _THUMB = "contamination", "false discovery rate", "rule of thumb"
 # Parts of the normals that are left out one by one, where each part takes another fit.
 _N_FOLDS = 10
@@ -150,9 +149,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         self._check_parameters()
         for_estimator, for_calibration = inputs.rng_streams(self.random_state, 2)
-        estimator: Any = None
-        if self.estimator is not None:
-            estimator = inputs.seeded_copy(self.estimator, self.estimator, for_estimator)
+        given = self.estimator
+        estimator: Any = None if given is None else inputs.seeded_copy(given, given, for_estimator)
         condition = None
         if normal_if is not None:
             X_inlier, _, condition = divided(X_inlier, normal_if)
@@ -167,23 +165,18 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self.calibration_ = np.sort(row_order(self._normals)[drawn])
         self._folds = np.empty(table.n_rows, dtype=np.intp)
         self._folds[row_order(self._normals)] = deal(table.n_rows, min(_N_FOLDS, table.n_rows), for_calibration)
-        self.threshold_rule_ = _DISCOVERIES if self._suffices(table.n_rows) else _THUMB
+        self._n_scores = table.n_rows if estimator is None else len(self.calibration_)
+        rate = self.false_discovery_rate
+        suffices = rate is not None and table.n_rows > NEIGHBOURS and 1 / (self._n_scores + 1) <= rate**2
+        self.threshold_rule_ = _DISCOVERIES if suffices else _THUMB
         if self.contamination is not None:
             self.threshold_rule_ = _CONTAMINATION
         return self
 
-    def _suffices(self, n_normals: int) -> bool:
-        """Tell whether normals suffice to hold the false discovery rate."""
-        rate, n_scores = self.false_discovery_rate, n_normals if self.estimator_ is None else len(self.calibration_)
-        return rate is not None and n_normals > NEIGHBOURS and 1 / (n_scores + 1) <= rate**2
-
     def _rule(self, n_rows: int) -> str:
         """Return the rule for a batch of so many rows."""
-        if self.threshold_rule_ != _DISCOVERIES:
-            return self.threshold_rule_
-        n_scores = len(self._normals) if self.estimator_ is None else len(self.calibration_)
-        fewest = n_rows / (float(self.false_discovery_rate or 0) * (n_scores + 1))
-        return _DISCOVERIES if fewest <= max(1.0, _RARE * n_rows) else _THUMB
+        rule, rate = self.threshold_rule_, float(self.false_discovery_rate or 0)
+        return _THUMB if rule == _DISCOVERIES and not can_discover(self._n_scores, n_rows, rate) else rule
 
     def score_samples(self, X: Any) -> Floats:
         """Score the rows of the batch X; higher is more normal."""
@@ -301,7 +294,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         inputs.check_count("n_shown", n_shown)
         table = self._open(X, "X")
         scores, threshold = self._judge(table)
-        lowest = np.argsort(self.score_samples(table), kind="stable")[:n_shown].tolist()
+        plain = scores if self.estimator_ is None else self.score_samples(table)
+        lowest = np.argsort(plain, kind="stable")[:n_shown].tolist()
         apart = [column.column for column in self.separating(table)]
         reasons = [self.explain(table.row(row), leave_out=apart) for row in lowest]
         differences = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
@@ -342,7 +336,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         if len(normals) == 1:
             raise InputError(
                 "X_inlier had one row; p-values need one to compare with and one to calibrate by. Fit to two normals "
-                "or more (99 at a false discovery rate of 0.1, with an estimator 198)."
+                "or more."
             )
         if self.estimator_ is None:
             return normality(normals, rows)

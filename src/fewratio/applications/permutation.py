@@ -77,6 +77,10 @@ class Exchange:
         """Tell whether all permutations are taken: they cost no more than drawn ones would."""
         return self.n_permutations <= n_permutations + 1
 
+    def n_taken(self, n_permutations: int) -> int:
+        """How many permutations the test takes, where so many are asked for."""
+        return self.n_permutations if self.is_enumerated(n_permutations) else n_permutations
+
     def smallest_p_value(self, n_permutations: int) -> float:
         """Give the smallest p-value that the test can come to."""
         if not self.is_enumerated(n_permutations):
@@ -139,9 +143,7 @@ def permute_pairs(
         dealt = (numbers[mask].reshape(*members.shape[:2], size) for mask, size in zip(masks, sizes, strict=True))
         # The observed samples are in the first block, so that they are computed as the others are.
         samples = [np.concatenate([kept, new], 1) for kept, new in zip(samples, dealt, strict=True)]
-        # Thousands of small systems: threads that wait for each other would take longer than one alone.
-        with threadpool_limits(1, "blas"):
-            found.append(both_directions(estimator, rows, *samples))
+        found.append(both_directions(estimator, rows, *samples))
         samples = [sample[:, :0] for sample in samples]
     forward, backward = np.concatenate(found, axis=2)
     null = (forward[:, 1:] + backward[:, 1:]) / 2
@@ -168,8 +170,10 @@ def _permutations(
 def both_directions(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:
     """Give the divergences of shape (2, n_pairs, n_block): of the first samples from the second, and the reverse."""
     flat = [sample.reshape(-1, sample.shape[-1]) for sample in (first, second)]
-    if first.shape == second.shape:
-        found = estimator._divergences(rows, np.concatenate(flat), np.concatenate(flat[::-1]))
-    else:
-        found = np.concatenate([estimator._divergences(rows, *flat), estimator._divergences(rows, *flat[::-1])])
+    # Thousands of small systems: threads that wait for each other would take longer than one alone.
+    with threadpool_limits(1, "blas"):
+        if first.shape == second.shape:
+            found = estimator._divergences(rows, np.concatenate(flat), np.concatenate(flat[::-1]))
+        else:
+            found = np.concatenate([estimator._divergences(rows, *flat), estimator._divergences(rows, *flat[::-1])])
     return found.reshape(2, *first.shape[:2])

@@ -12,6 +12,8 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.scaling import column_scaling
 
 _SHOWN = 3
+# The share of outliers in a large batch that normals must be able to flag.
+_RARE = 0.01
 # Of fewer rows a majority may be chance.
 _LEAST_BATCH = 10
 
@@ -105,6 +107,22 @@ def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> flo
     # All scores below the next calibration score have p-values as small as the largest rejected one.
     above = calibration[calibration > rejected.max()] if len(rejected) else np.append(calibration, scores)
     return float(above.min())
+
+
+def can_discover(n_scores: int, n_rows: int, rate: float) -> bool:
+    """Tell whether a rate can be held so that a single outlier of a batch, or one per cent of it, can be flagged.
+
+    Parameters
+    ----------
+    n_scores : int
+        Number of calibration scores: no p-value is below 1 / (n_scores + 1).
+    n_rows : int
+        Rows of the batch.
+    rate : float
+        The false discovery rate.
+    """
+    fewest = n_rows / (rate * (n_scores + 1))
+    return fewest <= max(1.0, _RARE * n_rows)
 
 
 def prediction_bound(scores: Floats, level: float = 0.98) -> float:

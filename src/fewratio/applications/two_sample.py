@@ -9,7 +9,6 @@ from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist, pdist
 from scipy.special import ndtri
 from scipy.stats import rankdata
-from threadpoolctl import threadpool_limits
 
 from fewratio.applications.permutation import ROUNDING, Exchange, both_directions
 from fewratio.core.kernels import gaussian_kernel, median_width
@@ -154,7 +153,7 @@ def two_sample_test(
     weights = WEIGHTS | ({} if estimator is None else {"estimator": sum(WEIGHTS.values())})
     exact = exchange.is_enumerated(n_permutations)
     every = exchange.enumerated() if exact else None
-    total = exchange.n_permutations if exact else n_permutations
+    total = exchange.n_taken(n_permutations)
     # A user's estimator may take long: smaller blocks, so that there is progress to see.
     most = _BLOCK_VALUES if estimator is None else _BLOCK_VALUES // 64
     step = max(1, most // max(len(rows), statistics.marginal.shape[1]))
@@ -214,9 +213,7 @@ def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bo
             np.broadcast_to(numbers, (shape[0], len(rows)))[mask].reshape(shape)
             for mask in (members[which], ~members[which])
         ]
-        # Thousands of small systems: threads that wait for each other would take longer than one alone.
-        with threadpool_limits(1, "blas"):
-            found[which] = both_directions(estimator, rows, *(each[None] for each in dealt)).mean(0)[0]
+        found[which] = both_directions(estimator, rows, *(each[None] for each in dealt)).mean(0)[0]
     return found
 
 

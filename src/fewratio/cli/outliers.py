@@ -59,8 +59,8 @@ def outliers(
     detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
     X = detector._open(judged, judged.argument)
     by_rule, threshold = detector._judge(X)
-    margins, scores = by_rule - threshold, detector.score_samples(X).tolist()
-    rule = detector._rule(X.n_rows)
+    margins, rule = by_rule - threshold, detector._rule(X.n_rows)
+    scores = (by_rule if estimator is None else detector.score_samples(X)).tolist()
     is_outlier, order = (margins < 0).tolist(), np.lexsort([margins, scores]).tolist()
     lines = [
         f"{sum(is_outlier)} of {counted(len(is_outlier), 'row')} of {exchange.label(unlabelled)} are outliers",
