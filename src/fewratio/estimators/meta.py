@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,9 +11,6 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
 from fewratio.data.collection import Collection
-from fewratio.data.encoding import ColumnRules, Encoding
-from fewratio.data.raw import as_raw
-from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import ParameterError
 from fewratio.estimators import model_file
 from fewratio.estimators.adapted import Model, NetworkEstimator
@@ -21,6 +18,7 @@ from fewratio.estimators.base import NotFittedError, common
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, network_kinds, train_networks
 from fewratio.estimators.settings import KINDS, Architecture, Episodes, Pairs, Training, architecture_of
+from fewratio.estimators.source_columns import SourceColumns, SourceEstimator
 from fewratio.estimators.training import feature_names, raise_if_diverged
 from fewratio.estimators.universal import check_known_alpha, shipped_parts
 from fewratio.nn import SampleScaled
@@ -28,7 +26,7 @@ from fewratio.optim import History
 
 
 @dataclass(eq=False, repr=False)
-class MetaRatioEstimator(NetworkEstimator):
+class MetaRatioEstimator(NetworkEstimator, SourceEstimator):
     """Relative density ratio from a handful of instances, learned from related datasets.
 
     Call `pretrain` once with the related datasets, then `fit` with two small samples and `predict`, as often as
@@ -184,13 +182,10 @@ class MetaRatioEstimator(NetworkEstimator):
 
     def _set_trained(self, trained: Trained) -> None:
         """Take over what was learned from sources."""
-        # What was adapted to belongs to the model that is now replaced.
-        for name in ("ratio_", "ratio_nu_", "ratio_de_"):
-            self.__dict__.pop(name, None)
-        self._trained, self.networks_, self.encoding_ = trained, trained.networks, trained.encoding
+        self._trained, self.networks_ = trained, trained.networks
         self.model_ = assembled([network.model for network in trained.networks])
         self.history_ = trained.networks[0].history
-        self._set_features(trained.n_features, trained.feature_names)
+        self._keep_columns(SourceColumns(trained.n_features, trained.feature_names, trained.encoding))
 
     def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
         super()._check_parameters(owner, prefix)
@@ -222,54 +217,10 @@ class MetaRatioEstimator(NetworkEstimator):
                 )
         return self.model_
 
-    @property
-    def has_sources(self) -> bool:  # type: ignore[override]
-        """Whether it has learned from sources."""
-        return self._trained is not None
-
-    # Without them it is the universal network.
-    finds_outliers = has_sources
-
-    def _read(
-        self, tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = False
-    ) -> tuple[Encoding | None, list[Table]]:
+    def _read(self, *args: Any, **kwargs: Any) -> Any:
         # Before a sample is read: without a model it could be anything.
         self._model()
-        if self._trained is None:
-            return super()._read(tables, rules, leave_out)
-        if rules not in (None, ColumnRules()):
-            given = [f"{name}=" for name, value in vars(rules).items() if value != getattr(ColumnRules, name)]
-            raise ParameterError(
-                f"{', '.join(given)} is given, but a model has learned what becomes of columns. Leave it out, or give "
-                "it where the source collection is made."
-            )
-        opened: list[Table] = []
-        for argument, X in tables.items():
-            known = (opened[0].feature_names, opened[0].argument) if opened else (None, "")
-            opened.append(self._as_sources(self._trained, X, argument, *known))
-        return self.encoding_, opened
-
-    def _open(self, X: Any, argument: str) -> Table:
-        if self._trained is None:
-            return super()._open(X, argument)
-        return self._as_sources(self._trained, X, argument, self._feature_names(), self._reference)
-
-    def _as_sources(
-        self, trained: Trained, X: Any, argument: str, names: tuple[str, ...] | None, reference: str
-    ) -> Table:
-        """Validate a sample; where the sources had no names, it has those of another sample, if that has some."""
-        sources = "the source collection"
-        if self.encoding_ is not None:
-            table = self.encoding_.encode(X, argument, sources)
-        elif isinstance(X, Table):
-            table = X
-        else:
-            raw, known = as_raw(X, argument), trained.feature_names or names
-            table = as_table(raw.select(known) if known is not None and set(known) == set(raw.labels) else raw)
-        check_same_features(table, trained.n_features, trained.feature_names, sources)
-        if trained.feature_names is None:
-            check_same_features(table, trained.n_features, names, reference)
-        return replace(table, feature_names=trained.feature_names or table.feature_names)
+        return super()._read(*args, **kwargs)
 
 
 def _shape(parameters: dict[str, Any]) -> dict[str, Any]:

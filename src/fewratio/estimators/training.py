@@ -13,10 +13,11 @@ import torch
 from fewratio.core.objectives import CalibratedSquaredError, Objective, RelativeSquaredError
 from fewratio.data.collection import Collection
 from fewratio.data.columns import check_features, listed
-from fewratio.errors import CollectionError, DataNotFoundError, InputError, ParameterError, TrainingError
+from fewratio.errors import CollectionError, DataNotFoundError, ParameterError, TrainingError
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.scaling import column_scaling
 from fewratio.estimators.settings import Episodes, Inliers, Training
+from fewratio.estimators.source_columns import check_collection
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import Ensemble, History, TrainingPlan, train
 from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
@@ -243,12 +244,8 @@ def raise_if_diverged(names: Sequence[str]) -> None:
 
 def _check_collections(jobs: Sequence[Job]) -> None:
     for job in jobs:
-        for argument, given in (("collection", job.source), ("validation", job.validation)):
-            if not (isinstance(given, Collection) or (given is None and argument == "validation")):
-                raise InputError(
-                    f"{argument} is a {type(given).__name__}; a Collection of datasets is needed. Make one with "
-                    "Collection.from_arrays, from_frame or from_folder."
-                )
+        check_collection(job.source, "collection")
+        check_collection(job.validation, "validation", optional=True)
     counts = sorted({job.source.n_features for job in jobs})
     if len(counts) > 1:
         raise CollectionError(

@@ -1,0 +1,370 @@
+"""Learn from related datasets in closed form: probabilistic discriminant analysis as a density ratio."""
+
+import os
+from dataclasses import KW_ONLY, dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from fewratio.core.arrays import equal_shares
+from fewratio.core.discriminant import Coordinates, Support
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.data.collection import Collection
+from fewratio.data.encoding import Encoding
+from fewratio.errors import CollectionError, InputError, ModelFileError
+from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
+from fewratio.estimators.discriminant_model import (
+    Calibration,
+    DiscriminantModel,
+    Settings,
+    assembled,
+    learn,
+    ratio_of_log,
+)
+from fewratio.estimators.scaling import ColumnScaling
+from fewratio.estimators.source_columns import SourceColumns, SourceEstimator, check_collection
+from fewratio.estimators.summary import FeatureMap, Summary
+
+# What is tried where a setting is "auto".
+_WIDTHS, _SHRINKAGES, _POWERS = (0.4, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
+_N_SPREADS = 16
+# Values of a block of pairs: about 30 MB as float64.
+_BLOCK_VALUES = 2**22
+
+
+@dataclass(eq=False, repr=False)
+class DiscriminantRatioEstimator(SourceEstimator):
+    """Relative density ratio from a handful of instances, learned from related datasets in about a second.
+
+    Two covariance matrices say what the sources have in common: that of rows about their dataset's mean, and that of
+    these means. They give coordinates in which datasets are Gaussians about means of their own. The few instances given
+    to `fit` then give the posterior of either sample's mean, and the ratio of the two predictive densities, in closed
+    form. Nothing is iterated, any sample size from 1 on will do, and ``alpha`` may be changed after `pretrain`.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
+    features : {"auto", "columns", "cosines"}, default="auto"
+        What the covariances are of: the columns themselves, where datasets may also differ in their spread, or random
+        Fourier features of them. "auto" takes what does better on sources that are held out.
+    n_components : int, default=1024
+        Number of random features. More are better, and slower to learn from.
+    width : "auto" or float, default="auto"
+        Width of the kernel that the random features approximate, in units of the root mean square distance of rows.
+    shrinkage : "auto" or float, default="auto"
+        How far the covariance within datasets is drawn to a multiple of the identity, from 0 to 1.
+    scale : {"columns", "none"}, default="columns"
+        Whether columns are divided by their standard deviations over all sources first. Columns of one unit, such as
+        the pixels of an image, are better left as they are.
+    random_state : int, default=0
+        Seed of the random features.
+
+    Attributes
+    ----------
+    model_ : DiscriminantModel
+        What was learned.
+    settings_ : Settings
+        The settings that were chosen.
+    summary_ : Summary or None
+        Sums over the sources; None in a model that was read from a file.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`, each left out of its own sample; `predict` treats every row as new.
+
+    See Also
+    --------
+    MetaRatioEstimator : Learns a network by gradient descent, as the paper does.
+
+    Examples
+    --------
+    >>> from fewratio import DiscriminantRatioEstimator
+    >>> from fewratio.data.sources.gaussian import gaussian_family
+    >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
+    >>> estimator = DiscriminantRatioEstimator().pretrain(sources)
+    >>> estimator.fit([[0.1], [0.3], [-0.2]], [[1.0], [1.4]]).predict([[0.0], [1.2]]).round(1)
+    array([1.7, 0.2])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("alpha"),
+        "features": [StrOptions({"auto", "columns", "cosines"})],
+        "n_components": [COUNT],
+        "width": [StrOptions({"auto"}), POSITIVE],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+        "scale": [StrOptions({"columns", "none"})],
+        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
+    }
+
+    alpha: float = 0.5
+    _: KW_ONLY
+    features: str = "auto"
+    n_components: int = 1024
+    width: str | float = "auto"
+    shrinkage: str | float = "auto"
+    scale: str = "columns"
+    random_state: int = 0
+    model_: DiscriminantModel = field(init=False)
+    settings_: Settings = field(init=False)
+    summary_: Summary | None = field(default=None, init=False)
+
+    def pretrain(self, collection: Collection, validation: Collection | None = None) -> Self:
+        """Learn from related datasets.
+
+        Parameters
+        ----------
+        collection : Collection
+            The source datasets, at least two.
+        validation : Collection, optional
+            Datasets to choose the settings by. By default sources are held out in turn for that; fewer than four are
+            too few to choose anything.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        check_collection(collection, "collection")
+        check_collection(validation, "validation", optional=True)
+        if len(collection) < 2:
+            raise CollectionError(
+                f"collection {collection.name!r} has one dataset; at least two are needed to learn how datasets "
+                "differ. Add more."
+            )
+        sources = [_as_float64(dataset.X) for dataset in collection]
+        held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
+        scaling = ColumnScaling.of(sources, self.scale)
+        model, settings, summary = learn(
+            sources, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state)
+        )
+        self._set_model(model, settings, summary, SourceColumns.of(collection))
+        return self
+
+    def summarise(self, X: Any) -> Summary:
+        """Sum up one dataset, as `add_source` takes it; summaries of several datasets add up.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            All rows of one dataset.
+        """
+        return Summary.of_rows(self._source_rows(X), self._learned().features)
+
+    def add_source(self, source: Any) -> Self:
+        """Learn from one more dataset, or a summary, without going over the others; settings stay as they are."""
+        return self._relearn(self._summary() + self._as_summary(source))
+
+    def remove_source(self, source: Any) -> Self:
+        """Forget a dataset, or a summary, as if it had never been among the sources; settings stay as they are."""
+        return self._relearn(self._summary() - self._as_summary(source))
+
+    def interval(self, X: Any, level: float = 0.9) -> Floats:
+        """Give, for each row, bounds that the ratio of the two datasets is within with this probability.
+
+        The probability is over the datasets' means, given the few instances; see docs/discriminant.md for how often it
+        held.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Where to evaluate the ratio.
+        level : float
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper bounds; the ratio that `predict` gives is between them.
+        """
+        self._check_fitted()
+        if not (isinstance(level, Real) and 0 < level < 1):
+            raise InputError(f"level is {level!r}; a probability between 0 and 1 is needed. Use 0.9, say.")
+        deviations = float(ndtri(0.5 + level / 2))
+        bounds = [self._by_blocks(X, lambda rows, side=side: self._bound(rows, side * deviations)) for side in (-1, 1)]
+        return np.stack(bounds, axis=1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file: safetensors with a JSON header and a checksum.
+
+        Neither sources nor the samples given to `fit` are in it.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced once the new one is complete.
+        """
+        model, columns = self._learned(), self._source_columns
+        assert columns is not None
+        scaling = model.features.scaling
+        header = {
+            "estimator": type(self).__name__,
+            "parameters": self.get_params(deep=False),
+            "n_features": columns.n_features,
+            "feature_names": None if columns.names is None else list(columns.names),
+            "encoding": None if columns.encoding is None else columns.encoding.to_dict(),
+            "settings": self.settings_._asdict(),
+            "calibration": model.calibration._asdict(),
+            "map": {"width": model.features.width, "seed": model.features.seed},
+        }
+        arrays = {**model.coordinates._asdict(), "spreads": model.spreads, "mean": scaling.mean}
+        if scaling.scale is not None:
+            arrays["scale"] = scaling.scale
+        write_tensors(path, "model", arrays, header)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        arrays, header = read_tensors(path, "model", finite=True)
+        try:
+            if header["estimator"] != cls.__name__:
+                raise TypeError(f"it holds a {header['estimator']}")
+            estimator = cls(**header["parameters"])
+            estimator._check_parameters()
+            estimator._set_model(*_rebuilt(arrays, header))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(
+                f"{path} does not fit together ({error}): it is damaged, or of another kind of estimator than "
+                f"{cls.__name__}. Use another copy."
+            ) from error
+        return estimator
+
+    def _candidates(self) -> list[Settings]:
+        """Give the settings to choose from, the safest first."""
+        shrinkages = _SHRINKAGES if self.shrinkage == "auto" else (float(self.shrinkage),)
+        widths = _WIDTHS if self.width == "auto" else (float(self.width),)
+        of_columns = [Settings(0, 1.0, shrinkage, 0.0, _N_SPREADS) for shrinkage in shrinkages]
+        of_columns += [Settings(0, 1.0, shrinkage, 1.0, 1) for shrinkage in shrinkages]
+        of_cosines = [
+            Settings(self.n_components, width, shrinkage, power, 1)
+            for width in widths
+            for shrinkage in shrinkages
+            for power in _POWERS
+        ]
+        return {"columns": of_columns, "cosines": of_cosines, "auto": of_columns + of_cosines}[self.features]
+
+    def _set_model(
+        self, model: DiscriminantModel, settings: Settings, summary: Summary | None, columns: SourceColumns
+    ) -> None:
+        self.model_, self.settings_, self.summary_ = model, settings, summary
+        self._keep_columns(columns)
+
+    def _learned(self) -> DiscriminantModel:
+        if not self.has_sources:
+            raise NotFittedError(
+                f"This {type(self).__name__} has learned nothing yet. Call pretrain(collection) with related datasets, "
+                f"or load a model with {type(self).__name__}.load(path)."
+            )
+        return self.model_
+
+    def _summary(self) -> Summary:
+        self._learned()
+        if self.summary_ is None:
+            raise NotFittedError(
+                "This model was read from a file, which holds no sums over its sources, so none can be added or "
+                "removed. Call pretrain(collection) again."
+            )
+        return self.summary_
+
+    def _as_summary(self, source: Any) -> Summary:
+        return source if isinstance(source, Summary) else self.summarise(source)
+
+    def _source_rows(self, X: Any) -> Floats:
+        self._learned()
+        return self._open(X, "X").to_numpy()
+
+    def _relearn(self, summary: Summary) -> Self:
+        assert self._source_columns is not None
+        if summary.n_sources < 2:
+            raise CollectionError(
+                f"{summary.n_sources} sources are left; at least two are needed to learn how datasets differ. Keep "
+                "more."
+            )
+        model = assembled(self.model_.features, summary, self.settings_, self.model_.calibration)
+        self._set_model(model, self.settings_, summary, self._source_columns)
+        return self
+
+    def _read(self, *args: Any, **kwargs: Any) -> Any:
+        # Before a sample is read: without a model it could be anything.
+        self._learned()
+        return super()._read(*args, **kwargs)
+
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
+        model = self._learned()
+        nu, de = model(X_nu), model(X_de)
+        at_nu, at_de = model.fitted_log_ratios(nu, de)
+        self._supports = Support.of(nu), Support.of(de)
+        self.ratio_nu_, self.ratio_de_ = (ratio_of_log(found, float(self.alpha)) for found in (at_nu, at_de))
+
+    def _ratio(self, X: Floats) -> NDArray[Any]:
+        nu, de = self._supports
+        return ratio_of_log(self.model_.log_ratio(self.model_(X), nu, de), float(self.alpha))
+
+    def _bound(self, X: Floats, deviations: float) -> NDArray[Any]:
+        """Give the ratio so many standard deviations of its logarithm away from its mean, or at its estimate."""
+        model, (nu, de) = self.model_, self._supports
+        rows = model(X)
+        mean, variance = model.posterior.log_ratio_moments(rows, nu, de)
+        estimate = model.log_ratio(rows, nu, de)
+        bound = model.calibration.temperature(nu.n, de.n) * (mean + deviations * np.sqrt(variance))
+        outer = np.minimum(bound, estimate) if deviations < 0 else np.maximum(bound, estimate)
+        return ratio_of_log(outer, float(self.alpha))
+
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        model, alpha = self._learned(), float(self.alpha)
+        # Each row once, in however many pairs it is.
+        places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
+        coordinates = model(rows[places])
+        numbers = numbers.reshape(len(nu), -1)
+        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(coordinates.shape[1], 1)))
+        shares, found = equal_shares(nu.shape[1], de.shape[1], coordinates), [np.empty(0)]
+        for start in range(0, len(numbers), step):
+            block = coordinates[numbers[start : start + step]]
+            log_ratios = model.fitted_log_ratios(block[:, : nu.shape[1]], block[:, nu.shape[1] :])
+            ratios = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
+            found.append(relative_pearson_divergence(ratios, shares, alpha))
+        return np.concatenate(found)
+
+
+def _as_float64(X: NDArray[Any]) -> Floats:
+    return np.asarray(X, dtype=np.float64)
+
+
+def _rebuilt(
+    arrays: dict[str, NDArray[Any]], header: dict[str, Any]
+) -> tuple[DiscriminantModel, Settings, None, SourceColumns]:
+    settings, map_ = Settings(**header["settings"]), header["map"]
+    calibration = header["calibration"]
+    calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
+    features = FeatureMap(
+        ColumnScaling(arrays["mean"], arrays.get("scale")), settings.n_components, float(map_["width"]), map_["seed"]
+    )
+    coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
+    n_axes = len(coordinates.signal)
+    names = None if header["feature_names"] is None else tuple(header["feature_names"])
+    encoding = None if header["encoding"] is None else Encoding.from_dict(header["encoding"])
+    columns = SourceColumns(header["n_features"], names, encoding)
+    wrong = (
+        coordinates.axes.shape != (features.n_outputs, n_axes)
+        or coordinates.centre.shape != (features.n_outputs,)
+        or features.scaling.mean.shape != (columns.n_features,)
+        or (features.scaling.scale is not None and features.scaling.scale.shape != (columns.n_features,))
+        or (names is not None and len(names) != columns.n_features)
+        or (encoding is not None and encoding.n_features != columns.n_features)
+        or arrays["spreads"].ndim != 1
+        or not len(arrays["spreads"])
+    )
+    if wrong:
+        raise ValueError("its arrays are not those of its settings")
+    model = DiscriminantModel(features, coordinates, arrays["spreads"], settings.power, calibration)
+    return model, settings, None, columns

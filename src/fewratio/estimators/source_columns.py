@@ -1,0 +1,109 @@
+"""Estimators that learn from related datasets: the columns of samples are those of the sources."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from fewratio.data.collection import Collection
+from fewratio.data.encoding import ColumnRules, Encoding
+from fewratio.data.raw import as_raw
+from fewratio.data.table import Table, as_table, check_same_features
+from fewratio.errors import InputError, ParameterError
+from fewratio.estimators.base import RatioEstimator
+
+_SOURCES = "the source collection"
+
+
+class SourceColumns(NamedTuple):
+    """What the columns of the sources were.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of encoded columns.
+    names : tuple of str or None
+        Their names.
+    encoding : Encoding or None
+        How tables become these columns.
+    """
+
+    n_features: int
+    names: tuple[str, ...] | None
+    encoding: Encoding | None
+
+    @classmethod
+    def of(cls, collection: Collection) -> "SourceColumns":
+        """Take over the columns of a collection."""
+        names = None if collection.feature_names is None else tuple(collection.feature_names)
+        return cls(collection.n_features, names, collection.encoding)
+
+
+class SourceEstimator(RatioEstimator):
+    """Base of estimators with `pretrain`: after it, samples are encoded as the sources were.
+
+    A subclass calls `_keep_columns` once it has learned something.
+    """
+
+    _source_columns: SourceColumns | None = None
+
+    @property
+    def has_sources(self) -> bool:  # type: ignore[override]
+        """Whether it has learned from sources."""
+        return self._source_columns is not None
+
+    # Without sources there is nothing to find outliers by.
+    finds_outliers = has_sources
+
+    def _keep_columns(self, columns: SourceColumns) -> None:
+        """Remember the columns of the sources, and forget what was fitted before."""
+        for name in ("ratio_", "ratio_nu_", "ratio_de_"):
+            self.__dict__.pop(name, None)
+        self._source_columns, self.encoding_ = columns, columns.encoding
+        self._set_features(columns.n_features, columns.names)
+
+    def _read(
+        self, tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = False
+    ) -> tuple[Encoding | None, list[Table]]:
+        columns = self._source_columns
+        if columns is None:
+            return super()._read(tables, rules, leave_out)
+        if rules not in (None, ColumnRules()):
+            given = [f"{name}=" for name, value in vars(rules).items() if value != getattr(ColumnRules, name)]
+            raise ParameterError(
+                f"{', '.join(given)} is given, but a model has learned what becomes of columns. Leave it out, or give "
+                "it where the source collection is made."
+            )
+        opened: list[Table] = []
+        for argument, X in tables.items():
+            known = (opened[0].feature_names, opened[0].argument) if opened else (None, "")
+            opened.append(_as_sources(columns, X, argument, *known))
+        return self.encoding_, opened
+
+    def _open(self, X: Any, argument: str) -> Table:
+        if self._source_columns is None:
+            return super()._open(X, argument)
+        return _as_sources(self._source_columns, X, argument, self._feature_names(), self._reference)
+
+
+def _as_sources(columns: SourceColumns, X: Any, argument: str, names: tuple[str, ...] | None, reference: str) -> Table:
+    """Validate a sample; where the sources had no names, it has those of another sample, if that has some."""
+    if columns.encoding is not None:
+        table = columns.encoding.encode(X, argument, _SOURCES)
+    elif isinstance(X, Table):
+        table = X
+    else:
+        raw, known = as_raw(X, argument), columns.names or names
+        table = as_table(raw.select(known) if known is not None and set(known) == set(raw.labels) else raw)
+    check_same_features(table, columns.n_features, columns.names, _SOURCES)
+    if columns.names is None:
+        check_same_features(table, columns.n_features, names, reference)
+    return replace(table, feature_names=columns.names or table.feature_names)
+
+
+def check_collection(given: Any, argument: str, optional: bool = False) -> None:
+    """Refuse what is no collection of datasets."""
+    if not (isinstance(given, Collection) or (given is None and optional)):
+        raise InputError(
+            f"{argument} is a {type(given).__name__}; a Collection of datasets is needed. Make one with "
+            "Collection.from_arrays, from_frame or from_folder."
+        )
