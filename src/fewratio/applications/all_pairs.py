@@ -22,12 +22,12 @@ from fewratio.applications.inputs import (
     plain,
     seeded_copy,
 )
-from fewratio.applications.pair_blocks import Block, Checkpoint, blocks, compare_block
+from fewratio.applications.pair_blocks import Block, Checkpoint, PairTest, blocks, compare_block
 from fewratio.applications.permutation import Exchange
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
-from fewratio.data.encoding import ColumnOptions
+from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.data.table import Table
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
@@ -218,7 +218,11 @@ def compare_all(
     samples = _samples(collection, model, n_rows, for_rows)
     model = in_common_units(model, np.concatenate(samples))
     work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
-    state = Checkpoint(len(collection), n_permutations > 0, checkpoint)
+    test = None
+    if n_permutations:
+        encoding = collection.encoding or Encoding.of_numbers(None, collection.n_features)
+        test = PairTest(list(encoding.places.values()), None if estimator is None else model, n_permutations, seed)
+    state = Checkpoint(len(collection), test is not None, checkpoint)
     if checkpoint is not None:
         settings = [type(model).__qualname__, repr(model), collection.names, n_permutations, seed]
         probe = fitted_copy(model, samples[0], samples[1]).divergence()
@@ -231,10 +235,7 @@ def compare_all(
         report(state.n_done, None)
         try:
             while batch := list(islice(todo, size)):
-                calls = (
-                    joblib.delayed(compare_block)(model, *_sides(samples, block), block, n_permutations, seed)
-                    for block in batch
-                )
+                calls = (joblib.delayed(compare_block)(model, *_sides(samples, block), block, test) for block in batch)
                 # Not as a generator: not every backend of joblib can give one.
                 _store(state, batch, parallel(calls), collection)
                 report(state.n_done, None)

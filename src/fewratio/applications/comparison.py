@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -14,7 +13,7 @@ from fewratio.applications import inputs
 from fewratio.applications.columns import ColumnDifference, column_differences
 from fewratio.applications.dependence import read_groups, warn_of_copies
 from fewratio.applications.held_out import Ratios, estimate_divergence, ratios_at
-from fewratio.applications.two_sample import TwoSampleTest, exchange_of, smaller_sample, some_rows, two_sample_test
+from fewratio.applications.two_sample import TwoSampleTest, exchange_of, rows_to_test, smaller_sample, two_sample_test
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
@@ -256,17 +255,17 @@ def compare_datasets(
     samples = inputs.read_samples(model, tables, columns)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
-    some = some_rows(pooled, is_first, for_rows)
-    rows, marks = pooled[some], is_first[some]
+    used = rows_to_test(pooled, is_first, for_rows)
+    rows, marks = pooled[used], is_first[used]
     model = inputs.in_common_units(model, rows)
     if estimator is None and len(rows) < len(pooled):
         model.set_params(centres=_CENTRES)
     check_squares(rows)
     test = None
     if n_permutations:
-        blocks, tested = None if numbers is None else numbers[some], None if estimator is None else model
+        blocks, tested = None if numbers is None else numbers[used], None if estimator is None else model
         test = _tested(samples, rows, marks, blocks, n_permutations, for_permutations, tested, progress)
-    at_a, at_b, forward, backward = _fitted(model, pooled, is_first, some)
+    at_a, at_b, forward, backward = _fitted(model, pooled, is_first, used)
     alpha = float(model.get_params().get("alpha", 0.0))
     interval = None
     if estimator is None:
@@ -331,11 +330,11 @@ def _tested(
 
 
 def _fitted(
-    model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], some: Numbers
+    model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], used: Numbers
 ) -> tuple[Ratios, Ratios, float, float]:
-    """Fit in both directions to some rows; return the ratios at the rows of either sample, and the divergences."""
+    """Fit in both directions to the rows that are used; return the ratios at all rows, and the divergences."""
     chosen = np.zeros(len(pooled), dtype=np.bool_)
-    chosen[some] = True
+    chosen[used] = True
     first, second = pooled[is_first & chosen], pooled[~is_first & chosen]
     forward, backward = inputs.fitted_copy(model, first, second), inputs.fitted_copy(model, second, first)
     if chosen.all():
@@ -348,15 +347,10 @@ def _fitted(
 
 def _columns(samples: inputs.Samples) -> dict[str | int, tuple[Column, slice]]:
     """Return what became of each column, and where its features are."""
-    encoding, names = samples.encoding, samples.tables[0].feature_names
-    if encoding is not None:
-        pairs = zip(encoding.used, encoding.places.values(), strict=True)
-        return {
-            column.name if encoding.is_named else number: (column, place)
-            for number, (column, place) in enumerate(pairs)
-        }
-    labels: Sequence[str | int] = names or range(samples.tables[0].numbers.shape[1])
-    return {label: (Column(str(label)), slice(place, place + 1)) for place, label in enumerate(labels)}
+    table = samples.tables[0]
+    encoding = samples.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
+    labels = encoding.names if encoding.is_named else range(len(encoding.used))
+    return dict(zip(labels, zip(encoding.used, encoding.places.values(), strict=True), strict=True))
 
 
 def _two_samples(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:

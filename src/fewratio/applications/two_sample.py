@@ -63,7 +63,7 @@ class TwoSampleTest:
     column_shares: Floats
 
 
-def some_rows(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
+def rows_to_test(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
     """Give the rows to test with: all of them, or where they are many a random part of either sample.
 
     They come in an order that depends on the rows alone, and what is drawn too: neither the order of rows and columns,
@@ -132,7 +132,7 @@ def two_sample_test(
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        Both samples, in the order of `some_rows`.
+        Both samples, in the order of `rows_to_test`.
     is_first : bool ndarray of shape (n,)
         Which rows are in the first one.
     columns : sequence of slice
@@ -213,7 +213,7 @@ def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bo
             np.broadcast_to(numbers, (shape[0], len(rows)))[mask].reshape(shape)
             for mask in (members[which], ~members[which])
         ]
-        found[which] = both_directions(estimator, rows, *(each[None] for each in dealt)).mean(0)[0]
+        found[which] = both_directions(estimator, rows, *dealt).mean(0)
     return found
 
 

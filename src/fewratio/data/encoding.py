@@ -101,6 +101,11 @@ class Encoding:
             raise InputError(f"{found}; at least one is needed. Name one in keep=, categorical= or numeric=.")
         return encoding
 
+    @classmethod
+    def of_numbers(cls, names: Sequence[str] | None, n_columns: int) -> Encoding:
+        """Return the encoding of columns of numbers that stay as they are, with or without names."""
+        return cls(tuple(map(Column, names or map(str, range(n_columns)))), names is not None)
+
     @cached_property
     def used(self) -> tuple[Column, ...]:
         """The columns that are used."""
@@ -275,7 +280,7 @@ def encode_together(
         names = raws[0].labels if raws[0].is_named else None
         chosen = [raw if names is None else raw.select(names) for raw in raws]
         encoded = [Table(raw_numbers(raw), names, raw.argument, raw.index) for raw in chosen]
-        return None if names is None else Encoding(tuple(map(Column, names))), encoded
+        return None if names is None else Encoding.of_numbers(names, len(names)), encoded
     encoding = Encoding.learn(raws, rules, leave_out)
     return encoding, [encoding.encode(raw) for raw in raws]
 
