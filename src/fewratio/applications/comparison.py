@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fewratio.applications import inputs
 from fewratio.applications.columns import ColumnDifference, column_differences
 from fewratio.applications.dependence import read_groups, warn_of_copies
-from fewratio.applications.held_out import Ratios, estimate_divergence, ratios_at
+from fewratio.applications.held_out import Ratios, estimate_divergence
 from fewratio.applications.two_sample import TwoSampleTest, exchange_of, rows_to_test, smaller_sample, two_sample_test
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
@@ -22,7 +22,7 @@ from fewratio.data.partition import groups_of
 from fewratio.data.raw import as_raw
 from fewratio.data.separating import Separating
 from fewratio.errors import InputError, ParameterError
-from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.base import RatioEstimator, in_blocks
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.progress import progress_bar
 
@@ -65,7 +65,7 @@ class ComparisonResult:
         How many rows of either sample the test and the divergence used: all, unless there are many.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
         The ratio A/B at the rows of either sample. At alpha = 0.5 the mean of what the fits in both directions say.
-    thin_a, thin_b : bool ndarray of shape (n_a,) and (n_b,)
+    isolated_a, isolated_b : bool ndarray of shape (n_a,) and (n_b,)
         Rows with few others of either sample near them: their ratio says little.
     samples : Samples
         The two tables, what became of their columns, and which columns tell them apart by themselves.
@@ -97,8 +97,8 @@ class ComparisonResult:
     n_tested: tuple[int, int]
     ratios_a: Floats
     ratios_b: Floats
-    thin_a: NDArray[np.bool_]
-    thin_b: NDArray[np.bool_]
+    isolated_a: NDArray[np.bool_]
+    isolated_b: NDArray[np.bool_]
     samples: inputs.Samples
     _test: TwoSampleTest | None = field(repr=False)
 
@@ -145,7 +145,7 @@ class ComparisonResult:
             **inputs.plain(self, "divergence", "forward", "backward", "interval", "largest"),
             **inputs.plain(self, "p_value", "statistic", "p_values", "n_tested"),
             "n_permutations": len(self.null),
-            **inputs.plain(self, "exact", "ratios_a", "ratios_b", "thin_a", "thin_b", "rows_a", "rows_b"),
+            **inputs.plain(self, "exact", "ratios_a", "ratios_b", "isolated_a", "isolated_b", "rows_a", "rows_b"),
             "row_names": [None if table.row_names is None else list(table.row_names) for table in self.samples.tables],
             **inputs.plain(self, "separating", "columns"),
         }
@@ -293,8 +293,8 @@ def compare_datasets(
         n_tested=(int(marks.sum()), int((~marks).sum())),
         ratios_a=at_a.pooled(alpha),
         ratios_b=at_b.pooled(alpha),
-        thin_a=at_a.is_thin,
-        thin_b=at_b.is_thin,
+        isolated_a=at_a.is_isolated,
+        isolated_b=at_b.is_isolated,
         samples=samples,
         _test=test,
     )
@@ -341,7 +341,8 @@ def _fitted(
         at_a = Ratios(forward.ratio_nu_, backward.ratio_de_)
         at_b = Ratios(forward.ratio_de_, backward.ratio_nu_)
     else:
-        at_a, at_b = (ratios_at(forward, backward, X) for X in (pooled[is_first], pooled[~is_first]))
+        at_all = Ratios(*(in_blocks(each._ratio, pooled) for each in (forward, backward)))
+        at_a, at_b = (Ratios(*(ratio[sample] for ratio in at_all)) for sample in (is_first, ~is_first))
     return at_a, at_b, forward.divergence(), backward.divergence()
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
-from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.kernel_logistic import KernelLogisticRegression
 from fewratio.estimators.randomness import deal
 
@@ -15,7 +14,6 @@ _C = 0.3
 _N_FOLDS = 5
 # The normal quantile of a 90 % interval.
 _QUANTILE = 1.645
-_BLOCK_ROWS = 2**16
 
 
 class Divergence(NamedTuple):
@@ -50,15 +48,9 @@ class Ratios(NamedTuple):
         return self.forward if alpha != 0.5 else ((self.forward + 2 - self.backward) / 2).clip(0, 2)
 
     @property
-    def is_thin(self) -> NDArray[np.bool_]:
-        """Whether both samples are thin at a row: both ratios are small, though one of them should not be."""
+    def is_isolated(self) -> NDArray[np.bool_]:
+        """Whether a row is far from all others: both ratios are small, though one of them should not be."""
         return self.forward + self.backward < 1
-
-
-def ratios_at(forward: RatioEstimator, backward: RatioEstimator, X: Floats) -> Ratios:
-    """Give the ratios at rows, by estimators fitted in either direction."""
-    blocks = [X[start : start + _BLOCK_ROWS] for start in range(0, len(X), _BLOCK_ROWS)]
-    return Ratios(*(np.concatenate([each._ratio(block) for block in blocks]) for each in (forward, backward)))
 
 
 def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Divergence:

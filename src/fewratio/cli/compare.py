@@ -194,9 +194,9 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
         yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
     if result.p_value is None or result.p_value <= exchange.LEVEL:
         yield from _typical(result, [str(each.column) for each in result.columns], tables)
-    if thin := int(result.thin_a.sum() + result.thin_b.sum()):
+    if isolated := int(result.isolated_a.sum() + result.isolated_b.sum()):
         n_rows = len(result.ratios_a) + len(result.ratios_b)
-        yield f"thin        {counted(thin, 'row')} of {n_rows} far from all others, where ratios say little"
+        yield f"isolated    {counted(isolated, 'row')} of {n_rows} far from all others, where ratios say little"
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":

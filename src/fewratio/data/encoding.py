@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data.column_encoding import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, all_different, decide
 from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted, shortened
-from fewratio.data.deciding import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, all_different, decide
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.data.table import Table, all_finite, as_table, check_finite, frozen, raw_numbers

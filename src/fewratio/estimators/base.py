@@ -11,6 +11,7 @@ import numpy as np
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 
 from fewratio.core.shapes import Floats, Numbers
@@ -45,11 +46,14 @@ def common(*names: str) -> dict[str, list[Any]]:
     return {name: _COMMON[name] for name in names}
 
 
-def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: Floats) -> Floats:
-    """Compute a value for each row, a block of rows at a time, so that memory stays bounded."""
+def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any]) -> Floats:
+    """Compute a value for each row, a block of rows at a time, so that memory stays bounded.
+
+    A block is a new float64 array in C order, whatever the table is.
+    """
     result, step = np.empty(len(X)), max(1, _BLOCK_VALUES // (X.shape[1] + _HIDDEN_VALUES))
-    for start in range(0, len(X), step):
-        result[start : start + step] = of_rows(X[start : start + step])
+    for block in gen_batches(len(X), step):
+        result[block] = of_rows(np.array(X[block], dtype=np.float64, order="C"))
     return result
 
 
@@ -105,12 +109,7 @@ class TableEstimator(Parameters):
 
     def _by_blocks(self, X: Any, of_rows: Callable[[Floats], NDArray[Any]]) -> Floats:
         """Compute a value for each row of a user's table, a block of rows at a time; the values may not be finite."""
-        table = self._open(X, "X")
-        result = np.empty(table.n_rows)
-        step = max(1, _BLOCK_VALUES // (table.n_features + _HIDDEN_VALUES))
-        for start in range(0, table.n_rows, step):
-            result[start : start + step] = of_rows(table.block(start, start + step))
-        return result
+        return in_blocks(of_rows, self._open(X, "X").numbers)
 
     def _remember(self, encoding: Encoding | None, table: Table) -> None:
         """Keep what became of the columns, and what they were."""
