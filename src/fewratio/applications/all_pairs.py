@@ -24,6 +24,7 @@ from fewratio.applications.inputs import (
 )
 from fewratio.applications.pair_blocks import Block, Checkpoint, PairTest, blocks, compare_block
 from fewratio.applications.permutation import Exchange
+from fewratio.charts.style import LEVEL
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 # Blocks that a worker is given at a time; then results are stored.
 _BLOCKS_PER_WORKER = 4
 _SAVE_SECONDS = 60.0
-# The level at which the false discoveries of all pairs are usually controlled.
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -286,12 +285,12 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
     *_, second, first = sorted(sizes)
     smallest = Exchange((first + second,), (first,)).smallest_p_value(n_permutations)
     adjusted = result.adjusted_p_values
-    if smallest > _LEVEL / n_pairs and adjusted is not None and not (adjusted <= _LEVEL).any():
-        needed = int(np.ceil(smallest * n_pairs / _LEVEL))
+    if smallest > LEVEL / n_pairs and adjusted is not None and not (adjusted <= LEVEL).any():
+        needed = int(np.ceil(smallest * n_pairs / LEVEL))
         warnings.warn(
             f"The smallest p-value that {n_permutations} permutations of these datasets can give is {smallest:.2g}. "
-            f"Of {n_pairs} pairs none is significant at {_LEVEL} after Benjamini and Hochberg's adjustment, and none "
-            f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / _LEVEL))} permutations, or compare "
+            f"Of {n_pairs} pairs none is significant at {LEVEL} after Benjamini and Hochberg's adjustment, and none "
+            f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / LEVEL))} permutations, or compare "
             "fewer datasets.",
             stacklevel=3,
         )

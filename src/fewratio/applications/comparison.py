@@ -14,6 +14,7 @@ from fewratio.applications.columns import ColumnDifference, column_differences
 from fewratio.applications.dependence import read_groups, warn_of_copies
 from fewratio.applications.held_out import Ratios, estimate_divergence
 from fewratio.applications.two_sample import TwoSampleTest, exchange_of, rows_to_test, smaller_sample, two_sample_test
+from fewratio.charts.style import LEVEL
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
@@ -29,8 +30,6 @@ from fewratio.progress import progress_bar
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# A p-value that cannot be below this shows nothing, whatever the rows are.
-_LEVEL = 0.05
 # Kernel centres of the ratio where there are more rows than are tested: it is evaluated at all of them.
 _CENTRES = 100
 
@@ -316,7 +315,7 @@ def _tested(
         warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
     exchange, _ = exchange_of(marks, groups)
     smallest = exchange.smallest_p_value(n_permutations)
-    if smallest > _LEVEL and exchange.is_enumerated(n_permutations):
+    if smallest > LEVEL and exchange.is_enumerated(n_permutations):
         sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
         given, more = (sizes, "rows") if groups is None else ("these groups", "groups")
         warnings.warn(

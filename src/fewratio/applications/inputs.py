@@ -1,5 +1,6 @@
 """What applications are given: numbers, tables and the estimator, of which they use a seeded copy."""
 
+import math
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from numbers import Integral, Real
@@ -133,19 +134,20 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
 
 
 def plain(result: Any, *names: str) -> dict[str, Any]:
-    """Give attributes of a result as numbers, strings and lists, by their names."""
+    """Give attributes of a result as numbers, strings and lists, by their names; None for NaN, which JSON has not."""
     return {name: _plain(getattr(result, name)) for name in names}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.tolist()
+        value = value.tolist()
     if hasattr(value, "_asdict"):
         return value._asdict()
     if isinstance(value, Mapping):
         return dict(value)
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    return [_plain(each) for each in value] if is_list else value
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:

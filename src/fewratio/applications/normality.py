@@ -138,10 +138,7 @@ def _distances(normals: Floats, rows: Floats, order: NDArray[np.intp]) -> tuple[
     """Return the distances of rows to their nearest normals, of normals to the nearest others, and which these are."""
     from sklearn.neighbors import NearestNeighbors
 
-    kept = order
-    if len(order) > _MAX_NORMALS:
-        kept = np.random.default_rng(0).permutation(order)[:_MAX_NORMALS]
-    kept = np.sort(kept)
+    kept = np.sort(np.random.default_rng(0).permutation(order)[:_MAX_NORMALS])
     n_columns = normals.shape[1]
     if n_columns == 0:
         return np.zeros(len(rows)), np.zeros(len(kept)), kept

@@ -95,12 +95,8 @@ class ImportanceWeights:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists."""
-        result = inputs.plain(
-            self, "weights", "effective_sample_size", "overlap", "n_clipped", "is_worthwhile", "advice"
-        )
-        # JSON has no NaN.
-        checks = {name: getattr(self, name) for name in ("held_out_gain", "held_out_error")}
-        return result | {name: None if np.isnan(value) else value for name, value in checks.items()}
+        size = "effective_sample_size", "overlap", "n_clipped"
+        return inputs.plain(self, "weights", *size, "is_worthwhile", "advice", "held_out_gain", "held_out_error")
 
     def plot(self) -> "Figure":
         """Draw the weights from large to small, and what they are worth.

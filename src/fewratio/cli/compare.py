@@ -4,9 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain, combinations
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -85,7 +83,7 @@ def compare(
             # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
             pairs = deliver_all(request, collection, estimator, n_permutations)
-            return _exit(fails is not None and any(map(fails, _pairs(pairs))))
+            return _exit(fails is not None and _any_fails(fails, pairs))
         tables = samples
     else:
         labels = [exchange.label(a), exchange.label(b)]
@@ -101,7 +99,7 @@ def compare(
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)
-    _exit(fails is not None and fails(result))
+    _exit(fails is not None and fails(result.p_value, result.divergence))
 
 
 def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
@@ -137,17 +135,15 @@ def _exit(failed: bool) -> None:
         raise typer.Exit(_FAILED)
 
 
-def _pairs(result: "AllPairsResult") -> "Iterator[SimpleNamespace]":
-    """Return what a condition can test, for each pair of groups; p-values are adjusted for the number of pairs."""
+def _any_fails(fails: Callable[[Any, Any], Any], result: "AllPairsResult") -> bool:
+    """Tell whether a condition holds for any pair of groups; p-values are adjusted for the number of pairs."""
+    apart = [(i, j) for i in range(len(result.names)) for j in range(len(result.names)) if i != j]
     adjusted, divergences = result.adjusted_p_values, result.divergences
-    for i, j in combinations(range(len(result.names)), 2):
-        both = float(divergences[i, j]), float(divergences[j, i])
-        p_value = None if adjusted is None else float(adjusted[i, j])
-        yield SimpleNamespace(p_value=p_value, divergence=max(both))
+    return any(fails(None if adjusted is None else adjusted[pair], divergences[pair]) for pair in apart)
 
 
-def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
-    """Return a function that tells whether a condition holds for a result."""
+def _condition(text: str, permutations: int) -> Callable[[Any, Any], Any]:
+    """Return a function that tells whether a condition holds for a p-value and a divergence."""
     found = _CONDITION.fullmatch(text)
     if found is None:
         raise ParameterError(
@@ -161,8 +157,8 @@ def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
         )
     from fewratio.data.partition import SIGNS
 
-    attribute, sign, limit = {"p": "p_value"}.get(found[1], found[1]), SIGNS[found[2]], float(found[3])
-    return lambda result: sign(getattr(result, attribute), limit)
+    is_p_value, sign, limit = found[1] == "p", SIGNS[found[2]], float(found[3])
+    return lambda p_value, divergence: sign(p_value if is_p_value else divergence, limit)
 
 
 def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
@@ -209,7 +205,7 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     for each in named[: exchange.SHOWN]:
         test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.share:.0%}")
         cells.append((str(each.column), each.first, each.second, f"{each.effect:+.2f}", *test))
-    yield from _table(cells)
+    yield from exchange.aligned(cells)
     if len(named) > exchange.SHOWN:
         yield f"  and {len(named) - exchange.SHOWN} more; --json gives all"
 
@@ -222,27 +218,14 @@ def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[R
         values = [raw.cells(label) for label in shown]
         counting = " (counting from 0)" * (table.row_names is None)
         yield f"rows        the most typical of {name}{counting}"
-        cells: list[tuple[str, ...]] = [("", "ratio", *shown)]
+        cells: list[tuple[Any, ...]] = [("", "ratio", *shown)]
         for row in rows[:_ROWS].tolist():
-            called = str(row) if table.row_names is None else str(table.row_names[row])
-            cells.append((called, f"{ratios[row]:.2f}", *(_cell(column[row]) for column in values)))
-        yield from _table(cells)
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def _table(cells: "Sequence[tuple[str, ...]]") -> "Iterator[str]":
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+            called = row if table.row_names is None else table.row_names[row]
+            cells.append((called, f"{ratios[row]:.2f}", *(column[row] for column in values)))
+        yield from exchange.aligned(cells)
 
 
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
-    sides = list(zip(result.names, (result.ratios_a.tolist(), result.ratios_b.tolist()), strict=True))
-    return {
-        "sample": [name for name, ratios in sides for _ in ratios],
-        "row": [row for _, ratios in sides for row in range(len(ratios))],
-        "ratio": list(chain.from_iterable(ratios for _, ratios in sides)),
-    }
+    a, b = result.ratios_a.tolist(), result.ratios_b.tolist()
+    samples = [result.names[0]] * len(a) + [result.names[1]] * len(b)
+    return {"sample": samples, "row": [*range(len(a)), *range(len(b))], "ratio": a + b}

@@ -48,10 +48,8 @@ def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str
 
     names = [result.names[i] for i in result.order()]
     yield f"{counted(len(names), 'dataset')}, similar ones side by side:"
-    width = max(map(len, names[: exchange.SHOWN]))
-    for name in names[: exchange.SHOWN]:
-        (other, divergence), *_ = result.nearest(name, 1)
-        yield f"  {name:<{width}}  nearest {other} ({divergence:.4g})"
+    nearest = [(name, *result.nearest(name, 1)[0]) for name in names[: exchange.SHOWN]]
+    yield from exchange.aligned([("", "nearest", "divergence"), *nearest])
     yield from request.and_more(len(names) - exchange.SHOWN)
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2

@@ -12,16 +12,16 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from fewratio.charts.style import LEVEL as LEVEL
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
-from fewratio.errors import DataNotFoundError, FewRatioError, MissingPackageError, ParameterError
-from fewratio.lazy import torch_is_installed
+from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
+from fewratio.lazy import import_home
 
 if TYPE_CHECKING:
     from fewratio.applications.inputs import Samples
@@ -38,8 +38,6 @@ _RESULTS = (".json", *_SEPARATORS)
 _PICTURES = (".png", ".svg", ".pdf")
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
-# The p-value up to which tables are said to differ.
-LEVEL = 0.05
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 _OUTPUT = "File for the whole result: .json, or .csv or .tsv for its rows."
@@ -57,7 +55,7 @@ class Answer(NamedTuple):
     """
 
     lines: Sequence[str]
-    payload: Mapping[str, Any]
+    payload: Mapping[str, Any] | Sequence[Any]
     columns: Mapping[str, Sequence[Any]]
     tables: "Sequence[RawTable]" = ()
 
@@ -163,10 +161,8 @@ class Request:
 
     def first_rows(self, columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
         """Return the first rows of a result as lines, and say where to find the others."""
-        yield "  ".join(f"{name:>10}" for name in columns)
         rows = list(zip(*columns.values(), strict=True))
-        for row in rows[:SHOWN]:
-            yield "  ".join(f"{f'{value:.4g}' if isinstance(value, float) else value!s:>10}" for value in row)
+        yield from aligned([tuple(columns), *rows[:SHOWN]])
         yield from self.and_more(len(rows) - SHOWN)
 
     def _load_model(self, *inputs: Path) -> "MetaRatioEstimator | None":
@@ -193,9 +189,6 @@ class Request:
             return model
         from fewratio.applications.inputs import default_estimator, default_ratio_estimator
 
-        if for_ratios and not torch_is_installed():
-            _say("torch is not installed; RuLSIF is used instead of the network. Run pip install 'fewratio[networks]'.")
-            for_ratios = False
         return (default_ratio_estimator if for_ratios else default_estimator)(self.scale or "columns")
 
 
@@ -267,6 +260,14 @@ def plain_names(table: "Table") -> list[str] | None:
     return None if table.row_names is None else list(map(str, table.row_names))
 
 
+def aligned(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Return the rows of a table as lines, each column as wide as its longest cell."""
+    cells = [[f"{value:.5g}" if isinstance(value, float) else str(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
 def label(path: Path) -> str:
     """Return what answers call a file."""
     if str(path) == "-":
@@ -280,9 +281,8 @@ def label(path: Path) -> str:
 
 def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
     """Refuse a picture that cannot be drawn or written."""
-    if find_spec("matplotlib") is None:
-        raise MissingPackageError(f"matplotlib is not installed; {option} needs it. Run pip install 'fewratio[plot]'.")
     check_target(path, option, *inputs, endings=_PICTURES)
+    import_home("matplotlib", option)
 
 
 def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequence[str] = ()) -> None:

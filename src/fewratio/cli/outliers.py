@@ -77,13 +77,11 @@ def outliers(
     lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the rows to judge"))
     lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
     names = exchange.plain_names(X) or list(map(str, range(X.n_rows)))
-    width = max(8, *(len(names[row]) for row in order[: exchange.SHOWN]))
-    lines.append(f"{'row':>{width}}  {'score':>8}  {'':<7}  differs most from the nearest normal rows in")
+    cells = [("row", "score", "", "differs most from the nearest normal rows in")]
     for row in order[: exchange.SHOWN]:
-        columns = ", ".join(_differences(detector.explain(X.row(row), leave_out=apart)))
-        lines.append(
-            f"{names[row]:>{width}}  {scores[row]:>8.3g}  {'outlier' if is_outlier[row] else '':<7}  {columns}"
-        )
+        reasons = ", ".join(_differences(detector.explain(X.row(row), leave_out=apart)))
+        cells.append((names[row], f"{scores[row]:.3g}", "outlier" if is_outlier[row] else "", reasons))
+    lines += exchange.aligned(cells)
     lines += request.and_more(sum(is_outlier) - exchange.SHOWN)
     payload: dict[str, Any] = {
         "rule": rule,

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fewratio.core.arrays import equal_shares as equal_shares
+from fewratio.core.arrays import equal_shares, masked_shares
 from fewratio.core.shapes import Bool, Float, Int
 from fewratio.errors import InputError
 
@@ -159,9 +159,3 @@ class Episode:
     def __iter__(self) -> Iterator[Pair]:
         """Unpack as ``support, query``."""
         return iter((self.support, self.query))
-
-
-def masked_shares(real: Bool[Tensor, "... n"], shares: Float[Tensor, "2 n"]) -> Float[Tensor, "... 2 n"]:
-    """Shares of padded samples, from the shares without padding."""
-    kept = real.unsqueeze(-2) * shares
-    return kept / kept.sum(-1, keepdim=True)
