@@ -48,8 +48,6 @@ def progress_bar(total: int, description: str, show: bool | None = None, after: 
             if loss is not None:
                 progress.update(task, loss=f"validation {loss:.4f}")
 
-        if not after:
-            progress.start()
         yield report
     finally:
         progress.stop()

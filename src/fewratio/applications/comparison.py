@@ -332,8 +332,7 @@ def _fitted(
     model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], used: Numbers
 ) -> tuple[Ratios, Ratios, float, float]:
     """Fit in both directions to the rows that are used; return the ratios at all rows, and the divergences."""
-    chosen = np.zeros(len(pooled), dtype=np.bool_)
-    chosen[used] = True
+    chosen = np.isin(np.arange(len(pooled)), used)
     first, second = pooled[is_first & chosen], pooled[~is_first & chosen]
     forward, backward = inputs.fitted_copy(model, first, second), inputs.fitted_copy(model, second, first)
     if chosen.all():

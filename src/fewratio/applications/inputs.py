@@ -13,37 +13,18 @@ from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import ParameterError
-from fewratio.estimators.auto import AutoRatioEstimator
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import seeded
 from fewratio.estimators.scaling import ColumnScaling
 
 
-def default_estimator(scale: str = "columns") -> RatioEstimator:
+def default_estimator() -> RatioEstimator:
     """Give a new estimator of the kind that tests and changes use by default.
 
     Measured (docs/design.md): tests have no more power with the universal network and take five to ten times as long.
-
-    Parameters
-    ----------
-    scale : {"columns", "none"}
-        Whether it brings the columns of the two samples to a common unit.
     """
-    return RuLSIF(scale=scale)
-
-
-def default_ratio_estimator(scale: str = "columns") -> RatioEstimator:
-    """Give a new estimator of the kind that is used where ratios themselves are asked for.
-
-    The universal network's ratios of small samples are better than a kernel's (docs/design.md).
-
-    Parameters
-    ----------
-    scale : {"columns", "none"}
-        Whether it brings the columns of the two samples to a common unit.
-    """
-    return AutoRatioEstimator(scale=scale, random_state=0)
+    return RuLSIF(scale="columns")
 
 
 def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> RatioEstimator:

@@ -45,12 +45,9 @@ class RowExplanation:
 
     def __repr__(self) -> str:
         numbers = ", ".join(map(str, self.neighbours[:_SHOWN]))
-        first, *others = [
-            f"column {column} ({difference:+.3g}"
-            for column, difference in zip(self.columns[:_SHOWN], self.differences, strict=False)
-        ]
-        parts = ", ".join([f"{first} deviations)", *(f"{other})" for other in others)])
-        return f"RowExplanation: nearest normals {numbers}; differs most in {parts}"
+        differences = zip(self.columns[:_SHOWN], self.differences, strict=False)
+        parts = ", ".join(f"column {column} ({difference:+.3g})" for column, difference in differences)
+        return f"RowExplanation: nearest normals {numbers}; differs most, in deviations, in {parts}"
 
 
 def explain_row(row: Floats, normals: Floats, n_neighbours: int, names: Sequence[str] | None) -> RowExplanation:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,7 +87,7 @@ class ClassifierRatio(RatioEstimator):
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
-        self._scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
+        self._scaling = ColumnScaling.of([X_nu, X_de], self.scale)
         most = _MAX_ROWS if self.classifier is None else None
         nu, de = (self._scaling(X[draw_rows(X, most, rng)]) for X in (X_nu, X_de))
         X, is_nu = np.concatenate([nu, de]), np.repeat([1, 0], [len(nu), len(de)])
@@ -169,11 +168,7 @@ def _isotonic(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Fl
     share = is_nu.mean()
     n_more = 1 / min(share, 1 - share)
     inside = (steps * counts[step] + n_more * share) / (counts[step] + n_more)
-    return partial(_log_odds, IsotonicRegression(out_of_bounds="clip").fit(scores, inside))
-
-
-def _log_odds(steps: Any, scores: Floats) -> Floats:
-    return logit(steps.predict(scores))
+    return IsotonicRegression(out_of_bounds="clip").fit(scores, logit(inside)).predict
 
 
 def _scores(classifier: Any, X: Floats) -> Floats:

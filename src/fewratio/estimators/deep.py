@@ -87,7 +87,7 @@ class D3RE(RatioEstimator):
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         device = resolve_device(self.device)
         start, sampling = (int(seed) for seed in np.random.default_rng(self.random_state).integers(2**62, size=2))
-        scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
+        scaling = ColumnScaling.of([X_nu, X_de], self.scale)
         rows = [torch.from_numpy(scaling(in_row_order(X))).to(device, torch.float32) for X in (X_nu, X_de)]
         features = MLPFeatures(
             X_nu.shape[1], width=self.width, depth=self.depth, generator=torch.Generator().manual_seed(start)

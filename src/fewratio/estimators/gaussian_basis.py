@@ -72,7 +72,7 @@ class GaussianBasis:
         for start in range(0, len(rows), step):
             # Distances are the dearer part for more than a few columns, so all widths share them.
             squares = squared_distances(self.scaling(rows[start : start + step]), centres, unit)
-            yield _features(squares, [unit / sigma for sigma in sigmas])
+            yield (np.exp(-((unit / sigma) ** 2) * squares) for sigma in sigmas)
 
     def moments(self, nu: Floats, de: Floats, sigmas: Sequence[float]) -> list[Moments]:
         """Sum what the weights depend on over all rows, width by width."""
@@ -91,9 +91,3 @@ class GaussianBasis:
             for features in self.blocks(rows, sigmas)
         ]
         return np.concatenate(blocks, -1).clip(min=0)
-
-
-def _features(squares: Floats, scales: Sequence[float]) -> Iterator[Floats]:
-    for scale in scales:
-        phi = squares * -(scale**2)
-        yield np.exp(phi, out=phi)
