@@ -30,8 +30,8 @@ from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
 from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.data.table import Table
-from fewratio.errors import CollectionError, InputError, ParameterError
-from fewratio.estimators.base import RatioEstimator
+from fewratio.errors import CollectionError, ParameterError
+from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.randomness import row_order
 from fewratio.progress import progress_bar
 
@@ -299,13 +299,9 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
 def _store(state: Checkpoint, batch: list[Block], results: list[Floats], collection: Collection) -> None:
     for block, found in zip(batch, results, strict=True):
         i, j = block.pairs()
-        unusable = ~np.isfinite(found[:2]).all(0)
-        if unusable.any():
-            k = int(unusable.argmax())
-            raise InputError(
-                f"The divergence of the datasets {collection.names[i[k]]!r} and {collection.names[j[k]]!r} is not "
-                "finite: their values are too large for this estimator's arithmetic. Rescale the columns."
-            )
+        worst = int(np.isfinite(found[:2]).all(0).argmin())
+        names = collection.names[i[worst]], collection.names[j[worst]]
+        check_finite_result(f"The divergence of the datasets {names[0]!r} and {names[1]!r}", found[:2])
         divergences = state.matrices["divergences"]
         divergences[i, j], divergences[j, i] = found[:2]
         for p_values in found[2:]:

@@ -23,7 +23,7 @@ from fewratio.data.partition import groups_of
 from fewratio.data.raw import as_raw
 from fewratio.data.separating import Separating
 from fewratio.errors import InputError, ParameterError
-from fewratio.estimators.base import RatioEstimator, in_blocks
+from fewratio.estimators.base import RatioEstimator, check_finite_result, in_blocks
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.progress import progress_bar
 
@@ -272,11 +272,7 @@ def compare_datasets(
         forward = backward = found.estimate
         # Rows that belong together tell less than as many others: how much less is not known.
         interval = (found.low, found.high) if groups is None else None
-    if not np.isfinite([forward, backward]).all():
-        raise InputError(
-            f"The divergence of {' and '.join(tables)} is not finite: their values are too large for this estimator's "
-            "arithmetic. Rescale the columns (to about unit size)."
-        )
+    check_finite_result(f"The divergence of {' and '.join(tables)}", forward, backward)
     return ComparisonResult(
         names=names,
         forward=forward,

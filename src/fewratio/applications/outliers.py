@@ -29,7 +29,7 @@ from fewratio.data.partition import divided
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import InputError
-from fewratio.estimators.base import NotFittedError, TableEstimator, common
+from fewratio.estimators.base import TableEstimator, common
 from fewratio.estimators.randomness import deal, row_order
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """
 
     _reference = "X_inlier"
+    _fitted_attribute, _not_fitted = "_normals", "knows no normal rows yet. Call fit(X_inlier) first."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **common("random_state"),
         # What `seeded_copy` says of a wrong one is clearer.
@@ -395,10 +396,3 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def _has_sources(self) -> bool:
         return self.estimator_ is not None and self.estimator_.has_sources
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError("This InlierOutlierDetector knows no normal rows yet. Call fit(X_inlier) first.")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_normals")

@@ -82,7 +82,7 @@ def compare(
             collection = Collection.from_arrays(dict(zip(names, samples, strict=True)), **options)
             # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
-            pairs = deliver_all(request, collection, estimator, n_permutations)
+            pairs = deliver_all(request, collection, estimator, n_permutations, jobs=1)
             return _exit(fails is not None and _any_fails(fails, pairs))
         tables = samples
     else:
@@ -93,9 +93,7 @@ def compare(
     from fewratio.applications.comparison import compare_datasets
 
     first, second = tables
-    # The default of `compare_datasets` has an interval of the divergence.
-    chosen = estimator if request.model is not None or request.scale == "none" else None
-    found = compare_datasets(first, second, chosen, n_permutations, request.seed, groups=groups, **options)
+    found = compare_datasets(first, second, estimator, n_permutations, request.seed, groups=groups, **options)
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)

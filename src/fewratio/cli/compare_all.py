@@ -31,13 +31,13 @@ def compare_all(
 
 
 def deliver_all(
-    request: exchange.Request, collection: "Collection", estimator: "RatioEstimator", permutations: int, jobs: int = 1
+    request: exchange.Request, datasets: "Collection", estimator: "RatioEstimator | None", permutations: int, jobs: int
 ) -> "AllPairsResult":
     """Compare all datasets of a collection, deliver the answer, and return the result."""
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets
 
-    result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=request.seed)
-    lines = [f"columns  {collection.encoding.summary}"] if collection.encoding is not None else []
+    result = compare_all_datasets(datasets, estimator, permutations, n_jobs=jobs, random_state=request.seed)
+    lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
     lines += _lines(result, request)
     request.deliver(exchange.Answer(lines, result.to_dict(), _columns(result)), result.plot)
     return result

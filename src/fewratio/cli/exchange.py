@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fewratio.data.raw import RawTable
     from fewratio.data.table import Table
     from fewratio.estimators.base import RatioEstimator
-    from fewratio.estimators.meta import MetaRatioEstimator
 
 # What the errors about parameters, tables, files and models are besides.
 _WRONG_INPUT = (ValueError, FileNotFoundError)
@@ -80,38 +79,40 @@ class Request:
     plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")] = None
     seed: Seed = 0
 
-    def read(self, *paths: Path, for_ratios: bool = False) -> "tuple[list[RawTable], RatioEstimator]":
-        """Refuse what cannot be written, then read the tables and the model: nothing heavy is imported for a mistake.
+    def read(self, *paths: Path) -> "tuple[list[RawTable], RatioEstimator | None]":
+        """Refuse what cannot be written, then read the model and the tables: nothing heavy is imported for a mistake.
 
         Parameters
         ----------
         *paths : path
             The tables; ``-`` for CSV on standard input.
-        for_ratios : bool
-            Whether ratios themselves are asked for, not a test.
+
+        Returns
+        -------
+        (list of RawTable, RatioEstimator or None)
+            The tables, and an estimator if one is asked for.
         """
         from fewratio.data.files import STANDARD_INPUT, find_file, read_raw
 
-        model = self._load_model(*paths)
+        estimator = self._estimator(*paths)
         if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
             raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
         found = [find_file(path, separator=self.separator, decimal=self.decimal) for path in paths]
-        return [read_raw(file) for file in found], self._estimator(model, for_ratios)
+        return [read_raw(file) for file in found], estimator
 
-    def read_folder(self, folder: Path) -> "tuple[Datasets, RatioEstimator]":
+    def read_folder(self, folder: Path) -> "tuple[Datasets, RatioEstimator | None]":
         """Do the same for a folder of tables, one dataset each."""
         from fewratio.data.collection import Collection
 
-        model = self._load_model(folder)
-        options: Any = self.options()
-        if model is not None and options:
+        estimator, options = self._estimator(folder), self.options()
+        if self.model is not None and options:
             raise ParameterError(
                 f"--{next(iter(options))} is given with --model, but a model has its own encoding of columns. Leave it "
                 "out, or give it to `fewratio train`."
             )
-        options = options if model is None else {"encoding": model.encoding_}
-        collection = Collection.from_folder(folder, separator=self.separator, decimal=self.decimal, **options)
-        return collection, self._estimator(model)
+        if estimator is not None and self.model is not None:
+            options = {"encoding": estimator.encoding_}
+        return Collection.from_folder(folder, separator=self.separator, decimal=self.decimal, **options), estimator
 
     def options(self, *tables: "RawTable") -> Any:
         """Return what is said about columns, as Python's functions take it."""
@@ -165,33 +166,26 @@ class Request:
         yield from aligned([tuple(columns), *rows[:SHOWN]])
         yield from self.and_more(len(rows) - SHOWN)
 
-    def _load_model(self, *inputs: Path) -> "MetaRatioEstimator | None":
-        """Refuse files that cannot be written, or that would take the place of inputs; then read the model, if any."""
+    def _estimator(self, *inputs: Path) -> "RatioEstimator | None":
+        """Refuse files that cannot be written, or that would take the place of inputs; then read the model, if any.
+
+        Without one it is up to the verb what to use, but for columns that are to stay in their own units.
+        """
         if self.output is not None:
             check_target(self.output, "--output", *inputs, self.model, endings=_RESULTS)
         if self.plot is not None:
             check_picture(self.plot, "--plot", *inputs, self.model)
-        if self.model is None:
-            return None
-        from fewratio import MetaRatioEstimator
-
-        return MetaRatioEstimator.load(self.model)
-
-    def _estimator(self, model: "MetaRatioEstimator | None", for_ratios: bool = False) -> "RatioEstimator":
-        """Return the model, or what is used without one: for ratios themselves, or for tests."""
         check_scale(self.scale)
-        if model is not None:
-            if self.scale is not None:
-                raise ParameterError(
-                    "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, "
-                    "or give it to `fewratio train`."
-                )
-            return model
-        from fewratio.estimators import AutoRatioEstimator, RuLSIF
+        if self.model is not None and self.scale is not None:
+            raise ParameterError(
+                "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, "
+                "or give it to `fewratio train`."
+            )
+        if self.model is None and self.scale != "none":
+            return None
+        from fewratio import MetaRatioEstimator, RuLSIF
 
-        # The network's ratios of small samples are better than a kernel's, but tests gain nothing (docs/design.md).
-        scale = self.scale or "columns"
-        return AutoRatioEstimator(scale=scale, random_state=0) if for_ratios else RuLSIF(scale=scale)
+        return RuLSIF() if self.model is None else MetaRatioEstimator.load(self.model)
 
 
 def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:

@@ -37,8 +37,7 @@ def outliers(
             f"{found}; one of them must say which rows are normal. Give a table with --normal, or a condition with "
             "--normal-if."
         )
-    tables, given = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
-    estimator = None if request.model is None and request.scale != "none" else given
+    tables, estimator = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
     import numpy as np
 
     from fewratio.applications.inputs import Samples

@@ -57,6 +57,15 @@ def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any]) -> Flo
     return result
 
 
+def check_finite_result(what: str, *values: ArrayLike) -> None:
+    """Refuse ratios or divergences that are not finite."""
+    if not all(np.isfinite(each).all() for each in values):
+        raise InputError(
+            f"{what} is not finite: the values are too large for this estimator's arithmetic. Rescale the columns (to "
+            'about unit size, those of source datasets alike), or use scale="columns".'
+        )
+
+
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
     """The estimator was asked for something that it must be fitted for."""
 
@@ -89,6 +98,8 @@ class TableEstimator(Parameters):
     # Whether the columns are those of sources that it has learned from, and what messages call the fitted sample.
     has_sources = False
     _reference = "the fitted sample"
+    # What `fit` sets last, and what is said before that.
+    _fitted_attribute, _not_fitted = "ratio_nu_", "has not seen the two samples yet. Call fit(X_nu, X_de) first."
 
     def _read(
         self, tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = False
@@ -110,6 +121,14 @@ class TableEstimator(Parameters):
     def _by_blocks(self, X: Any, of_rows: Callable[[Floats], NDArray[Any]]) -> Floats:
         """Compute a value for each row of a user's table, a block of rows at a time; the values may not be finite."""
         return in_blocks(of_rows, self._open(X, "X").numbers)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} {self._not_fitted}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` was called."""
+        return hasattr(self, self._fitted_attribute)
 
     def _remember(self, encoding: Encoding | None, table: Table) -> None:
         """Keep what became of the columns, and what they were."""
@@ -186,11 +205,7 @@ class RatioEstimator(TableEstimator):
         """
         self._check_fitted()
         result = self._by_blocks(X, self._ratio)
-        if not np.isfinite(result).all():
-            raise InputError(
-                "The ratio of some rows of X is not finite: their values are too large for this estimator's "
-                "arithmetic. Rescale the columns (to about unit size) before fitting."
-            )
+        check_finite_result("The ratio of some rows of X", result)
         return result
 
     def log_ratio(self, X: Any) -> Floats:
@@ -293,16 +308,6 @@ class RatioEstimator(TableEstimator):
                 'scale="columns" or with both samples transformed, to choose parameters within HeldOutSelection '
                 "(fewratio.estimators)."
             )
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} has not seen the two samples yet. Call fit(X_nu, X_de) first."
-            )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` was called."""
-        return hasattr(self, "ratio_nu_")
 
 
 def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> Numbers:

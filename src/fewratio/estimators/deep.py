@@ -14,8 +14,7 @@ from fewratio.core.draws import fold, uniform
 from fewratio.core.objectives import NonNegativeLSIF
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.shapes import Floats
-from fewratio.errors import InputError
-from fewratio.estimators.base import COUNT, NOT_NEGATIVE, RatioEstimator, common
+from fewratio.estimators.base import COUNT, NOT_NEGATIVE, RatioEstimator, check_finite_result, common
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -98,11 +97,7 @@ class D3RE(RatioEstimator):
         objective = NonNegativeLSIF(float(self.bound))
         list(train_in_stages(ensemble, draw, objective, [self.n_steps], rate))
         ratios = [_evaluate(model, scaling(X)).astype(np.float64) for X in (X_nu, X_de)]
-        if not all(np.isfinite(ratio).all() for ratio in ratios):
-            raise InputError(
-                "The ratio of these samples is not finite after training: their values are too large for the network. "
-                "Rescale the columns (to about unit size), or use a smaller learning_rate."
-            )
+        check_finite_result("The ratio of these samples, after training,", *ratios)
         self.model_, self._scaling = model, scaling
         self.ratio_nu_, self.ratio_de_ = ratios
 

@@ -80,7 +80,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         weights, signs = (2 / (1 / sizes).sum() / sizes)[y], np.where(y == 1, 1.0, -1.0)
         features = self._features(X)
         self.C_ = self._chosen(features, signs, weights, rng) if self.C is None else float(self.C)
-        self.coef_ = _coefficients(self.C_, features, signs, weights)
+        self.coef_ = fit_logistic(self.C_, features, signs, weights)
         return self
 
     def decision_function(self, X: Floats) -> Floats:
@@ -108,7 +108,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         for k in range(n_folds):
             kept, out, start = fold != k, fold == k, None
             for i, C in enumerate(_CS):
-                start = _coefficients(C, features[kept], signs[kept], weights[kept], start)
+                start = fit_logistic(C, features[kept], signs[kept], weights[kept], start)
                 likelihood[i] -= weights[out] @ np.logaddexp(0, -signs[out] * (features[out] @ start))
         gains = likelihood - likelihood[_CS.index(1.0)]
         return _CS[int(gains.argmax())] if gains.max() > _LEAST_GAIN else 1.0
@@ -129,7 +129,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         return kernel if rows.shape[1] <= _MAX_COLUMNS else kernel + _OF_COLUMNS * rows @ self.centres_.T
 
 
-def _coefficients(C: float, features: Floats, signs: Floats, weights: Floats, start: Floats | None = None) -> Floats:
+def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, start: Floats | None = None) -> Floats:
     """Give the coefficients of a logistic regression; that of the last feature, which is 1, has no penalty.
 
     By SciPy's minimiser, usually in ten steps: scikit-learn's Newton method warns where all rows are alike, and takes a
