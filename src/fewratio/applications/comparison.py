@@ -138,16 +138,13 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        return {
-            **inputs.plain(self, "names"),
-            "n_rows": [len(self.ratios_a), len(self.ratios_b)],
-            **inputs.plain(self, "divergence", "forward", "backward", "interval", "largest"),
-            **inputs.plain(self, "p_value", "statistic", "p_values", "n_tested"),
-            "n_permutations": len(self.null),
-            **inputs.plain(self, "exact", "ratios_a", "ratios_b", "isolated_a", "isolated_b", "rows_a", "rows_b"),
-            "row_names": [None if table.row_names is None else list(table.row_names) for table in self.samples.tables],
-            **inputs.plain(self, "separating", "columns"),
-        }
+        counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": len(self.null)}
+        divergences = inputs.plain(self, "names", "divergence", "forward", "backward", "interval", "largest")
+        test = inputs.plain(self, "p_value", "statistic", "p_values", "n_tested", "exact")
+        rows = inputs.plain(self, "ratios_a", "ratios_b", "isolated_a", "isolated_b", "rows_a", "rows_b")
+        row_names = [inputs.plain(table, "row_names")["row_names"] for table in self.samples.tables]
+        columns = inputs.plain(self, "separating", "columns")
+        return {**divergences, **test, **counts, **rows, "row_names": row_names, **columns}
 
     def plot(self) -> "Figure":
         """Draw the ratio at the rows of both samples, the test, and the columns that differ most.

@@ -197,7 +197,14 @@ def importance_weights(
     n_clipped = int((ratio > limit).sum())
     weights = weights / weights.mean() if normalise else weights
     result = ImportanceWeights(weights, ratio, n_clipped, samples, *_held_out_gain(model, *drawn, rng))
-    _warn_if_thin(result)
+    if result._is_thin:
+        n, size = len(result), result.effective_sample_size
+        warnings.warn(
+            f"The {n} rows of X_train are worth {size:.1f} rows of X_target, and the mean ratio at them is "
+            f"{result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to rely on. "
+            "Get training rows from where the target is, clip the weights, or raise the estimator's alpha.",
+            stacklevel=2,
+        )
     return result
 
 
@@ -217,15 +224,3 @@ def _held_out_gain(model: RatioEstimator, X_nu: Floats, X_de: Floats, rng: np.ra
     terms = ratios[0] - alpha / 2 * ratios[0] ** 2, (alpha - 1) / 2 * ratios[1] ** 2
     gain = sum(float(each.mean()) for each in terms) - 0.5
     return gain, sum(float(each.var()) / len(each) for each in terms) ** 0.5
-
-
-def _warn_if_thin(result: ImportanceWeights) -> None:
-    size, n = result.effective_sample_size, len(result)
-    if result._is_thin:
-        warnings.warn(
-            f"The {n} rows of X_train are worth {size:.1f} rows of X_target, and the mean ratio at them is "
-            f"{result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to rely on. "
-            "Get training rows from where the target is, clip the weights, or raise the estimator's alpha.",
-            UserWarning,
-            stacklevel=3,
-        )

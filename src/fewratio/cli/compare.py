@@ -166,13 +166,11 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
     yield f"{a} ({counted(len(result.ratios_a), 'row')}) and {b} ({counted(len(result.ratios_b), 'row')})"
     yield from request.summary(result.samples, result.names)
     most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
-    if result.interval is not None:
-        low, high = result.interval
-        yield f"divergence  {result.forward:.3g}{most} (90 % interval {low:.2g} to {high:.2g})"
-    elif result.forward == result.backward:
-        yield f"divergence  {result.forward:.3g}{most}"
-    else:
-        yield f"divergence  {result.forward:.3g} ({a} over {b}), {result.backward:.3g} ({b} over {a}){most}"
+    divergence = f"{result.forward:.3g}"
+    if result.forward != result.backward:
+        divergence += f" ({a} over {b}), {result.backward:.3g} ({b} over {a})"
+    interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
+    yield f"divergence  {divergence}{most}{interval}"
     if result.p_value is not None:
         differ = result.p_value <= exchange.LEVEL
         verdict = "the tables differ" if differ else f"no difference found at the level {exchange.LEVEL}"

@@ -40,7 +40,6 @@ SHOWN = 10
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 _OUTPUT = "File for the whole result: .json, or .csv or .tsv for its rows."
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
 
 def _columns(help: str) -> Any:
@@ -77,7 +76,7 @@ class Request:
     as_json: AsJson = False
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT)] = None
     plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")] = None
-    seed: Seed = 0
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0
 
     def read(self, *paths: Path) -> "tuple[list[RawTable], RatioEstimator | None]":
         """Refuse what cannot be written, then read the model and the tables: nothing heavy is imported for a mistake.

@@ -11,12 +11,8 @@ from torch import Tensor
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.estimators.base import RatioEstimator, check_finite_result
+from fewratio.estimators.base import BLOCK_VALUES, HIDDEN_VALUES, RatioEstimator, check_finite_result
 from fewratio.nn import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, SampleScaled
-
-# Values of a block of pairs, with what becomes of them on the way: about 30 MB as float64.
-_BLOCK_VALUES = 2**22
-_HIDDEN_VALUES = 256
 
 Model = RatioModel | RatioCommittee | SampleScaled
 
@@ -51,7 +47,7 @@ class NetworkEstimator(RatioEstimator):
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         model, alpha = self._model(), float(self.alpha)
         table, numbers = as_rows(model, rows), torch.from_numpy(np.concatenate([nu, de], axis=1))
-        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + _HIDDEN_VALUES)))
+        step = max(1, BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + HIDDEN_VALUES)))
         found = [np.empty(0)]
         for block in numbers.to(table.device).split(step):
             pair = Pair(table[block[:, : nu.shape[1]]], table[block[:, nu.shape[1] :]])

@@ -23,8 +23,8 @@ from fewratio.estimators.scaling import ColumnScaling
 
 # Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
 # of however few features becomes a few hundred values (kernels, hidden units), which count too.
-_BLOCK_VALUES = 2**22
-_HIDDEN_VALUES = 512
+BLOCK_VALUES = 2**22
+HIDDEN_VALUES = 512
 
 COUNT = Interval(Integral, 1, None, closed="left")
 POSITIVE, NOT_NEGATIVE = (Interval(Real, 0, None, closed=closed) for closed in ("neither", "left"))
@@ -51,7 +51,7 @@ def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any]) -> Flo
 
     A block is a new float64 array in C order, whatever the table is.
     """
-    result, step = np.empty(len(X)), max(1, _BLOCK_VALUES // (X.shape[1] + _HIDDEN_VALUES))
+    result, step = np.empty(len(X)), max(1, BLOCK_VALUES // (X.shape[1] + HIDDEN_VALUES))
     for block in gen_batches(len(X), step):
         result[block] = of_rows(np.array(X[block], dtype=np.float64, order="C"))
     return result
