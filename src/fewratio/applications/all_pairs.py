@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import joblib
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import squareform
 
 from fewratio.applications.inputs import (
     check_count,
@@ -80,10 +81,8 @@ class AllPairsResult:
             return None
         from scipy.stats import false_discovery_control
 
-        i, j = np.triu_indices(len(self.names), 1)
-        adjusted = np.ones_like(self.p_values)
-        adjusted[i, j] = adjusted[j, i] = false_discovery_control(self.p_values[i, j])
-        return adjusted
+        adjusted: Floats = squareform(false_discovery_control(squareform(self.p_values, checks=False)))
+        return adjusted + np.eye(len(self.names))
 
     def nearest(self, name: str, k: int = 5) -> list[tuple[str, float]]:
         """Give the datasets that differ least from one, the nearest first, with the mean divergence of both directions.
@@ -110,8 +109,7 @@ class AllPairsResult:
         """
         from scipy.cluster.hierarchy import leaves_list, linkage
 
-        i, j = np.triu_indices(len(self.names), 1)
-        distance = (self.divergences[i, j] + self.divergences[j, i]) / 2
+        distance = squareform((self.divergences + self.divergences.T) / 2, checks=False)
         # An estimate may be negative, a distance may not; all are moved alike.
         return np.asarray(leaves_list(linkage(distance - distance.min(), "average")), dtype=np.intp)
 

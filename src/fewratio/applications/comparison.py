@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fewratio.applications import inputs
 from fewratio.applications.columns import ColumnDifference, column_differences
 from fewratio.applications.dependence import read_groups, warn_of_copies
-from fewratio.applications.held_out import Ratios, estimate_divergence
+from fewratio.applications.held_out import estimate_divergence
 from fewratio.applications.two_sample import TwoSampleTest, exchange_of, rows_to_test, smaller_sample, two_sample_test
 from fewratio.charts.style import LEVEL
 from fewratio.core.shapes import Floats, Numbers
@@ -261,9 +261,14 @@ def compare_datasets(
     if n_permutations:
         blocks, tested = None if numbers is None else numbers[used], None if estimator is None else model
         test = _tested(samples, rows, marks, blocks, n_permutations, for_permutations, tested, progress)
-    at_a, at_b, forward, backward = _fitted(model, pooled, is_first, used)
+    fit_ab, fit_ba, ratios, reverse = _fitted(model, pooled, is_first, used)
+    forward, backward, interval = fit_ab.divergence(), fit_ba.divergence(), None
+    # Far from all others: both ratios are small, though one of them should not be.
+    is_isolated = ratios + reverse < 1
     alpha = float(model.get_params().get("alpha", 0.0))
-    interval = None
+    if alpha == 0.5:
+        # The two sum to 2, so both fits tell the ratio: when the samples change their names, r becomes 2 - r.
+        ratios = ((ratios + 2 - reverse) / 2).clip(0, 2)
     if estimator is None:
         found = estimate_divergence(rows, smaller_sample(marks), for_folds)
         forward = backward = found.estimate
@@ -283,10 +288,10 @@ def compare_datasets(
         exact=test is not None and test.exact,
         p_values={} if test is None else test.p_values,
         n_tested=(int(marks.sum()), int((~marks).sum())),
-        ratios_a=at_a.pooled(alpha),
-        ratios_b=at_b.pooled(alpha),
-        isolated_a=at_a.is_isolated,
-        isolated_b=at_b.is_isolated,
+        ratios_a=ratios[is_first],
+        ratios_b=ratios[~is_first],
+        isolated_a=is_isolated[is_first],
+        isolated_b=is_isolated[~is_first],
         samples=samples,
         _test=test,
     )
@@ -323,18 +328,15 @@ def _tested(
 
 def _fitted(
     model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], used: Numbers
-) -> tuple[Ratios, Ratios, float, float]:
-    """Fit in both directions to the rows that are used; return the ratios at all rows, and the divergences."""
+) -> tuple[RatioEstimator, RatioEstimator, Floats, Floats]:
+    """Fit in both directions to the rows that are used; return the estimators, and their ratios at all rows."""
     chosen = np.isin(np.arange(len(pooled)), used)
     first, second = pooled[is_first & chosen], pooled[~is_first & chosen]
     forward, backward = inputs.fitted_copy(model, first, second), inputs.fitted_copy(model, second, first)
-    if chosen.all():
-        at_a = Ratios(forward.ratio_nu_, backward.ratio_de_)
-        at_b = Ratios(forward.ratio_de_, backward.ratio_nu_)
-    else:
-        at_all = Ratios(*(in_blocks(each._ratio, pooled) for each in (forward, backward)))
-        at_a, at_b = (Ratios(*(ratio[sample] for ratio in at_all)) for sample in (is_first, ~is_first))
-    return at_a, at_b, forward.divergence(), backward.divergence()
+    if not chosen.all():
+        return forward, backward, in_blocks(forward._ratio, pooled), in_blocks(backward._ratio, pooled)
+    ratios = (forward.ratio_nu_, forward.ratio_de_), (backward.ratio_de_, backward.ratio_nu_)
+    return forward, backward, np.concatenate(ratios[0]), np.concatenate(ratios[1])
 
 
 def _columns(samples: inputs.Samples) -> dict[str | int, tuple[Column, slice]]:

@@ -1,4 +1,4 @@
-"""The ratio of two samples, symmetric in them, and their divergence with an interval."""
+"""The divergence of two samples, with an interval, from rows that were held out."""
 
 from typing import NamedTuple
 
@@ -31,26 +31,6 @@ class Divergence(NamedTuple):
     estimate: float
     low: float
     high: float
-
-
-class Ratios(NamedTuple):
-    """Ratios of the first sample to the second, and of the second to the first, at the same rows."""
-
-    forward: Floats
-    backward: Floats
-
-    def pooled(self, alpha: float) -> Floats:
-        """Give the ratio of the first sample to the second.
-
-        At alpha = 0.5 the two ratios sum to 2, so both fits tell it, and their mean is taken: when the samples change
-        their names, r becomes 2 - r. Where both fits are near zero, far from all rows, it is near 1.
-        """
-        return self.forward if alpha != 0.5 else ((self.forward + 2 - self.backward) / 2).clip(0, 2)
-
-    @property
-    def is_isolated(self) -> NDArray[np.bool_]:
-        """Whether a row is far from all others: both ratios are small, though one of them should not be."""
-        return self.forward + self.backward < 1
 
 
 def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Divergence:

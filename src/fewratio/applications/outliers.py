@@ -94,6 +94,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     Notes
     -----
+    ``fit_predict(X)``, which scikit-learn adds, takes a table for its own reference: that is an order by density, with
+    nothing promised. Give a ``contamination``, or better known normals with `fit`.
+
     scikit-learn's ``check_estimator`` passes but for ``check_methods_subset_invariance`` (a score depends on the whole
     batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``), without a
     ``contamination`` ``check_outliers_fit_predict`` (a table that is its own reference has no outliers where false
@@ -215,14 +218,6 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
                 stacklevel=2,
             )
         return np.where(is_outlier, -1, 1)
-
-    def fit_predict(self, X: Any, y: None = None) -> NDArray[np.int64]:
-        """Flag the outliers of a table that is its own reference: ``fit(X).predict(X)``.
-
-        That is an order by density, with nothing promised. Give a ``contamination``, or better known normals with
-        `fit`.
-        """
-        return self.fit(X).predict(X)
 
     def p_values(self, X: Any) -> Floats:
         """Give conformal p-values of the rows of the batch X; a small one speaks against the row being normal.

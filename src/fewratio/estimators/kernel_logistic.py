@@ -13,7 +13,7 @@ from fewratio.core.kernels import distances_within, gaussian_kernel, median_widt
 from fewratio.core.shapes import Floats
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.estimators.randomness import deal
-from fewratio.estimators.scaling import ColumnScaling
+from fewratio.estimators.scaling import ColumnScaling, column_scaling
 
 # Values beyond so many deviations count as that many.
 _FARTHEST = 5.0
@@ -67,9 +67,8 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         """Learn to tell rows of class 1 from those of class 0."""
         check_squares(X)
         rng = np.random.default_rng(self.random_state)
-        self._scaling = ColumnScaling.of([X], "columns")
         # A single far value moves the mean.
-        self._middle = np.median(self._scaling(X), axis=0)
+        self._scaling = ColumnScaling(np.median(X, axis=0), column_scaling([X])[1])
         rows = self._standard(X)
         self.centres_ = rows[np.sort(rng.permutation(len(rows))[:_N_CENTRES])]
         self.width_ = float(median_width(distances_within(self.centres_)))
@@ -122,7 +121,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.concatenate([columns, norms, kernels, np.ones((len(rows), 1))], axis=1)
 
     def _standard(self, X: Floats) -> Floats:
-        return (self._scaling(X) - self._middle).clip(-_FARTHEST, _FARTHEST)
+        return self._scaling(X).clip(-_FARTHEST, _FARTHEST)
 
     def _kernel(self, rows: Floats) -> Floats:
         kernel = _OF_KERNEL * gaussian_kernel(rows, self.centres_, self.width_)
