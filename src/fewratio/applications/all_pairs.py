@@ -297,9 +297,9 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
 def _store(state: Checkpoint, batch: list[Block], results: list[Floats], collection: Collection) -> None:
     for block, found in zip(batch, results, strict=True):
         i, j = block.pairs()
-        worst = int(np.isfinite(found[:2]).all(0).argmin())
-        names = collection.names[i[worst]], collection.names[j[worst]]
-        check_finite_result(f"The divergence of the datasets {names[0]!r} and {names[1]!r}", found[:2])
+        bad = ~np.isfinite(found[:2]).all(0)
+        for first, second, both in zip(i[bad], j[bad], found[:2, bad].T, strict=True):
+            check_finite_result(f"The divergence of {collection.names[first]!r} and {collection.names[second]!r}", both)
         divergences = state.matrices["divergences"]
         divergences[i, j], divergences[j, i] = found[:2]
         for p_values in found[2:]:

@@ -261,7 +261,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         --------
         >>> detector = InlierOutlierDetector().fit([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
         >>> detector.explain([1.0, 9.0], n_neighbours=2)
-        RowExplanation: nearest normals 2, 0; differs most, in deviations, in column 1 (+8), column 0 (+0.5)
+        RowExplanation: nearest normals 2, 0; differs most, in deviations, in columns 1 (+8), 0 (+0.5)
         """
         self._check_fitted()
         inputs.check_count("n_neighbours", n_neighbours)

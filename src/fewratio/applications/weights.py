@@ -176,9 +176,8 @@ def importance_weights(
     >>> [round(float(np.mean((model.predict(X_target) - y_target) ** 2)), 3) for model in models]
     [0.306, 0.008]
     """
-    limit = np.inf
-    if clip is not None:
-        limit = inputs.check_number("clip", clip, 0, np.inf, "a positive number, the largest ratio")
+    needed = "a positive number, the largest ratio"
+    limit = np.inf if clip is None else inputs.check_number("clip", clip, 0, np.inf, needed)
     for_model, rng = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, ClassifierRatio(alpha=0.1), for_model)
     samples = inputs.read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
