@@ -16,8 +16,7 @@ FIRST, SECOND, OUTLIER, MUTED, GRID = "#009e73", "#9a6fb0", "#d55e00", "#6b7280"
 def new_figure(size: tuple[float, float], layout: Literal["constrained", "tight"] | None = "tight") -> "Figure":
     """Give an empty figure of a size in inches."""
     # Not through pyplot, which would keep the figure and choose a backend for the whole program.
-    figure: Figure = import_home("matplotlib.figure", "Drawing").Figure(figsize=size, dpi=120, layout=layout)
-    return figure
+    return import_home("matplotlib.figure", "Drawing").Figure(figsize=size, dpi=120, layout=layout)
 
 
 def tidy(panel: "Axes", title: str, xlabel: str = "", ylabel: str = "") -> None:

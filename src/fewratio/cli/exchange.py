@@ -182,9 +182,9 @@ class Request:
             )
         if self.model is None and self.scale != "none":
             return None
-        from fewratio import MetaRatioEstimator, RuLSIF
+        import fewratio
 
-        return RuLSIF() if self.model is None else MetaRatioEstimator.load(self.model)
+        return fewratio.RuLSIF() if self.model is None else fewratio.MetaRatioEstimator.load(self.model)
 
 
 def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
@@ -248,11 +248,6 @@ def row_columns(table: "Table") -> dict[str, Sequence[Any]]:
     """Return the columns of a result that say which row is meant: its number, and its name if it has one."""
     rows: dict[str, Sequence[Any]] = {"row": range(table.n_rows)}
     return rows if table.row_names is None else rows | {"name": list(table.row_names)}
-
-
-def plain_names(table: "Table") -> list[str] | None:
-    """Return the names of rows, for JSON."""
-    return None if table.row_names is None else list(map(str, table.row_names))
 
 
 def aligned(rows: Sequence[Sequence[Any]]) -> Iterator[str]:

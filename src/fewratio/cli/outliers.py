@@ -76,7 +76,8 @@ def outliers(
     encoding = None if detector.encoding_ is None else detector.encoding_.without(apart)
     lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the rows to judge"))
     lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
-    names = exchange.plain_names(X) or list(map(str, range(X.n_rows)))
+    table = exchange.row_columns(X)
+    names = table.get("name", range(X.n_rows))
     cells = [("row", "score", "", "differs most from the nearest normal rows in")]
     for row in order[: exchange.SHOWN]:
         reasons = detector.explain(X.row(row), leave_out=apart).largest(_REASONS).summary
@@ -90,7 +91,7 @@ def outliers(
         "margin": margins.tolist(),
         "outlier": is_outlier,
         "order": order,
-        "row_names": exchange.plain_names(X),
+        "row_names": table.get("name"),
     }
     # Explaining many rows takes long, and only JSON shows them all; with all columns it would be as large as the table.
     if request.as_json or (request.output is not None and request.output.suffix.lower() == ".json"):
@@ -99,6 +100,5 @@ def outliers(
             for row in order
             if is_outlier[row]
         ]
-    marks = [int(flag) for flag in is_outlier]
-    table = exchange.row_columns(X) | {"score": scores, "margin": margins.tolist(), "outlier": marks}
+    table |= {"score": scores, "margin": margins.tolist(), "outlier": [int(flag) for flag in is_outlier]}
     request.deliver(exchange.Answer(lines, payload, table, [raw]), lambda: detector.plot(X))

@@ -49,7 +49,7 @@ def ratio(
         f"ratio at the rows of {names[2]}:",
         *request.first_rows(columns),
     ]
-    payload = {"divergence": divergence, "ratio": values, "row_names": exchange.plain_names(table)}
+    payload = {"divergence": divergence, "ratio": values, "row_names": columns.get("name")}
     title = f"ratio {names[0]}/{names[1]} at the rows of {names[2]}"
     request.deliver(
         exchange.Answer(lines, payload, columns, [raw]),

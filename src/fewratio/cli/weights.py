@@ -34,5 +34,5 @@ def weights(
         *request.summary(result.samples, names),
         *request.first_rows(columns),
     ]
-    payload = result.to_dict() | {"row_names": exchange.plain_names(table)}
+    payload = result.to_dict() | {"row_names": columns.get("name")}
     request.deliver(exchange.Answer(lines, payload, columns, [X_train]), result.plot)

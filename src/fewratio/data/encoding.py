@@ -219,8 +219,7 @@ class Encoding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the encoding as plain values, for JSON."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return plain
+        return json.loads(json.dumps(asdict(self)))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
