@@ -59,14 +59,10 @@ def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str
 
 
 def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
-    n = len(result.names)
-    pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
-    columns: dict[str, list[Any]] = {
-        "numerator": [result.names[i] for i, _ in pairs],
-        "denominator": [result.names[j] for _, j in pairs],
-        "divergence": [float(result.divergences[pair]) for pair in pairs],
-    }
-    if result.p_values is not None and result.adjusted_p_values is not None:
-        columns["p_value"] = [float(result.p_values[pair]) for pair in pairs]
-        columns["adjusted_p_value"] = [float(result.adjusted_p_values[pair]) for pair in pairs]
-    return columns
+    import numpy as np
+
+    i, j = (~np.eye(len(result.names), dtype=np.bool_)).nonzero()
+    names, adjusted = np.array(result.names), result.adjusted_p_values
+    matrices = {"divergence": result.divergences, "p_value": result.p_values, "adjusted_p_value": adjusted}
+    values = {name: matrix[i, j].tolist() for name, matrix in matrices.items() if matrix is not None}
+    return {"numerator": names[i].tolist(), "denominator": names[j].tolist(), **values}
