@@ -15,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
-from fewratio.applications.inputs import (
-    check_count,
-    default_estimator,
-    fitted_copy,
-    in_common_units,
-    plain,
-    seeded_copy,
-)
+from fewratio.applications import inputs
 from fewratio.applications.pair_blocks import Block, Checkpoint, PairTest, blocks, compare_block
 from fewratio.applications.permutation import Exchange
 from fewratio.charts.style import LEVEL
@@ -94,7 +87,7 @@ class AllPairsResult:
         k : int
             How many at most.
         """
-        check_count("k", k)
+        inputs.check_count("k", k)
         if name not in self.names:
             raise ParameterError(f"There is no dataset {name!r}; there are {listed(self.names)}. Name one of them.")
         place = list(self.names).index(name)
@@ -115,7 +108,7 @@ class AllPairsResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        known = plain(self, "names", "divergences", "p_values", "adjusted_p_values")
+        known = inputs.plain(self, "names", "divergences", "p_values", "adjusted_p_values")
         return known | {"order": self.order().tolist()}
 
     def plot(self) -> "Figure":
@@ -193,9 +186,9 @@ def compare_all(
     >>> result.nearest("a", 1)[0][0]
     'c'
     """
-    check_count("n_permutations", n_permutations, 0)
+    inputs.check_count("n_permutations", n_permutations, 0)
     if n_rows is not None:
-        check_count("n_rows", n_rows)
+        inputs.check_count("n_rows", n_rows)
     _check_workers(n_jobs)
     if checkpoint is not None and not isinstance(random_state, int | np.integer):
         raise ParameterError(
@@ -211,9 +204,9 @@ def compare_all(
         )
     seed = int(np.random.default_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
-    model = seeded_copy(estimator, default_estimator(), for_estimator)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     samples = _samples(collection, model, n_rows, for_rows)
-    model = in_common_units(model, np.concatenate(samples))
+    model = inputs.in_common_units(model, np.concatenate(samples))
     work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
     test = None
     if n_permutations:
@@ -222,7 +215,7 @@ def compare_all(
     state = Checkpoint(len(collection), test is not None, checkpoint)
     if checkpoint is not None:
         settings = [type(model).__qualname__, repr(model), collection.names, n_permutations, seed]
-        probe = fitted_copy(model, samples[0], samples[1]).divergence()
+        probe = inputs.fitted_copy(model, samples[0], samples[1]).divergence()
         state.resume(joblib.hash([*settings, samples]), probe)
 
     size = max(1, _BLOCKS_PER_WORKER * joblib.effective_n_jobs(n_jobs))

@@ -83,7 +83,9 @@ def compare(
             # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
             pairs = deliver_all(request, collection, estimator, n_permutations, jobs=1)
-            return _exit(fails is not None and _any_fails(fails, pairs))
+            if fails is not None and _any_fails(fails, pairs):
+                raise typer.Exit(_FAILED)
+            return
         tables = samples
     else:
         labels = [exchange.label(a), exchange.label(b)]
@@ -97,7 +99,8 @@ def compare(
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)
-    _exit(fails is not None and fails(result.p_value, result.divergence))
+    if fails is not None and fails(result.p_value, result.divergence):
+        raise typer.Exit(_FAILED)
 
 
 def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
@@ -126,11 +129,6 @@ def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions"
             f"Leave --{unused[0]} out, or give it to `fewratio reference`."
         )
     return {"encoding": encoding}
-
-
-def _exit(failed: bool) -> None:
-    if failed:
-        raise typer.Exit(_FAILED)
 
 
 def _any_fails(fails: Callable[[Any, Any], Any], result: "AllPairsResult") -> bool:
