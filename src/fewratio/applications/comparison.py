@@ -270,10 +270,10 @@ def compare_datasets(
         # The two sum to 2, so both fits tell the ratio: when the samples change their names, r becomes 2 - r.
         ratios = ((ratios + 2 - reverse) / 2).clip(0, 2)
     if estimator is None:
-        forward, *ends = estimate_divergence(rows, smaller_sample(marks), for_folds)
+        forward, low, high = estimate_divergence(rows, smaller_sample(marks), for_folds)
         backward = forward
         # Rows that belong together tell less than as many others: how much less is not known.
-        interval = (ends[0], ends[1]) if groups is None else None
+        interval = (low, high) if groups is None else None
     check_finite_result(f"The divergence of {' and '.join(tables)}", forward, backward)
     return ComparisonResult(
         names=names,

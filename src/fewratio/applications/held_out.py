@@ -14,9 +14,7 @@ _N_FOLDS = 5
 _QUANTILE = 1.645
 
 
-def estimate_divergence(
-    rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator
-) -> tuple[float, float, float]:
+def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> list[float]:
     """Estimate the relative Pearson divergence of two samples at alpha = 0.5.
 
     The ratio is that of a classifier: twice the probability of the first sample, both counted alike.
@@ -32,7 +30,7 @@ def estimate_divergence(
 
     Returns
     -------
-    (float, float, float)
+    list of three float
         The mean of what the ratio gives on the rows that it was fitted to, which is too much on average, and on rows
         that were held out, which is too little; not negative. And the ends of an interval for the divergence.
     """
@@ -40,7 +38,7 @@ def estimate_divergence(
     fitted, _ = _divergence(_ratios(rows, is_first, everyone, everyone), is_first)
     n_folds = min(_N_FOLDS, int(is_first.sum()), int((~is_first).sum()))
     if n_folds < 2:
-        return float(np.clip(fitted, 0, 0.5)), 0.0, 0.5
+        return [float(np.clip(fitted, 0, 0.5)), 0.0, 0.5]
     folds, ratios = np.empty(len(rows), dtype=np.intp), np.empty(len(rows))
     for sample in (is_first, ~is_first):
         folds[sample] = deal(int(sample.sum()), n_folds, rng)
@@ -50,7 +48,7 @@ def estimate_divergence(
     gap = max(fitted - held_out, 0.0)
     low, high = min(held_out, fitted) - _QUANTILE * error, max(held_out, fitted) + _QUANTILE * error + gap / 2
     estimate, low, high = np.clip([(max(held_out, 0) + fitted) / 2, low, high], 0, 0.5).tolist()
-    return estimate, low, max(high, estimate)
+    return [estimate, low, max(high, estimate)]
 
 
 def _ratios(rows: Floats, is_first: NDArray[np.bool_], fit_on: NDArray[np.bool_], at: NDArray[np.bool_]) -> Floats:
