@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import joblib
@@ -23,6 +24,7 @@ from fewratio.data.collection import Collection as Datasets
 
 # Far above the rounding of a float32 network, far below what another row order or block size may change.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-5
+_HAS_FRAMES = find_spec("pandas") is not None and find_spec("narwhals") is not None
 # Changes of a table that need not change the ratio.
 _CHANGES: dict[str, dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
     "column order": {"columns in another order": lambda X: X[:, ::-1]},
@@ -269,6 +271,8 @@ class _Subject:
 
     def check_feature_names_are_compared(self) -> None:
         """Columns of a data frame come in any order; other names than were fitted are refused (`ValueError`)."""
+        if not _HAS_FRAMES:
+            return
         X_nu, X_de = self.samples(8, 12)
         nu, de = (_frame(a=X[:, 0], b=X[:, 1]) for X in (X_nu, X_de))
         estimator = self.fresh().fit(nu, de)
@@ -281,7 +285,7 @@ class _Subject:
     def check_mixed_tables_are_taken(self) -> None:
         """Frames with text and gaps give finite ratios, also at categories that were not fitted."""
         # What was trained on numbers needs those.
-        if hasattr(self.estimator, "pretrain"):
+        if not _HAS_FRAMES or hasattr(self.estimator, "pretrain"):
             return
         X_nu, X_de = self.samples(8, 12)
         texts = (np.where(X[:, 1] > 0, "x", "y").tolist() for X in (X_nu, X_de))
@@ -300,7 +304,7 @@ class _Subject:
 def _frame(**columns: Any) -> Any:
     import narwhals.stable.v2 as nw
 
-    return nw.from_dict(columns, backend="pyarrow").to_native()
+    return nw.from_dict(columns, backend="pandas").to_native()
 
 
 @contextmanager

@@ -86,9 +86,7 @@ class PairTest(NamedTuple):
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=pair))
         rows, is_first = np.concatenate([first, second]), np.repeat([True, False], [len(first), len(second)])
         used = rows_to_test(rows, is_first, rng)
-        test = two_sample_test(
-            rows[used], is_first[used], self.columns, self.n_permutations, rng, estimator=self.estimator
-        )
+        test = two_sample_test(rows[used], is_first[used], self.columns, self.n_permutations, rng, None, self.estimator)
         return test.p_value
 
 
