@@ -364,7 +364,7 @@ def test_rows_far_from_all_others_are_typical_of_neither_sample():
     A, B = rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 1.5
     B[7] = [-60.0, 60.0]
     result = compare_datasets(A, B, n_permutations=0, random_state=0)
-    assert result.thin_b[7]
+    assert result.isolated_b[7]
     # Near 1, up to what the row itself adds.
     assert result.ratios_b[7] == pytest.approx(1, abs=0.15)
     assert 7 not in result.rows_b[:10]

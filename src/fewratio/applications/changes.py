@@ -1,7 +1,7 @@
 """When a series changed: segments of it, or a test that keeps a promised level."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fewratio.applications import inputs
 from fewratio.applications.change_significance import ChangeOptions, by_splits, by_windows, check_options
 from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment
-from fewratio.applications.time_order import Series, open_series
+from fewratio.applications.time_order import open_series
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnOptions, Encoding
@@ -62,6 +62,7 @@ class ChangePoints:
     threshold: float | None
     p_values: Floats | None
     window: int | None
+    _: KW_ONLY
     estimator: RatioEstimator | None
     row_names: Sequence[str] | None
     encoding: Encoding | None
@@ -108,10 +109,9 @@ class ChangePoints:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
-        scores = [None if np.isnan(score) else float(score) for score in self.scores]
         names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
-        known = inputs.plain(self, "points", "threshold", "p_values", "window", "changes")
-        return {"mode": "test" if self.is_test else "segmentation"} | known | {"scores": scores, "names": names}
+        known = inputs.plain(self, "points", "threshold", "p_values", "window", "changes", "scores")
+        return {"mode": "test" if self.is_test else "segmentation", **known, "names": names}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the series and its changes, below it the scores of a test.
@@ -134,10 +134,14 @@ class ChangePoints:
         scores = None if self.threshold is None else (self.scores, self.threshold)
         return draw_changes(columns, self.points, self.times, scores, ax)
 
-    def __repr__(self) -> str:
-        found = ", ".join(map(str, self.points)) or "none"
+    @property
+    def method(self) -> str:
+        """How the points were found, in words."""
         how = "segmentation" if self.threshold is None else f"test, threshold {self.threshold:.3g}"
-        return f"ChangePoints: {found} ({how}{f', windows of {self.window} rows' if self.window else ''})"
+        return how if self.window is None else f"{how}, windows of {self.window} rows"
+
+    def __repr__(self) -> str:
+        return f"ChangePoints: {', '.join(map(str, self.points)) or 'none'} ({self.method})"
 
 
 def detect_changes(
@@ -225,41 +229,26 @@ def detect_changes(
     # With a threshold as a `ChangeDetector`, which knows no more than its windows.
     unknown = Segmentation([], [], np.zeros_like(opened.rows), opened.rows)
     found = segment(opened.rows) if threshold is None else unknown
-    if not is_test:
-        scores = np.full(n, np.nan)
-        scores[found.points] = found.gains
-        return _result(opened, found, np.array(found.points, dtype=np.intp), scores)
     # A model with sources knows rows as they come.
     rows = opened.rows if model.has_sources else opened.rows - found.background
-    if not uses_windows:
-        return _result(opened, found, *by_splits(rows, found, options, for_permutations))
-    model = inputs.in_common_units(model, rows)
-    tested = by_windows(model, rows, found, options, for_permutations, opened.argument)
-    return _result(opened, found, *tested, estimator=model)
-
-
-def _result(
-    opened: Series,
-    found: Segmentation,
-    points: Numbers,
-    scores: Floats,
-    threshold: float | None = None,
-    p_values: Floats | None = None,
-    window: int | None = None,
-    estimator: RatioEstimator | None = None,
-) -> ChangePoints:
+    changes: tuple[Any, ...]
+    if uses_windows:
+        model = inputs.in_common_units(model, rows)
+        changes = by_windows(model, rows, found, options, for_permutations, opened.argument)
+    elif is_test:
+        changes = by_splits(rows, found, options, for_permutations)
+    else:
+        scores = np.full(n, np.nan)
+        scores[found.points] = found.gains
+        changes = np.array(found.points, dtype=np.intp), scores, None, None, None
     return ChangePoints(
-        points,
-        scores,
-        threshold,
-        p_values,
-        window,
-        estimator,
-        opened.row_names,
-        opened.encoding,
-        opened.rows,
-        opened.feature_names,
-        opened.times,
-        opened.order,
-        found.background,
+        *changes,
+        estimator=model if uses_windows else None,
+        row_names=opened.row_names,
+        encoding=opened.encoding,
+        series=opened.rows,
+        feature_names=opened.feature_names,
+        times=opened.times,
+        order=opened.order,
+        background=found.background,
     )

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from fewratio.applications.permutation import ROUNDING, Exchange, both_directions
+from fewratio.core.arrays import real_deviation
 from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.base import RatioEstimator
@@ -63,7 +64,7 @@ class TwoSampleTest:
     column_shares: Floats
 
 
-def some_rows(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
+def rows_to_test(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
     """Give the rows to test with: all of them, or where they are many a random part of either sample.
 
     They come in an order that depends on the rows alone, and what is drawn too: neither the order of rows and columns,
@@ -76,13 +77,8 @@ def some_rows(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generato
     samples = [order[is_first[order]], order[~is_first[order]]]
     samples.sort(key=lambda sample: (len(sample), sample[0] != order[0]))
     n_small = min(len(samples[0]), most // 2)
-    drawn = [
-        rng.choice(len(sample), n, replace=False) for sample, n in zip(samples, (n_small, most - n_small), strict=True)
-    ]
-    kept = np.zeros(len(rows), dtype=np.bool_)
-    for sample, places in zip(samples, drawn, strict=True):
-        kept[sample[places]] = True
-    return order[kept[order]]
+    drawn = [rng.choice(sample, n, replace=False) for sample, n in zip(samples, (n_small, most - n_small), strict=True)]
+    return order[np.isin(order, np.concatenate(drawn))]
 
 
 def smaller_sample(is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -132,7 +128,7 @@ def two_sample_test(
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        Both samples, in the order of `some_rows`.
+        Both samples, in the order of `rows_to_test`.
     is_first : bool ndarray of shape (n,)
         Which rows are in the first one.
     columns : sequence of slice
@@ -205,15 +201,11 @@ def _p_values(statistics: Floats, exact: bool, n_others: int = 0) -> Floats:
 
 def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bool_]) -> Floats:
     """Give an estimator's divergence, the mean of both directions, for each row of memberships."""
-    numbers, sizes, found = np.arange(len(rows)), members.sum(1), np.empty(len(members))
-    for size in np.unique(sizes).tolist():
+    sizes, found = members.sum(1), np.empty(len(members))
+    for size in np.unique(sizes):
         which = sizes == size
-        shape = int(which.sum()), -1
-        dealt = [
-            np.broadcast_to(numbers, (shape[0], len(rows)))[mask].reshape(shape)
-            for mask in (members[which], ~members[which])
-        ]
-        found[which] = both_directions(estimator, rows, *(each[None] for each in dealt)).mean(0)[0]
+        dealt = [np.nonzero(mask)[1].reshape(len(mask), -1) for mask in (members[which], ~members[which])]
+        found[which] = both_directions(estimator, rows, *dealt).mean(0)
     return found
 
 
@@ -254,7 +246,7 @@ class _Statistics:
         ratio = solve_triangular(np.linalg.cholesky(covariance), kernel.T, lower=True).T
         scores = ndtri((rankdata(rows, axis=0) - 0.5) / n)
         marginal = np.stack([rows, scores, scores**2], axis=2).reshape(n, -1)
-        deviations = _unless_rounding(marginal.std(0), marginal)
+        deviations = real_deviation(marginal.mean(0), marginal.std(0))
         marginal -= marginal.mean(0)
         marginal *= np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
         return cls(energy, ratio, marginal, np.array([3 * place.start for place in columns]))
@@ -328,16 +320,11 @@ def _shares(statistics: _Statistics, is_first: NDArray[np.bool_], strength: Floa
 def _standardised(rows: Floats, columns: Sequence[slice]) -> Floats:
     """Bring columns to unit variance, the zeros and ones of a category together: it counts as one column."""
     centred = rows - np.median(rows, axis=0)
-    variances = _unless_rounding(rows.std(0), rows) ** 2
+    variances = real_deviation(rows.mean(0), rows.std(0)) ** 2
     is_share = ((rows == 0) | (rows == 1)).all(0)
     for place in columns:
         variances[place] = np.where(is_share[place], variances[place][is_share[place]].sum(), variances[place])
     return centred / np.sqrt(np.where(variances > 0, variances, 1))
-
-
-def _unless_rounding(deviations: Floats, rows: Floats) -> Floats:
-    """Return deviations, zero where they cannot be told from rounding."""
-    return np.where(deviations > 1e-9 * np.abs(rows).max(0), deviations, 0)
 
 
 def _factor(kernel: Floats, chosen: Numbers) -> Floats:
