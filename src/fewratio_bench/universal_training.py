@@ -1,7 +1,7 @@
 """How the universal network is trained: on random pairs of distributions, in stages, then its intervals."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -118,7 +118,7 @@ def train_universal(
     for number, stage in enumerate(stages):
         draw = _sampler(pairs, stage, seed_for("universal", number, seed))
         held_out = _sampler(others, stage, seed, alphas=(0.5, 0.5))
-        histories.append(_fit(model, stage, device, draw, held_out, InformedSquaredError(), progress))
+        histories.append(_fit(model, _plan(stage, progress), device, draw, held_out, InformedSquaredError()))
     model.scaler = nn.Identity()
     return model, histories
 
@@ -139,7 +139,9 @@ def train_intervals(
         module = IntervalLoss(model, intervals, min(_N_EVALUATED, stage.n_query - stage.largest))
         draw = _sampler(pairs, stage, seed_for("intervals", number, seed), known=True)
         held_out = _sampler(others, stage, seed, known=True)
-        histories.append(_fit(module, stage, device, draw, held_out, mean_loss, progress))
+        # The ridge solve of samples this large cannot be captured, and the steps are too long to gain by it.
+        plan = replace(_plan(stage, progress), capture=False)
+        histories.append(_fit(module, plan, device, draw, held_out, mean_loss))
     return intervals, histories
 
 
@@ -153,16 +155,18 @@ def _draw(bank: Bank, seed: int, device: str, *roles: str) -> list[PriorPairs]:
     ]
 
 
+def _plan(stage: Stage, progress: bool | None) -> TrainingPlan:
+    return TrainingPlan(stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress)
+
+
 def _fit(
     module: nn.Module,
-    stage: Stage,
+    plan: TrainingPlan,
     device: str,
     draw: EpisodeSampler,
     held_out: EpisodeSampler,
     loss: Objective,
-    progress: bool | None,
 ) -> History:
-    plan = TrainingPlan(stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress)
     (history,) = train(Ensemble([module], device, _AVERAGING), draw, _Fixed(held_out), loss, plan)
     return history
 
