@@ -65,8 +65,8 @@ STAGES = (
     Stage(4_000, 2e-4, largest=128, skew=3.0, tasks=16, n_query=160),
 )
 INTERVALS = (
-    Stage(7_000, 1e-3, largest=160, skew=3.0, tasks=48, n_query=400),
-    Stage(3_000, 2e-4, largest=160, skew=3.0, tasks=48, n_query=400),
+    Stage(4_500, 1e-3, largest=160, skew=3.0, tasks=48, n_query=400),
+    Stage(2_000, 2e-4, largest=160, skew=3.0, tasks=48, n_query=400),
 )
 
 
@@ -139,7 +139,7 @@ def train_intervals(
         module = IntervalLoss(model, intervals, min(_N_EVALUATED, stage.n_query - stage.largest))
         draw = _sampler(pairs, stage, seed_for("intervals", number, seed), known=True)
         held_out = _sampler(others, stage, seed, known=True)
-        # The ridge solve of samples this large cannot be captured, and the steps are too long to gain by it.
+        # The library that torch takes for these ridge solves cannot be captured, and steps this long gain nothing by it.
         plan = replace(_plan(stage, progress), capture=False)
         histories.append(_fit(module, plan, device, draw, held_out, mean_loss))
     return intervals, histories
