@@ -139,7 +139,8 @@ def _judged(pairs: PriorPairs, size: int) -> dict[str, float]:
             ("ratio", truth, bounds.of_ratio(ratio, query)),
             ("divergence", divergence, bounds.of_divergence(ratio)),
         ):
-            for level, (low, high) in zip(LEVELS, of_levels.movedim(-2, 0).unbind(-1), strict=True):
+            for level, of_level in zip(LEVELS, of_levels.unbind(-2), strict=True):
+                low, high = of_level.unbind(-1)
                 numbers[f"{name} within {level}"] = ((low <= value) & (value <= high)).float().mean()
                 numbers[f"{name} width {level}"] = (high - low).mean()
         for name, value in numbers.items():

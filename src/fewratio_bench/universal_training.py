@@ -139,7 +139,7 @@ def train_intervals(
         module = IntervalLoss(model, intervals, min(_N_EVALUATED, stage.n_query - stage.largest))
         draw = _sampler(pairs, stage, seed_for("intervals", number, seed), known=True)
         held_out = _sampler(others, stage, seed, known=True)
-        # The library that torch takes for these ridge solves cannot be captured, and steps this long gain nothing by it.
+        # What torch takes for these ridge solves cannot be captured, and steps as long as these gain nothing by it.
         plan = replace(_plan(stage, progress), capture=False)
         histories.append(_fit(module, plan, device, draw, held_out, mean_loss))
     return intervals, histories
