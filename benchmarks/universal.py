@@ -113,7 +113,8 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 
 
 def judge(args: argparse.Namespace) -> None:
-    for kind, (relations, shapes) in KINDS.items():
+    for kind in args.kinds:
+        relations, shapes = KINDS[kind]
         pairs = draw_pairs(args.pairs, _N_INSTANCES, args.columns, _SEED, relations=relations, shapes=shapes)
         for size in _SIZES:
             record = {"kind": kind, "instances_per_sample": size, **_judged(pairs, size), "seed": _SEED}
@@ -160,6 +161,7 @@ def main() -> None:
         verb.set_defaults(action=action)
     verb = verbs.add_parser("judge")
     verb.add_argument("--pairs", type=int, default=1000)
+    verb.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     verb.add_argument("--columns", type=int, default=256)
     verb.set_defaults(action=judge)
     args = parser.parse_args()

@@ -163,7 +163,7 @@ def test_the_estimate_is_within_its_interval(seed, sizes, n_columns, shift, alph
 def test_more_instances_give_narrower_intervals(n_columns, shift):
     def widths(n):
         found = []
-        for seed in range(5):
+        for seed in range(10):
             rng = np.random.default_rng(seed)
             estimator = UniversalRatioEstimator().fit(
                 rng.normal(0, 1, (n, n_columns)), rng.normal(shift, 1, (n, n_columns))
@@ -174,7 +174,7 @@ def test_more_instances_give_narrower_intervals(n_columns, shift):
 
     few, more, many = (widths(n) for n in (3, 10, 150))
     assert (more < few).all()
-    assert (many < 0.9 * more).all()
+    assert (many < more).all()
 
 
 @pytest.mark.parametrize("ask", [lambda e: e.interval(X, 0.85), lambda e: e.divergence_interval(0.99)])
