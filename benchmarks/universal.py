@@ -29,7 +29,7 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Pair, equal_shares
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.estimators.universal import shipped_parts, universal_model
-from fewratio.nn.intervals import LEVELS
+from fewratio.nn.intervals import LEVELS, largest_divergence
 from fewratio.optim import History
 from fewratio.pretrained import UNIVERSAL
 from fewratio_bench.prior import PriorPairs, draw_pairs
@@ -116,7 +116,7 @@ def judge(args: argparse.Namespace) -> None:
     for kind in args.kinds:
         relations, shapes = KINDS[kind]
         pairs = draw_pairs(args.pairs, _N_INSTANCES, args.columns, _SEED, relations=relations, shapes=shapes)
-        for size in _SIZES:
+        for size in args.sizes:
             record = {"kind": kind, "instances_per_sample": size, **_judged(pairs, size), "seed": _SEED}
             sys.stdout.write(json.dumps(record | circumstances(torch.device("cpu"))) + "\n")
             sys.stdout.flush()
@@ -135,6 +135,8 @@ def _judged(pairs: PriorPairs, size: int) -> dict[str, float]:
         query, truth = rows[:, -_N_EVALUATED:].flatten(0, 1), true_ratio(log_ratio[:, -_N_EVALUATED:].flatten(), alpha)
         shares, rest = (equal_shares(n, n, rows) for n in (_N_EVALUATED, _N_INSTANCES - size))
         divergence = true_divergence(true_ratio(log_ratio[:, size:].flatten(), alpha), rest, alpha)
+        # Rounding can bring it beyond the most.
+        divergence = divergence.clamp_max(largest_divergence(alpha))
         numbers = {"J": loss(ratio(query), shares), "J of the truth": loss(truth, shares)}
         for name, value, of_levels in (
             ("ratio", truth, bounds.of_ratio(ratio, query)),
@@ -162,6 +164,7 @@ def main() -> None:
     verb = verbs.add_parser("judge")
     verb.add_argument("--pairs", type=int, default=1000)
     verb.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    verb.add_argument("--sizes", nargs="+", type=int, default=_SIZES)
     verb.add_argument("--columns", type=int, default=256)
     verb.set_defaults(action=judge)
     args = parser.parse_args()
