@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, Pretrained, TargetTrained
+from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, Pooled, Pretrained, TargetTrained
 from fewratio_bench.methods.base import REGS
 from fewratio_bench.methods.learned import LATENT_DIMS, PAPER_TRAINING
 from fewratio_bench.methods.untrained import Detector, Universal, forest_scores, kl_scores, lof_scores
@@ -82,6 +82,8 @@ CALIBRATED = replace(
 # What we would use where there are sources: networks of both kinds. Those of distances learn nothing of outliers.
 COMMITTEE = Pretrained("fewratio, committee", parameters={"features": "both", "n_networks": 2, "n_support": (1, 5)})
 OUTLIER_COMMITTEE = replace(COMMITTEE, parameters={**COMMITTEE.parameters, "features": "mlp"})
+# Without a network, in about a second; where the sources' outliers are known, with more to learn from than the others.
+POOLED, POOLED_MARKS = Pooled(), Pooled("fewratio, pooled, outliers known", marks=True)
 # And where there are none.
 NO_SOURCES = Universal()
 
@@ -233,7 +235,7 @@ _COMPARED = (
 _DETECTORS = (
     *(OURS, RULSIF, ULSIF, D3RE, AE, SD, LOF, IF, AE_S, SD_S, AE_FT, SD_FT),
     *(RULSIF_FT, RULSIF_FT_BY_ADAM, D3RE_FT),
-    *(OURS_BETTER, OUTLIER_COMMITTEE, NO_SOURCES, RULSIF_RATIO, ULSIF_RATIO),
+    *(OURS_BETTER, OUTLIER_COMMITTEE, POOLED, POOLED_MARKS, NO_SOURCES, RULSIF_RATIO, ULSIF_RATIO),
 )
 # A quick run of the lengths themselves has the shortest, the usual and the longest.
 _EVERY_LENGTH = replace(OURS, quick_dims=(4, 32, 256))
