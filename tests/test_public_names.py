@@ -37,6 +37,7 @@ PUBLIC = [
     "Pair",
     "Pairs",
     "ParameterError",
+    "PooledRatioEstimator",
     "RuLSIF",
     "Source",
     "Training",

@@ -159,10 +159,13 @@ class PooledRatioEstimator(SourceEstimator):
             estimator._check_parameters()
             features = RowAndDatasetFeatures(
                 ColumnScaling(arrays["mean"], arrays["scale"]),
-                *(arrays[name] for name in _PER_COLUMN[2:]),
-                float(header["context"]),
-                estimator.n_components,
-                estimator.random_state,
+                low=arrays["low"],
+                high=arrays["high"],
+                between=arrays["between"],
+                within=arrays["within"],
+                context=float(header["context"]),
+                n_components=estimator.n_components,
+                seed=estimator.random_state,
             )
             t, d = features.n_outputs, columns.n_features
             shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PER_COLUMN, (d,))
