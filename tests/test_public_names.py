@@ -22,6 +22,7 @@ PUBLIC = [
     "DataFileError",
     "DataNotFoundError",
     "Dataset",
+    "DiscriminantRatioEstimator",
     "Encoding",
     "Episode",
     "FewRatioError",
