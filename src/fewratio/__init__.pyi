@@ -37,6 +37,7 @@ from fewratio.estimators.least_squares import ULSIF as ULSIF
 from fewratio.estimators.least_squares import RuLSIF as RuLSIF
 from fewratio.estimators.meta import MetaRatioEstimator as MetaRatioEstimator
 from fewratio.estimators.moment_matching import KMM as KMM
+from fewratio.estimators.pooled import PooledRatioEstimator as PooledRatioEstimator
 from fewratio.estimators.quantities import gaussian_relative_ratio as gaussian_relative_ratio
 from fewratio.estimators.quantities import mmd2 as mmd2
 from fewratio.estimators.quantities import relative_pearson_divergence as relative_pearson_divergence

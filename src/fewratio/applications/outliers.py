@@ -71,10 +71,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     Parameters
     ----------
     estimator : RatioEstimator, optional
-        Gives a ratio to score by instead of the default's. One that was pretrained, such as a `MetaRatioEstimator`
-        trained with episodes of inliers, is used with what it has learned; note that scikit-learn's ``clone`` of the
-        detector forgets that. p-values take twice as many normals with it, as half of them only calibrate. The
-        universal network is no detector (its ratio is near 1 far from all rows): it is warned of.
+        Gives a ratio to score by instead of the default's. One that was pretrained, such as a `PooledRatioEstimator`
+        or a `MetaRatioEstimator` trained with episodes of inliers, is used with what it has learned; note that
+        scikit-learn's ``clone`` of the detector forgets that. p-values take twice as many normals with it, as half of
+        them only calibrate. The universal network is no detector (its ratio is near 1 far from all rows): it is warned
+        of.
     contamination : float, optional
         Share of a batch to flag, above 0 and at most 0.5.
     false_discovery_rate : float or None, default=0.1

@@ -12,6 +12,7 @@ from fewratio.estimators.least_squares import RuLSIF as RuLSIF
 from fewratio.estimators.meta import MetaRatioEstimator as MetaRatioEstimator
 from fewratio.estimators.meta import pretrain_together as pretrain_together
 from fewratio.estimators.moment_matching import KMM as KMM
+from fewratio.estimators.pooled import PooledRatioEstimator as PooledRatioEstimator
 from fewratio.estimators.selection import HeldOutSelection as HeldOutSelection
 from fewratio.estimators.settings import Architecture as Architecture
 from fewratio.estimators.settings import Inliers as Inliers

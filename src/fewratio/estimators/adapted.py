@@ -47,7 +47,7 @@ class NetworkEstimator(RatioEstimator):
     def _ratios_of_pairs(self, nu: Floats, de: Floats, rows: Floats) -> Floats:
         """Give the ratios of many pairs of samples, of shape (pair, n, d), at rows of each."""
         model = self._model()
-        step = max(1, _BLOCK_VALUES // (rows.shape[1] * (rows.shape[2] + nu.shape[1] * _HIDDEN_VALUES)))
+        step = max(1, BLOCK_VALUES // (rows.shape[1] * (rows.shape[2] + nu.shape[1] * HIDDEN_VALUES)))
         found = []
         for start in range(0, len(rows), step):
             block = [as_rows(model, X[start : start + step]) for X in (nu, de, rows)]

@@ -26,8 +26,8 @@ def learned_shares(
 ) -> tuple[float, ...]:
     """Give the share of the learned model in its mean with another one, for each of `SIZES`.
 
-    It is the smallest share whose squared error (Eq. 8) on pairs of datasets that were held out is within half a standard
-    error of the best: few sources say little of how much they say.
+    It is the smallest share whose squared error (Eq. 8) on pairs of datasets that were held out is within half a
+    standard error of the best: few sources say little of how much they say.
 
     Parameters
     ----------
