@@ -184,7 +184,7 @@ class Request:
             return None
         import fewratio
 
-        return fewratio.RuLSIF() if self.model is None else fewratio.MetaRatioEstimator.load(self.model)
+        return fewratio.RuLSIF() if self.model is None else fewratio.load_model(self.model)
 
 
 def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
