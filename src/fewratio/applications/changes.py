@@ -165,8 +165,8 @@ def detect_changes(
     """Find the moments at which a series changed.
 
     By default the series is cut into segments, each with a level, perhaps a slope, and a spread of its own. The number
-    of segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season, or rows that depend on
-    their predecessors are not changes. Nothing random is in it, and no level is promised.
+    of segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season of two periods or more,
+    or rows that depend on their predecessors are not changes. Nothing random is in it, and no level is promised.
 
     Any of `level`, `n_permutations`, `threshold`, `window`, `step` and `estimator` asks for a test instead: the chance
     to report any change in a series without changes is at most `level`. The scores of the series are held against those
