@@ -185,10 +185,10 @@ def compare_datasets(
     """Compare two datasets: how far apart they are, whether that may be chance, and which rows and columns differ.
 
     The p-value is that of a permutation test, exact at any size: the rows of both are dealt anew to two samples of the
-    same sizes, and all statistics are computed again. They are the energy distance, the divergence of a least-squares
-    density ratio, the largest difference of a single column (of means, ranks or spread), and the difference of the
-    spread of all columns together; the statistic of an estimator that is given is one more. Each is ranked among the
-    permutations, and the weighted harmonic mean of the ranks is tested.
+    same sizes, and all statistics are computed again. They are the energy distance, the difference of the means of all
+    columns, the divergence of a least-squares density ratio, the largest difference of a single column (of means, ranks
+    or spread), and the difference of the spread of all columns together; the statistic of an estimator that is given is
+    one more. Each is ranked among the permutations, and the weighted harmonic mean of the ranks is tested.
 
     Parameters
     ----------
