@@ -52,6 +52,7 @@ PUBLIC = [
     "gaussian_relative_ratio",
     "importance_weights",
     "load_collection",
+    "load_model",
     "mmd2",
     "register_source",
     "relative_pearson_divergence",

@@ -29,6 +29,7 @@ ONE = {
     "ratio": ["ratio", "a.csv", "b.csv", "series.csv"],
 }
 SOURCES = [f"d{i}" for i in range(6)]
+NETWORK = ("--learner", "network")
 MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 
@@ -66,7 +67,7 @@ def filled(tmp_path_factory):
     for name in ("table.xls", "table.xlsx"):
         (folder / name).write_bytes(b"PK\x03\x04")
     (folder / "junk.model").write_bytes(b"not a model")
-    done = run(["train", "sources", "-o", "m.model", "--learner", "network", "--steps", "3", "--scale", "columns"], folder)
+    done = run(["train", "sources", "-o", "m.model", *NETWORK, "--steps", "3", "--scale", "columns"], folder)
     assert done.exit_code == 0, done.output
     return folder
 
@@ -376,16 +377,16 @@ HOSTILE = [
     (["compare-all", "texts"], ["'t.csv'", "'four'", "name the column in --categorical."]),
     (["compare-all", "gaps"], ["'gaps' has 1 dataset"]),
     (["train", "texts", "-o", "new.model"], ["'t.csv'", "'four'", "name the column in --categorical."]),
-    (["train", "gaps", "-o", "new.model"], ["'gaps' has one dataset"]),
+    (["train", "gaps", "-o", "new.model"], ["'gaps' has 1 dataset"]),
     (["info", "junk.model"], ["junk.model"]),
     (["info", "sources"], ["sources"]),
     (["compare-all", "absent"], ["absent", "does not exist"]),
     (["compare-all", "."], ["file '"]),
     (["train", "absent", "-o", "new.model"], ["absent"]),
-    (["train", "sources", "-o", "new.model", "--learner", "network", "--features", "trees"], ["features", "mlp", "both"]),
+    (["train", "sources", "-o", "new.model", *NETWORK, "--features", "trees"], ["features", "mlp", "both"]),
     (["train", "sources", "-o", "absent/new.model"], ["absent", "--output"]),
-    (["train", "sources", "-o", "new.model", "--learner", "network", "--checkpoint", "absent/c"], ["absent", "--checkpoint"]),
-    (["train", "sources", "-o", "new.model", "--learner", "network", "--device", "nowhere"], ["--device", "nowhere"]),
+    (["train", "sources", "-o", "new.model", *NETWORK, "--checkpoint", "absent/c"], ["absent", "--checkpoint"]),
+    (["train", "sources", "-o", "new.model", *NETWORK, "--device", "nowhere"], ["--device", "nowhere"]),
     (["train", "sources", "-o", "new.model", "--episodes", "some"], ["--episodes must be one of"]),
     (["train", "sources", "-o", "new.model", "--learner", "trees"], ["--learner must be one of"]),
     (["train", "sources", "-o", "new.model", "--steps", "9"], ["--steps is for networks", "--learner network"]),
@@ -576,7 +577,7 @@ fewratio weights a.csv b.csv --json > weights.json
 fewratio changes - --window 12 --permutations 99 < series.csv
 """
 HERE = (
-    "train sources -o new.model --steps 3 --device cpu --scale columns",
+    "train sources -o new.model --learner network --steps 3 --device cpu --scale columns",
     "info new.model",
     "compare-all sources -o all.csv",
     "ratio a.csv b.csv -o ratio.tsv",
