@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
-from scipy.special import logsumexp
 
 from fewratio.core.shapes import Floats
 
@@ -109,30 +108,49 @@ class DatasetPosterior:
 
     def log_density(self, rows: Floats, support: Support) -> Floats:
         """Give the logarithm of the predictive density at rows of shape (..., K), up to a constant (Eq. D4, D5)."""
-        parts, weights = zip(*(self._given(spread, rows, support) for spread in self.spreads), strict=True)
-        if len(parts) == 1:
-            return parts[0]
-        joint = [part + weight for part, weight in zip(parts, weights, strict=True)]
-        return np.asarray(logsumexp(joint, axis=0) - logsumexp(weights, axis=0))
+        parts = []
+        for spread in self.spreads:
+            mean, variance = self._mean(spread, support)
+            misfit = rows - mean
+            np.square(misfit, out=misfit)
+            parts.append(-0.5 * (misfit @ (1 / (spread + variance)) + np.log(spread + variance).sum()))
+        return self._mixed(parts, support)
 
-    def _given(self, spread: float, rows: Floats, support: Support) -> tuple[Floats, Floats]:
-        """Give log densities under one spread, and the log likelihood of the support under it."""
-        mean, variance = self._mean(spread, support)
-        predictive = spread + variance
-        # The square is expanded: rows and means of many datasets meet in the middle term alone.
-        misfit_of_rows = np.square(rows) @ (1 / predictive) + np.square(mean) @ (1 / predictive)
-        misfit_of_rows = misfit_of_rows - 2 * np.einsum("...k,...k->...", rows, mean / predictive)
-        log_density = -0.5 * (misfit_of_rows + np.log(predictive).sum())
-        total = spread + support.n * self.signal
-        misfit = support.squares - (self.signal / total * np.square(support.total)).sum(-1)
-        n_free = (support.n - 1) * len(self.signal)
-        log_likelihood = -0.5 * (n_free * np.log(spread) + np.log(total).sum() + misfit / spread)
-        return np.asarray(log_density), np.asarray(log_likelihood)
+    def log_densities(self, rows: Floats, support: Support) -> Floats:
+        """Give the same for all rows, of shape (n, K), and all supports, of shape (m, K): shape (n, m)."""
+        parts = []
+        for spread in self.spreads:
+            mean, variance = self._mean(spread, support)
+            precision = 1 / (spread + variance)
+            # The square is expanded: rows meet means in a product of matrices.
+            misfit = rows @ (-2 * mean * precision).T
+            misfit += (np.square(rows) @ precision)[:, None] + np.square(mean) @ precision
+            parts.append(-0.5 * (misfit - np.log(precision).sum()))
+        return self._mixed(parts, support)
+
+    def _mixed(self, log_densities: list[Floats], support: Support) -> Floats:
+        """Give the logarithm of the mean of densities, weighted by how probable the support makes each spread."""
+        if len(log_densities) == 1:
+            return np.asarray(log_densities[0])
+        shares = self._log_shares(support)
+        return _log_sum([part + share for part, share in zip(log_densities, shares, strict=True)])
+
+    def _log_shares(self, support: Support) -> list[Floats]:
+        """Give the logarithm of the posterior probability of each spread (Eq. D5)."""
+        if len(self.spreads) == 1:
+            return [np.zeros_like(support.squares)]
+        n_free, likelihoods = (support.n - 1) * len(self.signal), []
+        for spread in self.spreads:
+            total = spread + support.n * self.signal
+            misfit = support.squares - np.square(support.total) @ (self.signal / total)
+            likelihoods.append(-0.5 * (n_free * np.log(spread) + np.log(total).sum() + misfit / spread))
+        evidence = _log_sum(likelihoods)
+        return [each - evidence for each in likelihoods]
 
     def _mean(self, spread: float, support: Support) -> tuple[Floats, Floats]:
-        """Give mean and variance of the posterior of the dataset's mean, in each coordinate."""
+        """Give mean and variance of the posterior of the dataset's mean, in each coordinate (Eq. D3)."""
         total = spread + support.n * self.signal
-        return self.signal * support.total / total, self.signal * spread / total
+        return support.total * (self.signal / total), self.signal * spread / total
 
     def log_ratio_moments(self, rows: Floats, nu: Support, de: Support) -> tuple[Floats, Floats]:
         """Give mean and variance of the log-ratio of two datasets at rows, over their posteriors (Eq. D7)."""
@@ -141,14 +159,20 @@ class DatasetPosterior:
 
     def _uncertainty(self, rows: Floats, support: Support) -> tuple[Floats, Floats]:
         """Give mean and variance of a dataset's log density at rows, over its posterior."""
-        means, variances, weights = [], [], []
+        means, variances = [], []
         for spread in self.spreads:
             mean, variance = self._mean(spread, support)
             square = np.square(rows - mean)
             n = len(self.signal)
             means.append(-0.5 * ((square + variance).sum(-1) / spread + n * np.log(spread)))
             variances.append((variance**2 / 2 + variance * square).sum(-1) / spread**2)
-            weights.append(np.broadcast_to(self._given(spread, rows, support)[1], means[-1].shape))
-        shares = np.exp(np.stack(weights) - logsumexp(weights, axis=0))
-        mean = (shares * means).sum(0)
-        return mean, (shares * (np.array(variances) + np.square(np.stack(means) - mean))).sum(0)
+        shares = [np.exp(share) for share in self._log_shares(support)]
+        mean = sum(share * each for share, each in zip(shares, means, strict=True))
+        of_means = [np.square(each - mean) for each in means]
+        return mean, sum(share * (a + b) for share, a, b in zip(shares, variances, of_means, strict=True))
+
+
+def _log_sum(parts: list[Floats]) -> Floats:
+    """Give the logarithm of the sum of exponentials; scipy's is slow on many small arrays."""
+    largest = np.maximum.reduce(parts)
+    return np.asarray(largest + np.log(sum(np.exp(part - largest) for part in parts)))
