@@ -121,8 +121,8 @@ class DiscriminantRatioEstimator(SourceEstimator):
         collection : Collection
             The source datasets, at least two.
         validation : Collection, optional
-            Datasets to choose the settings by. By default sources are held out in turn for that; fewer than four are
-            too few to choose anything.
+            Datasets to choose the settings by. By default, or where there are fewer than four of them, sources are
+            held out in turn for that; fewer than four sources are too few to choose anything.
 
         Returns
         -------
@@ -316,7 +316,8 @@ class DiscriminantRatioEstimator(SourceEstimator):
         rows = model(X)
         mean, variance = model.posterior.log_ratio_moments(rows, nu, de)
         estimate = model.log_ratio(rows, nu, de)
-        bound = model.calibration.temperature(nu.n, de.n) * (mean + deviations * np.sqrt(variance))
+        # Not tempered: that takes from what is claimed, and would make the interval narrower.
+        bound = mean + deviations * np.sqrt(variance)
         outer = np.minimum(bound, estimate) if deviations < 0 else np.maximum(bound, estimate)
         return ratio_of_log(outer, float(self.alpha))
 

@@ -20,9 +20,10 @@ _LARGEST_LOG_RATIO = 60.0
 TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.2])
 # Support sizes that settings are chosen for.
 SIZES = (1, 3, 10)
-# Of a dataset held out at most so many rows count, and so many of them are the query; of a fold, so many datasets.
-_MOST_ROWS, _N_QUERY, _MOST_DATASETS = 256, 64, 16
-_N_FOLDS, _FEWEST_FOR_FOLDS = 4, 4
+# Of a dataset held out at most so many rows count, and so many of them are the query; losses are of so many datasets,
+# moments of as many as a block of this many values holds, but not fewer.
+_MOST_ROWS, _N_QUERY, _MOST_DATASETS, _BLOCK_VALUES = 256, 64, 16, 2**22
+_N_FOLDS, _FEWEST = 4, 4
 # Columns that rows are put in order by: enough to tell them apart.
 _ORDERED_COLUMNS = 24
 # Settings are chosen with so many random features, sources, and rows of each, at most.
@@ -152,7 +153,7 @@ def learn(
     Parameters
     ----------
     sources, validation : sequence of ndarray of shape (n, d)
-        Datasets to learn from, and to choose by; without the latter, sources are held out in turn.
+        Datasets to learn from, and to choose by; where the latter are too few, sources are held out in turn.
     scaling : ColumnScaling
         Origin and units of the columns.
     candidates : sequence of Settings
@@ -163,6 +164,8 @@ def learn(
         Seed of the random features.
     """
     sources = _in_order(sources)
+    # Fewer datasets say less than sources held out, and choose at random.
+    validation = validation if len(validation) >= _FEWEST or len(sources) < _FEWEST else ()
     distance = _distance(sources, scaling)
 
     def feature_map(settings: Settings, most: int | None = None) -> FeatureMap:
@@ -170,7 +173,7 @@ def learn(
         return FeatureMap(scaling, n_components, settings.width * distance, seed)
 
     chosen = candidates[0]
-    can_choose = bool(validation) or len(sources) >= _FEWEST_FOR_FOLDS
+    can_choose = bool(validation) or len(sources) >= _FEWEST
     if len(candidates) > 1 and can_choose:
         some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _evenly(sources, _CHOOSE_SOURCES)]
         losses: dict[Settings, float] = {}
@@ -221,9 +224,9 @@ class _HeldOut:
         self.total: Summary = sum(parts[1:], parts[0])
         self._summaries = [self.total] if validation else [self.total - part for part in parts]
         self._moved: dict[float, list[tuple[Floats, list[Floats]]]] = {each.shrinkage: [] for each in candidates}
+        most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
         for number, summary in enumerate(self._summaries):
-            chosen = _evenly(validation, _N_FOLDS * _MOST_DATASETS)
-            chosen = chosen or _evenly(sources[number::n_folds], _MOST_DATASETS)
+            chosen = _evenly(validation or sources[number::n_folds], most)
             rows = [_some_rows(each, _MOST_ROWS) for each in chosen]
             # One product for all of them.
             found = [_coordinates(summary, shrinkage) for shrinkage in self._moved]
