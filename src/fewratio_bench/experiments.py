@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, Pretrained, TargetTrained
 from fewratio_bench.methods.base import REGS
+from fewratio_bench.methods.closed_form import ClosedForm, Combined
 from fewratio_bench.methods.learned import LATENT_DIMS, PAPER_TRAINING
 from fewratio_bench.methods.untrained import Detector, Universal, forest_scores, kl_scores, lof_scores
 from fewratio_bench.problems import (
@@ -82,6 +83,12 @@ CALIBRATED = replace(
 # What we would use where there are sources: networks of both kinds. Those of distances learn nothing of outliers.
 COMMITTEE = Pretrained("fewratio, committee", parameters={"features": "both", "n_networks": 2, "n_support": (1, 5)})
 OUTLIER_COMMITTEE = replace(COMMITTEE, parameters={**COMMITTEE.parameters, "features": "mlp"})
+# What learns in about a second; with several draws of its features; and the mean of that and the networks.
+CLOSED_FORM = ClosedForm("fewratio, closed form")
+CLOSED_FORM_DRAWS = ClosedForm(
+    "fewratio, closed form, four draws", parameters={"scale": "none", "n_components": 2048}, n_draws=4
+)
+BEST = Combined("fewratio, best", networks=COMMITTEE, closed_form=CLOSED_FORM_DRAWS)
 # And where there are none.
 NO_SOURCES = Universal()
 
@@ -219,16 +226,19 @@ _OF_GAUSSIANS: tuple[Method, ...] = (
     replace(OURS_BETTER, sizes=(10, 10), keep_aside=True),
     *(replace(method, sizes=(1, 10), keep_aside=True) for method in (RELATIONAL, CALIBRATED)),
     replace(COMMITTEE, parameters={**COMMITTEE.parameters, "n_networks": 1, "n_support": 10}, keep_aside=True),
+    replace(CLOSED_FORM, keep_aside=True),
     NO_SOURCES,
     RULSIF_RATIO,
 )
 _ESTIMATED = (
     *(OURS, RULSIF, RULSIF_FT, RULSIF_FT_BY_ADAM),
-    *(OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, NO_SOURCES, RULSIF_RATIO),
+    *(OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, CLOSED_FORM, CLOSED_FORM_DRAWS, BEST),
+    *(NO_SOURCES, RULSIF_RATIO),
 )
 _COMPARED = (
     *(OURS, RULSIF, ULSIF, D3RE, MMD, RULSIF_FT, RULSIF_FT_BY_ADAM, D3RE_FT),
-    *(OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, NO_SOURCES, RULSIF_RATIO, ULSIF_RATIO),
+    *(OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, CLOSED_FORM, CLOSED_FORM_DRAWS, BEST),
+    *(NO_SOURCES, RULSIF_RATIO, ULSIF_RATIO),
 )
 _DETECTORS = (
     *(OURS, RULSIF, ULSIF, D3RE, AE, SD, LOF, IF, AE_S, SD_S, AE_FT, SD_FT),

@@ -17,7 +17,17 @@ _FAINT = 1e-3
 
 
 class Coordinates(NamedTuple):
-    """A linear map to discriminant coordinates, ``(features - centre) @ axes``, and the variance of means in each."""
+    """A linear map to discriminant coordinates, ``(features - centre) @ axes``.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (H,)
+        Mean of the datasets' means.
+    axes : ndarray of shape (H, K)
+        Those along which means of the sources differ come first; all others may follow.
+    signal : ndarray of shape (K,)
+        Variance of means in each, in units of that of rows about them; zero where no source differs from another.
+    """
 
     centre: Floats
     axes: Floats
@@ -25,7 +35,13 @@ class Coordinates(NamedTuple):
 
 
 def discriminant_coordinates(
-    within: Floats, centre: Floats, factor: Floats, signs: Floats, noise: float, shrinkage: float
+    within: Floats,
+    centre: Floats,
+    factor: Floats,
+    signs: Floats,
+    noise: float,
+    shrinkage: float,
+    complete: bool = False,
 ) -> Coordinates:
     """Solve the generalised eigenproblem of the covariances between and within datasets (Eq. D2).
 
@@ -41,6 +57,8 @@ def discriminant_coordinates(
         Mean of 1 / n over the datasets: the share of the covariance within that is in the covariance of their means.
     shrinkage : float
         How far the covariance within is drawn to a multiple of the identity, from 0 to 1.
+    complete : bool
+        Whether to add H coordinates of what is left of a row without the others.
     """
     n_features = len(within)
     shrunk = (1 - shrinkage) * within
@@ -49,14 +67,21 @@ def discriminant_coordinates(
     white = solve_triangular(root, factor.T, lower=True, check_finite=False)
     basis, triangle = qr(white, mode="economic", check_finite=False)
     between, vectors = np.linalg.eigh((triangle * signs) @ triangle.T)
-    axes = solve_triangular(root, basis @ vectors, lower=True, trans="T", check_finite=False)
+    directions = basis @ vectors
+    axes = solve_triangular(root, directions, lower=True, trans="T", check_finite=False)
     # Shrinkage has made variances within a little other than one.
     variance = np.einsum("hk,hk->k", axes, within @ axes)
     safe = np.where(variance > 0, variance, 1.0)
     signal = between / safe - noise
     kept = (variance > 0) & (signal > _FAINT * signal.max(initial=0.0)) & (signal > 0)
     order = np.flatnonzero(kept)[np.argsort(-signal[kept])]
-    return Coordinates(centre, axes[:, order] / np.sqrt(safe[order]), signal[order])
+    axes, signal = axes[:, order] / np.sqrt(safe[order]), signal[order]
+    if complete:
+        directions = directions[:, order]
+        rest = np.eye(n_features) - directions @ directions.T
+        others = solve_triangular(root, rest, lower=True, trans="T", check_finite=False)
+        axes, signal = np.concatenate([axes, others], axis=1), np.append(signal, np.zeros(n_features))
+    return Coordinates(centre, axes, signal)
 
 
 class Support(NamedTuple):

@@ -33,7 +33,9 @@ from fewratio.estimators.summary import FeatureMap, Summary
 
 # What is tried where a setting is "auto".
 _WIDTHS, _SHRINKAGES, _POWERS = (0.4, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
-_N_SPREADS = 16
+_N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
+# With a background there are as many coordinates as features.
+_MOST_COMPONENTS_WITH_BACKGROUND = 512
 # Values of a block of pairs: about 30 MB as float64.
 _BLOCK_VALUES = 2**22
 
@@ -139,7 +141,7 @@ class DiscriminantRatioEstimator(SourceEstimator):
         sources = [_as_float64(dataset.X) for dataset in collection]
         held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
         scaling = ColumnScaling.of(sources, self.scale)
-        model, settings, summary = learn(
+        model, settings, summary, _ = learn(
             sources, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state)
         )
         self._set_model(model, settings, summary, SourceColumns.of(collection))
@@ -250,6 +252,13 @@ class DiscriminantRatioEstimator(SourceEstimator):
             for width in widths
             for shrinkage in shrinkages
             for power in _POWERS
+        ]
+        # Where sources are few, most directions in which datasets differ are not among theirs.
+        n_components = min(self.n_components, _MOST_COMPONENTS_WITH_BACKGROUND)
+        of_cosines += [
+            Settings(n_components, widths[-1], shrinkage, 1.0, 1, background)
+            for shrinkage in shrinkages[-2:]
+            for background in _BACKGROUNDS
         ]
         return {"columns": of_columns, "cosines": of_cosines, "auto": of_columns + of_cosines}[self.features]
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support, discriminant_coordinates
 from fewratio.core.exact import relative_ratio
@@ -24,6 +25,8 @@ SIZES = (1, 3, 10)
 # moments of as many as a block of this many values holds, but not fewer.
 _MOST_ROWS, _N_QUERY, _MOST_DATASETS, _BLOCK_VALUES = 256, 64, 16, 2**22
 _N_FOLDS, _FEWEST = 4, 4
+# Means of sources differ: what says that they do not is chance.
+_LEAST_SIGNAL = 1e-3
 # Columns that rows are put in order by: enough to tell them apart.
 _ORDERED_COLUMNS = 24
 # Settings are chosen with so many random features, sources, and rows of each, at most.
@@ -45,6 +48,8 @@ class Settings(NamedTuple):
         Coordinates of a row are divided by their length to this power: 1 keeps their direction alone.
     n_spreads : int
         Number of variances of rows about their mean that datasets may have; 1 if all are alike.
+    background : float
+        Share of the variance of held-out means, in directions in which no sources differ, that counts; 0 for none.
     """
 
     n_components: int
@@ -52,6 +57,7 @@ class Settings(NamedTuple):
     shrinkage: float
     power: float
     n_spreads: int
+    background: float = 0.0
 
 
 class Calibration(NamedTuple):
@@ -62,18 +68,30 @@ class Calibration(NamedTuple):
     Attributes
     ----------
     noise, signal : float
-        Variance of rows about their mean, and factor of the variance of means; before lengths are taken off.
+        Variance of rows about their mean, and factor of the variance of means, along the axes of the sources.
+    other_noise, other_signal : float
+        Variance of rows, and of means, along all others.
     scaled_noise, scaled_signal : float
-        The same after that.
+        Variance of rows about their mean, and factor of the variance of means, after lengths are taken off.
     temperatures : tuple of float
         Factors of log-ratios, for each of `SIZES`: coordinates are not independent.
     """
 
     noise: float = 1.0
     signal: float = 1.0
+    other_noise: float = 1.0
+    other_signal: float = 0.0
     scaled_noise: float = 1.0
     scaled_signal: float = 1.0
     temperatures: tuple[float, ...] = (1.0,) * len(SIZES)
+
+    def noises(self, learned: Floats) -> Floats:
+        """Give the variance of rows about their mean in each coordinate."""
+        return np.where(learned > 0, self.noise, self.other_noise)
+
+    def signals(self, learned: Floats) -> Floats:
+        """Give the variance of means in each coordinate, in units of that of rows, from that of the sources."""
+        return np.where(learned > 0, self.signal * learned / self.noise, self.other_signal / self.other_noise)
 
     def temperature(self, n_nu: int, n_de: int) -> float:
         """Give the factor for samples of these sizes."""
@@ -95,7 +113,7 @@ class DiscriminantModel:
     def posterior(self) -> DatasetPosterior:
         """The posterior of a dataset in these coordinates."""
         factor = self.calibration.scaled_signal / self.calibration.scaled_noise
-        return DatasetPosterior(self.coordinates.signal * factor, self.spreads)
+        return DatasetPosterior(self.calibration.signals(self.coordinates.signal) * factor, self.spreads)
 
     @cached_property
     def _axes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -125,11 +143,11 @@ class DiscriminantModel:
         return at_nu, at_de
 
 
-def scaled(rows: Floats, signal: Floats, power: float, calibration: Calibration) -> Floats:
-    """Divide coordinates by their length to a power, and bring their scatter to one."""
+def scaled(rows: Floats, learned: Floats, power: float, calibration: Calibration) -> Floats:
+    """Bring the scatter of coordinates to one, and divide them by their length to a power."""
+    rows = rows / np.sqrt(calibration.noises(learned))
     if power:
-        expected = calibration.noise + calibration.signal * signal
-        length = np.square(rows / np.sqrt(expected)).mean(-1, keepdims=True)
+        length = np.square(rows / np.sqrt(1 + calibration.signals(learned))).mean(-1, keepdims=True)
         # A row at the very centre has no direction, and stays there.
         rows = rows / np.where(length > 0, length, 1.0) ** (power / 2)
     return rows / np.sqrt(calibration.scaled_noise)
@@ -140,6 +158,27 @@ def ratio_of_log(log_ratio: Floats, alpha: float) -> Floats:
     return np.asarray(relative_ratio(log_ratio.clip(-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO), 0.0, alpha))
 
 
+class Learned(NamedTuple):
+    """What was learned from sources.
+
+    Attributes
+    ----------
+    model : DiscriminantModel
+        The model of all sources.
+    settings : Settings
+        How it was made.
+    summary : Summary
+        Sums over the sources.
+    folds : sequence of (DiscriminantModel, sequence of ndarray)
+        Models with the same settings, and datasets that each has not learned from.
+    """
+
+    model: DiscriminantModel
+    settings: Settings
+    summary: Summary
+    folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]]
+
+
 def learn(
     sources: Sequence[Floats],
     validation: Sequence[Floats],
@@ -147,7 +186,7 @@ def learn(
     candidates: Sequence[Settings],
     alpha: float,
     seed: int,
-) -> tuple[DiscriminantModel, Settings, Summary]:
+) -> Learned:
     """Learn from datasets: choose settings by the squared error (Eq. 8) on datasets held out, then use all sources.
 
     Parameters
@@ -177,7 +216,7 @@ def learn(
     if len(candidates) > 1 and can_choose:
         some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _evenly(sources, _CHOOSE_SOURCES)]
         losses: dict[Settings, float] = {}
-        for _, group in groupby(candidates, key=lambda each: each[:2]):
+        for _, group in groupby(candidates, lambda each: (min(each.n_components, _CHOOSE_COMPONENTS), each.width)):
             alike = list(group)
             held = _HeldOut(feature_map(alike[0], _CHOOSE_COMPONENTS), some, validation, alike)
             losses |= {settings: held.calibrate(settings, alpha)[1] for settings in alike}
@@ -185,18 +224,19 @@ def learn(
     features = feature_map(chosen)
     if not can_choose:
         summary = Summary.of_many(sources, features)
-        return assembled(features, summary, chosen, Calibration()), chosen, summary
+        return Learned(assembled(features, summary, chosen, Calibration()), chosen, summary, [])
     held = _HeldOut(features, sources, validation, [chosen])
-    return assembled(features, held.total, chosen, held.calibrate(chosen, alpha)[0]), chosen, held.total
+    calibration = held.calibrate(chosen, alpha)[0]
+    model = assembled(features, held.total, chosen, calibration)
+    return Learned(model, chosen, held.total, held.folds(chosen, calibration))
 
 
 def assembled(
     features: FeatureMap, summary: Summary, settings: Settings, calibration: Calibration
 ) -> DiscriminantModel:
     """Make the model of a summary."""
-    coordinates = _coordinates(summary, settings.shrinkage)
     spreads = summary.spread_quantiles(settings.n_spreads)
-    return DiscriminantModel(features, coordinates, spreads, settings.power, calibration)
+    return DiscriminantModel(features, _coordinates(summary, settings), spreads, settings.power, calibration)
 
 
 class _HeldOut:
@@ -219,66 +259,99 @@ class _HeldOut:
         validation: Sequence[Floats],
         candidates: Sequence[Settings],
     ) -> None:
+        self._features = features
         n_folds = 1 if validation else min(_N_FOLDS, len(sources) // 2)
         parts = [Summary.of_many(sources[number::n_folds], features) for number in range(n_folds)]
         self.total: Summary = sum(parts[1:], parts[0])
         self._summaries = [self.total] if validation else [self.total - part for part in parts]
-        self._moved: dict[float, list[tuple[Floats, list[Floats]]]] = {each.shrinkage: [] for each in candidates}
         most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
-        for number, summary in enumerate(self._summaries):
-            chosen = _evenly(validation or sources[number::n_folds], most)
-            rows = [_some_rows(each, _MOST_ROWS) for each in chosen]
-            # One product for all of them.
-            found = [_coordinates(summary, shrinkage) for shrinkage in self._moved]
-            axes = np.concatenate([each.axes for each in found], axis=1)
-            held_out = features(np.concatenate(rows)) @ axes.astype(features.dtype) - found[0].centre @ axes
-            ends = np.cumsum([len(each.signal) for each in found])
-            for known, each, moved in zip(self._moved.values(), found, np.split(held_out, ends, 1), strict=False):
-                known.append((each.signal, np.split(moved, np.cumsum(list(map(len, rows)))[:-1])))
+        self._held_out = [
+            [_some_rows(rows, _MOST_ROWS) for rows in _evenly(validation or sources[number::n_folds], most)]
+            for number in range(n_folds)
+        ]
+        self._moved: dict[tuple[float, bool], list[tuple[Coordinates, list[Floats]]]] = {}
+        different = {_kind(each): each for each in candidates}
+        for summary, held_out in zip(self._summaries, self._held_out, strict=True):
+            values = features(np.concatenate(held_out))
+            ends = np.cumsum(list(map(len, held_out)))[:-1]
+            for kind, settings in different.items():
+                found = _coordinates(summary, settings)
+                moved = values @ found.axes.astype(features.dtype) - found.centre @ found.axes
+                self._moved.setdefault(kind, []).append((found, np.split(moved, ends)))
+
+    def folds(self, settings: Settings, calibration: Calibration) -> list[tuple[DiscriminantModel, Sequence[Floats]]]:
+        """Give the models, and rows of the datasets that each has not learned from."""
+        found = []
+        for summary, (coordinates, _), rows in zip(
+            self._summaries, self._moved[_kind(settings)], self._held_out, strict=True
+        ):
+            spreads = summary.spread_quantiles(settings.n_spreads)
+            found.append((DiscriminantModel(self._features, coordinates, spreads, settings.power, calibration), rows))
+        return found
 
     def calibrate(self, settings: Settings, alpha: float) -> tuple[Calibration, float]:
         """Give what the datasets held out say of a model with these settings, and its loss on them (Eq. D8)."""
-        known = self._moved[settings.shrinkage]
-        noise, signal = _moments(known)
-        first = Calibration(noise, signal)
+        known = self._moved[_kind(settings)]
+        noise, of_means = _moments([(each, coordinates.signal > 0) for coordinates, each in known])
+        learned = float(np.mean([coordinates.signal.sum() for coordinates, _ in known])) or 1.0
+        first = Calibration(noise, max(of_means / learned, _LEAST_SIGNAL))
+        if settings.background:
+            noise, of_means = _moments([(each, coordinates.signal == 0) for coordinates, each in known])
+            per_axis = settings.background * of_means / self.total.scatter.shape[0]
+            first = first._replace(other_noise=noise, other_signal=per_axis)
         moved = [
-            (learned, [scaled(rows, learned, settings.power, first) for rows in datasets])
-            for learned, datasets in known
+            ([scaled(rows, coordinates.signal, settings.power, first) for rows in each], coordinates.signal)
+            for coordinates, each in known
         ]
-        scaled_noise, scaled_signal = _moments(moved)
+        signals = [first.signals(signal) for _, signal in moved]
+        scaled_noise, of_means = _moments([(each, signal > 0) for each, signal in moved])
+        expected = float(np.mean([each[signal > 0].sum() for each, (_, signal) in zip(signals, moved, strict=True)]))
+        scaled_signal = max(of_means / (expected or 1.0), _LEAST_SIGNAL)
         losses = np.zeros((len(SIZES), len(TEMPERATURES)))
-        for (learned, datasets), summary in zip(moved, self._summaries, strict=True):
-            spreads = summary.spread_quantiles(settings.n_spreads)
-            posterior = DatasetPosterior(learned * scaled_signal / scaled_noise, spreads)
-            losses += _losses([rows / np.sqrt(scaled_noise) for rows in datasets], posterior, alpha)
+        for (each, _), signal, summary in zip(moved, signals, self._summaries, strict=True):
+            posterior = DatasetPosterior(
+                signal * scaled_signal / scaled_noise, summary.spread_quantiles(settings.n_spreads)
+            )
+            losses += _losses([rows / np.sqrt(scaled_noise) for rows in each], posterior, alpha)
         # Datasets of one or two rows measure none.
         temperatures = TEMPERATURES[losses.argmin(1)] if losses.any() else np.ones(len(SIZES))
-        found = Calibration(noise, signal, scaled_noise, scaled_signal, tuple(temperatures.tolist()))
+        found = first._replace(
+            scaled_noise=scaled_noise, scaled_signal=scaled_signal, temperatures=tuple(temperatures.tolist())
+        )
         return found, float(losses.min(1).sum())
 
 
-def _coordinates(summary: Summary, shrinkage: float) -> Coordinates:
+def _kind(settings: Settings) -> tuple[float, bool]:
+    """Give what coordinates depend on, besides the features."""
+    return settings.shrinkage, settings.background > 0
+
+
+def _coordinates(summary: Summary, settings: Settings) -> Coordinates:
     """Give the discriminant coordinates of a summary."""
     n = max(summary.n_sources, 1)
     centre = summary.mean_sum / n
     # The covariance of the means is the mean of their outer products less that of the centre.
     factor = np.concatenate([summary.factor, np.sqrt(n) * centre[None]]) / np.sqrt(max(n - 1, 1))
     signs = np.append(summary.signs, -1.0)
-    return discriminant_coordinates(summary.within, centre, factor, signs, summary.inverse_sizes / n, shrinkage)
+    noise = summary.inverse_sizes / n
+    return discriminant_coordinates(
+        summary.within, centre, factor, signs, noise, settings.shrinkage, complete=settings.background > 0
+    )
 
 
-def _moments(parts: Iterable[tuple[Floats, Sequence[Floats]]]) -> tuple[float, float]:
-    """Give the variance of held-out rows about their means, and that of the means as a multiple of what was learned."""
-    noises, signals = [], []
-    for signal, datasets in parts:
-        squares = sum(np.square(rows - rows.mean(0)).sum() for rows in datasets)
-        free = sum(len(rows) - 1 for rows in datasets) * len(signal)
-        noise = squares / free if free and squares else 1.0
-        means = np.array([rows.mean(0) for rows in datasets])
-        of_means = np.square(means).sum(1).mean() - noise * len(signal) * np.mean([1 / len(rows) for rows in datasets])
+def _moments(parts: Iterable[tuple[Sequence[Floats], NDArray[np.bool_]]]) -> tuple[float, float]:
+    """Give the variance of held-out rows about their means, and that of the means, summed over some coordinates."""
+    noises, of_means = [], []
+    for datasets, used in parts:
+        rows = [each[:, used] for each in datasets]
+        squares = sum(np.square(each - each.mean(0)).sum() for each in rows)
+        free = sum(len(each) - 1 for each in rows) * int(used.sum())
+        noise = float(squares / free) if free and squares else 1.0
+        inverse_size = float(np.mean([1 / len(each) for each in rows]))
+        total = float(np.mean([np.square(each.mean(0)).sum() for each in rows]))
         noises.append(noise)
-        signals.append(max(of_means, 0.0) / signal.sum() if signal.sum() else 0.0)
-    return float(np.mean(noises)), max(float(np.mean(signals)), 1e-3)
+        of_means.append(max(total - noise * int(used.sum()) * inverse_size, 0.0))
+    return float(np.mean(noises)), float(np.mean(of_means))
 
 
 def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: float) -> Floats:

@@ -1,0 +1,143 @@
+"""The learner in closed form, and its mean with networks."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import joblib
+import numpy as np
+import torch
+from torch import Tensor
+
+from fewratio.core.discriminant import Support
+from fewratio.core.pair import Episode
+from fewratio.estimators import DiscriminantRatioEstimator
+from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
+from fewratio_bench.evaluate import Judgement, judged_values
+from fewratio_bench.methods.base import Bench, Method, Parameters, Verdict, by_split
+from fewratio_bench.methods.pretrained import Pretrained
+from fewratio_bench.problems import Problem, Trial
+
+# Support and query ratio of an episode.
+Values = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class ClosedForm(Method):
+    """`DiscriminantRatioEstimator` with these parameters, or the mean of several with other random features.
+
+    Attributes
+    ----------
+    parameters : mapping
+        Its parameters.
+    n_draws : int
+        Number of estimators.
+    keep_aside : bool
+        Whether settings are chosen on some of the sources, held out, instead of the validation datasets.
+    """
+
+    published: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"scale": "none"})
+    n_draws: int = 1
+    keep_aside: bool = False
+    alpha: float = 0.5
+
+    def quick(self) -> Self:
+        """Give the same with one draw of few features."""
+        return replace(self, n_draws=1, parameters={**self.parameters, "n_components": 64})
+
+    def settings(self, problem: Problem) -> list[Parameters]:
+        """Give the one setting there is, defaults included."""
+        kept = self._estimator(0).get_params()
+        del kept["random_state"]
+        return [kept | {"n_draws": self.n_draws} | ({"keep_aside": True} if self.keep_aside else {})]
+
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Learn from the sources of every split, and judge with what was learned."""
+        (setting,) = self.settings(trials[0].problem)
+        for group, models, seconds in self.learned(trials, bench):
+            for trial in group:
+                for role, evaluation in trial.evaluations.items():
+                    started = time.perf_counter()
+                    values = closed_form_values(models, evaluation.episode, self.alpha)
+                    judgement = judged_values(*values, evaluation.episode, self.alpha)
+                    yield Verdict(trial, role, setting, judgement, seconds + time.perf_counter() - started, 0)
+
+    def learned(
+        self, trials: Sequence[Trial], bench: Bench
+    ) -> Iterator[tuple[list[Trial], list[DiscriminantModel], float]]:
+        """Give the models of each split, its trials, and the seconds of learning per trial."""
+        groups = by_split(trials)
+        found = joblib.Parallel(bench.n_jobs)(map(joblib.delayed(self._learn), [group[0] for group in groups]))
+        for group, (models, seconds) in zip(groups, found, strict=True):
+            yield group, models, seconds / len(group)
+
+    def _learn(self, trial: Trial) -> tuple[list[DiscriminantModel], float]:
+        started = time.perf_counter()
+        split = trial.split
+        validation = None if self.keep_aside else split.validation
+        models = [self._estimator(draw).pretrain(split.source, validation).model_ for draw in range(self.n_draws)]
+        return models, time.perf_counter() - started
+
+    def _estimator(self, draw: int) -> DiscriminantRatioEstimator:
+        return DiscriminantRatioEstimator(self.alpha, random_state=draw, **self.parameters)
+
+
+def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, alpha: float) -> Values:
+    """Give the mean ratio of models at the support and the query of all tasks."""
+    support, query = (pair.rows.double().cpu().numpy() for pair in (episode.support, episode.query))
+    n_nu = episode.support.n_nu
+    of_support, of_query = [], []
+    for model in models:
+        rows, others = (model(X.reshape(-1, X.shape[-1])).reshape(*X.shape[:-1], -1) for X in (support, query))
+        nu, de = rows[:, :n_nu], rows[:, n_nu:]
+        of_support.append(ratio_of_log(np.concatenate(model.fitted_log_ratios(nu, de), axis=1), alpha))
+        log_ratio = model.log_ratio(others, Support.of(nu).for_rows(), Support.of(de).for_rows())
+        of_query.append(ratio_of_log(log_ratio, alpha))
+    device = episode.rows.device
+    at_support, at_query = (torch.as_tensor(np.mean(found, axis=0), device=device) for found in (of_support, of_query))
+    return at_support, at_query
+
+
+@dataclass(frozen=True)
+class Combined(Method):
+    """The mean of networks and of learners in closed form, half and half.
+
+    Attributes
+    ----------
+    networks, closed_form : Method
+        What is taken the mean of.
+    """
+
+    published: str | None = None
+    networks: Pretrained = field(default_factory=lambda: Pretrained("networks"))
+    closed_form: ClosedForm = field(default_factory=lambda: ClosedForm("closed form"))
+
+    def quick(self) -> Self:
+        """Give the mean of quick ones."""
+        return replace(self, networks=self.networks.quick(), closed_form=self.closed_form.quick())
+
+    def settings(self, problem: Problem) -> list[Parameters]:
+        """Give the settings of both."""
+        (of_networks,), (of_closed,) = self.networks.settings(problem), self.closed_form.settings(problem)
+        return [of_networks | {f"closed_form_{name}": value for name, value in of_closed.items()}]
+
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Train both on every split, and judge with their mean."""
+        (setting,) = self.settings(trials[0].problem)
+        alpha = self.networks.alpha
+        networks = {id(group[0]): (model, seconds) for group, model, seconds in self.networks.trained(trials, bench)}
+        for group, models, seconds in self.closed_form.learned(trials, bench):
+            model, of_networks = networks[id(group[0])]
+            for trial in group:
+                for role, evaluation in trial.evaluations.items():
+                    episode, started = evaluation.episode, time.perf_counter()
+                    with torch.no_grad():
+                        ratio = model.adapt(episode.support)
+                        values = ratio.at_support(), ratio(episode.query.rows, episode.support_index)
+                    others = closed_form_values(models, episode, alpha)
+                    both = [(mine.double() + other) / 2 for mine, other in zip(values, others, strict=True)]
+                    judgement: Judgement = judged_values(both[0], both[1], episode, alpha)
+                    took = seconds + of_networks + time.perf_counter() - started
+                    yield Verdict(trial, role, setting, judgement, took, trial.seed(self.networks.name))
