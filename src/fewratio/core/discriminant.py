@@ -157,20 +157,17 @@ class DatasetPosterior:
         """Give the logarithm of the mean of densities, weighted by how probable the support makes each spread."""
         if len(log_densities) == 1:
             return np.asarray(log_densities[0])
-        shares = self._log_shares(support)
-        return _log_sum([part + share for part, share in zip(log_densities, shares, strict=True)])
+        return _log_sum(np.stack([a + b for a, b in zip(log_densities, self._log_shares(support), strict=True)]))
 
-    def _log_shares(self, support: Support) -> list[Floats]:
-        """Give the logarithm of the posterior probability of each spread (Eq. D5)."""
-        if len(self.spreads) == 1:
-            return [np.zeros_like(support.squares)]
+    def _log_shares(self, support: Support) -> Floats:
+        """Give the logarithm of the posterior probability of each spread, the first axis (Eq. D5)."""
         n_free, likelihoods = (support.n - 1) * len(self.signal), []
         for spread in self.spreads:
             total = spread + support.n * self.signal
             misfit = support.squares - np.square(support.total) @ (self.signal / total)
             likelihoods.append(-0.5 * (n_free * np.log(spread) + np.log(total).sum() + misfit / spread))
-        evidence = _log_sum(likelihoods)
-        return [each - evidence for each in likelihoods]
+        stacked = np.stack(likelihoods)
+        return stacked - _log_sum(stacked)
 
     def _mean(self, spread: float, support: Support) -> tuple[Floats, Floats]:
         """Give mean and variance of the posterior of the dataset's mean, in each coordinate (Eq. D3)."""
@@ -191,13 +188,13 @@ class DatasetPosterior:
             n = len(self.signal)
             means.append(-0.5 * ((square + variance).sum(-1) / spread + n * np.log(spread)))
             variances.append((variance**2 / 2 + variance * square).sum(-1) / spread**2)
-        shares = [np.exp(share) for share in self._log_shares(support)]
-        mean = sum(share * each for share, each in zip(shares, means, strict=True))
-        of_means = [np.square(each - mean) for each in means]
-        return mean, sum(share * (a + b) for share, a, b in zip(shares, variances, of_means, strict=True))
+        shares = np.exp(self._log_shares(support))
+        shares = shares.reshape(shares.shape + (1,) * (np.ndim(means[0]) - shares.ndim + 1))
+        mean = (shares * means).sum(0)
+        return mean, (shares * (np.array(variances) + np.square(means - mean))).sum(0)
 
 
-def _log_sum(parts: list[Floats]) -> Floats:
-    """Give the logarithm of the sum of exponentials; scipy's is slow on many small arrays."""
-    largest = np.maximum.reduce(parts)
-    return np.asarray(largest + np.log(sum(np.exp(part - largest) for part in parts)))
+def _log_sum(parts: Floats) -> Floats:
+    """Give the logarithm of the sum of exponentials over the first axis; scipy's is slow on small arrays."""
+    largest = parts.max(0)
+    return np.asarray(largest + np.log(np.exp(parts - largest).sum(0)))

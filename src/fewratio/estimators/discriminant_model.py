@@ -279,7 +279,7 @@ class _HeldOut:
                 moved = values @ found.axes.astype(features.dtype) - found.centre @ found.axes
                 self._moved.setdefault(kind, []).append((found, np.split(moved, ends)))
 
-    def folds(self, settings: Settings, calibration: Calibration) -> list[tuple[DiscriminantModel, Sequence[Floats]]]:
+    def folds(self, settings: Settings, calibration: Calibration) -> list[tuple[DiscriminantModel, list[Floats]]]:
         """Give the models, and rows of the datasets that each has not learned from."""
         found = []
         for summary, (coordinates, _), rows in zip(
