@@ -17,18 +17,25 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import Encoding
-from fewratio.errors import CollectionError, InputError, ModelFileError
+from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
 from fewratio.estimators.discriminant_model import (
     Calibration,
     DiscriminantModel,
+    Learned,
     Settings,
     assembled,
     learn,
     ratio_of_log,
 )
 from fewratio.estimators.scaling import ColumnScaling
-from fewratio.estimators.source_columns import SourceColumns, SourceEstimator, check_collection
+from fewratio.estimators.source_columns import (
+    SourceColumns,
+    SourceEstimator,
+    check_collection,
+    check_kind,
+    refused_if_unfit,
+)
 from fewratio.estimators.summary import FeatureMap, Summary
 
 # What is tried where a setting is "auto".
@@ -131,21 +138,19 @@ class DiscriminantRatioEstimator(SourceEstimator):
         self
         """
         self._check_parameters()
-        check_collection(collection, "collection")
+        check_collection(collection, "collection", at_least=2)
         check_collection(validation, "validation", optional=True)
-        if len(collection) < 2:
-            raise CollectionError(
-                f"collection {collection.name!r} has one dataset; at least two are needed to learn how datasets "
-                "differ. Add more."
-            )
+        self._learn(collection, validation)
+        return self
+
+    def _learn(self, collection: Collection, validation: Collection | None) -> Learned:
+        """Learn, and give also what was learned without the datasets held out."""
         sources = [_as_float64(dataset.X) for dataset in collection]
         held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
         scaling = ColumnScaling.of(sources, self.scale)
-        model, settings, summary, _ = learn(
-            sources, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state)
-        )
-        self._set_model(model, settings, summary, SourceColumns.of(collection))
-        return self
+        learned = learn(sources, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state))
+        self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
+        return learned
 
     def summarise(self, X: Any) -> Summary:
         """Sum up one dataset, as `add_source` takes it; summaries of several datasets add up.
@@ -200,6 +205,21 @@ class DiscriminantRatioEstimator(SourceEstimator):
         path : path
             Where to; a file that is there is replaced once the new one is complete.
         """
+        write_tensors(path, "model", *self._payload())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        return cls._of_payload(path, *read_tensors(path, "model", finite=True))
+
+    def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Give what was learned as arrays and a JSON header."""
         model, columns = self._learned(), self._source_columns
         assert columns is not None
         scaling = model.features.scaling
@@ -214,31 +234,16 @@ class DiscriminantRatioEstimator(SourceEstimator):
             "map": {"width": model.features.width, "seed": model.features.seed},
         }
         arrays = {**model.coordinates._asdict(), "spreads": model.spreads, "mean": scaling.mean}
-        if scaling.scale is not None:
-            arrays["scale"] = scaling.scale
-        write_tensors(path, "model", arrays, header)
+        return arrays | ({} if scaling.scale is None else {"scale": scaling.scale}), header
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote. Nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
-        arrays, header = read_tensors(path, "model", finite=True)
-        try:
-            if header["estimator"] != cls.__name__:
-                raise TypeError(f"it holds a {header['estimator']}")
+    def _of_payload(cls, path: str | os.PathLike[str], arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
+        """Undo `_payload`; the path is for messages."""
+        with refused_if_unfit(path, cls.__name__):
+            check_kind(header, cls.__name__)
             estimator = cls(**header["parameters"])
             estimator._check_parameters()
             estimator._set_model(*_rebuilt(arrays, header))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(
-                f"{path} does not fit together ({error}): it is damaged, or of another kind of estimator than "
-                f"{cls.__name__}. Use another copy."
-            ) from error
         return estimator
 
     def _candidates(self) -> list[Settings]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
-from fewratio.errors import ModelFileError
 from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, build
 from fewratio.estimators.settings import Architecture, Inliers, Pairs, Settings, Training, architecture_of, grouped
+from fewratio.estimators.source_columns import check_kind, refused_if_unfit
 from fewratio.estimators.universal import universal_with_units
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import History
@@ -42,15 +42,9 @@ def save(path: str | os.PathLike[str], estimator: str, trained: Trained) -> None
 def load(path: str | os.PathLike[str], estimator: str, check: Callable[[dict[str, Any]], None]) -> Trained:
     """Read what an estimator of this name has learned; ``check`` raises if its parameters are not valid."""
     arrays, header = read_tensors(path, "model", finite=True)
-    try:
-        if header["estimator"] != estimator:
-            raise TypeError(f"it holds a {header['estimator']}")
+    with refused_if_unfit(path, estimator):
+        check_kind(header, estimator)
         return _rebuild(arrays, header, check)
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, OverflowError) as error:
-        raise ModelFileError(
-            f"{path} does not fit together ({error}): it is damaged, or of another kind of estimator than "
-            f"{estimator}. Use another copy."
-        ) from error
 
 
 def _rebuild(

@@ -1,14 +1,17 @@
 """Estimators that learn from related datasets: the columns of samples are those of the sources."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from fewratio.data.collection import Collection
+from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnRules, Encoding
 from fewratio.data.raw import as_raw
 from fewratio.data.table import Table, as_table, check_same_features
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import CollectionError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 
 _SOURCES = "the source collection"
@@ -100,10 +103,35 @@ def _as_sources(columns: SourceColumns, X: Any, argument: str, names: tuple[str,
     return replace(table, feature_names=columns.names or table.feature_names)
 
 
-def check_collection(given: Any, argument: str, optional: bool = False) -> None:
-    """Refuse what is no collection of datasets."""
-    if not (isinstance(given, Collection) or (given is None and optional)):
+def check_collection(given: Any, argument: str, optional: bool = False, at_least: int = 1) -> None:
+    """Refuse what is no collection of so many datasets."""
+    if given is None and optional:
+        return
+    if not isinstance(given, Collection):
         raise InputError(
             f"{argument} is a {type(given).__name__}; a Collection of datasets is needed. Make one with "
             "Collection.from_arrays, from_frame or from_folder."
         )
+    if len(given) < at_least:
+        raise CollectionError(
+            f"collection {given.name!r} has {counted(len(given), 'dataset')}; at least {at_least} are needed to learn "
+            "how datasets differ. Add more."
+        )
+
+
+def check_kind(header: dict[str, Any], estimator: str) -> None:
+    """Refuse the header of another estimator's file."""
+    if header["estimator"] != estimator:
+        raise TypeError(f"it holds a {header['estimator']}")
+
+
+@contextmanager
+def refused_if_unfit(path: str | os.PathLike[str], estimator: str) -> Iterator[None]:
+    """Say which file it is that does not fit together."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, OverflowError) as error:
+        raise ModelFileError(
+            f"{path} does not fit together ({error}): it is damaged, or of another kind of estimator than "
+            f"{estimator}. Use another copy."
+        ) from error
