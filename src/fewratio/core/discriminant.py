@@ -14,6 +14,8 @@ from fewratio.core.shapes import Floats
 
 # Coordinates whose signal is below this share of the largest say nothing.
 _FAINT = 1e-3
+# Least shrinkage, and the share of the shrunk variance within datasets below which the variance itself is rounding.
+_LEAST_SHRINKAGE, _ROUNDING = 1e-8, 1e-6
 
 
 class Coordinates(NamedTuple):
@@ -62,7 +64,9 @@ def discriminant_coordinates(
     """
     n_features = len(within)
     shrunk = (1 - shrinkage) * within
-    shrunk[np.diag_indices(n_features)] += shrinkage * np.trace(within) / n_features + np.finfo(np.float64).tiny
+    # Where no row varies the root needs a number; the coordinate is left out below.
+    floor = np.trace(within) / n_features or 1.0
+    shrunk[np.diag_indices(n_features)] += max(shrinkage, _LEAST_SHRINKAGE) * floor
     root = cholesky(shrunk, lower=True, overwrite_a=True, check_finite=False)
     white = solve_triangular(root, factor.T, lower=True, check_finite=False)
     basis, triangle = qr(white, mode="economic", check_finite=False)
@@ -71,9 +75,10 @@ def discriminant_coordinates(
     axes = solve_triangular(root, directions, lower=True, trans="T", check_finite=False)
     # Shrinkage has made variances within a little other than one.
     variance = np.einsum("hk,hk->k", axes, within @ axes)
-    safe = np.where(variance > 0, variance, 1.0)
+    is_real = variance > _ROUNDING
+    safe = np.where(is_real, variance, 1.0)
     signal = between / safe - noise
-    kept = (variance > 0) & (signal > _FAINT * signal.max(initial=0.0)) & (signal > 0)
+    kept = is_real & (signal > _FAINT * signal.max(initial=0.0)) & (signal > 0)
     order = np.flatnonzero(kept)[np.argsort(-signal[kept])]
     axes, signal = axes[:, order] / np.sqrt(safe[order]), signal[order]
     if complete:
@@ -81,7 +86,8 @@ def discriminant_coordinates(
         rest = np.eye(n_features) - directions @ directions.T
         others = solve_triangular(root, rest, lower=True, trans="T", check_finite=False)
         axes, signal = np.concatenate([axes, others], axis=1), np.append(signal, np.zeros(n_features))
-    return Coordinates(centre, axes, signal)
+    # In the order of a file, so that a model that is read from one gives bit-identical answers.
+    return Coordinates(centre, np.ascontiguousarray(axes), signal)
 
 
 class Support(NamedTuple):

@@ -340,7 +340,7 @@ class DiscriminantRatioEstimator(SourceEstimator):
         # Each row once, in however many pairs it is.
         places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
         coordinates = model(rows[places])
-        numbers = numbers.reshape(len(nu), -1)
+        numbers = numbers.reshape(len(nu), nu.shape[1] + de.shape[1])
         step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(coordinates.shape[1], 1)))
         shares, found = equal_shares(nu.shape[1], de.shape[1], coordinates), [np.empty(0)]
         for start in range(0, len(numbers), step):

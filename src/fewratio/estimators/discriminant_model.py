@@ -146,7 +146,7 @@ class DiscriminantModel:
 def scaled(rows: Floats, learned: Floats, power: float, calibration: Calibration) -> Floats:
     """Bring the scatter of coordinates to one, and divide them by their length to a power."""
     rows = rows / np.sqrt(calibration.noises(learned))
-    if power:
+    if power and rows.shape[-1]:
         length = np.square(rows / np.sqrt(1 + calibration.signals(learned))).mean(-1, keepdims=True)
         # A row at the very centre has no direction, and stays there.
         rows = rows / np.where(length > 0, length, 1.0) ** (power / 2)
