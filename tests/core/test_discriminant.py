@@ -139,4 +139,5 @@ def test_directions_in_which_no_row_varies_say_nothing(shrinkage):
     """Datasets whose means alone differ in a column would be told apart for certain; no real one is."""
     within = block_diag(np.eye(2), np.zeros((1, 1)))
     found = discriminant_coordinates(within, np.zeros(3), np.array([[1.0, 0, 1.0]]), np.ones(1), 0.0, shrinkage)
-    assert np.isfinite(found.axes).all() and np.isfinite(found.signal).all()
+    assert np.isfinite(found.axes).all()
+    assert np.isfinite(found.signal).all()

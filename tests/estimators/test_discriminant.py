@@ -95,7 +95,6 @@ def test_the_papers_synthetic_family():
             truth_and_found.append((gaussian_relative_ratio(X, *moments, 0.5), estimator.predict(X)))
         # The squared error of Eq. 8 less that of the truth is half the squared difference, in expectation.
         regrets.append(np.mean([np.square(found - truth).mean() / 2 for truth, found in truth_and_found]))
-    print(np.mean(regrets), np.std(regrets) / np.sqrt(11))
     assert np.mean(regrets) < 0.036
 
 
@@ -206,8 +205,10 @@ def test_ratios_are_within_their_bounds(n_nu, n_de, alpha, seed):
     scale = 10.0 ** rng.uniform(-3, 3)
     estimator.fit(*(scale * rng.normal(size=(n, 3)) for n in (n_nu, n_de)))
     ratio = estimator.predict(scale * rng.normal(size=(30, 3)))
-    assert (ratio >= 0).all() and (ratio * alpha <= 1 + 1e-9).all()
-    assert len(estimator.ratio_nu_) == n_nu and len(estimator.ratio_de_) == n_de
+    assert (ratio >= 0).all()
+    assert (ratio * alpha <= 1 + 1e-9).all()
+    assert len(estimator.ratio_nu_) == n_nu
+    assert len(estimator.ratio_de_) == n_de
 
 
 _POOR = learned(family())
@@ -231,7 +232,8 @@ def test_poor_columns_give_what_the_others_do(features, change):
     rng = np.random.default_rng(0)
     nu, de = rng.normal(1, 1, (5, 3)), rng.normal(-1, 1, (4, 3))
     ratio = estimator.fit(change(nu), change(de)).predict(change(np.array([[1.0, 1, 1], [-1.0, -1, -1]])))
-    assert np.isfinite(ratio).all() and ratio[0] > 1.1 > 0.9 > ratio[1]
+    assert np.isfinite(ratio).all()
+    assert ratio[0] > 1.1 > 0.9 > ratio[1]
 
 
 def test_without_a_difference_between_sources_the_ratio_is_one(features):
@@ -310,16 +312,19 @@ def test_intervals_contain_the_estimate(seed, level):
     _POOR.set_params(alpha=0.5).fit(rng.normal(size=(2, 3)), rng.normal(size=(4, 3)))
     low, high = _POOR.interval(X, level).T
     ratio = _POOR.predict(X)
-    assert (low <= ratio).all() and (ratio <= high).all()
+    assert (low <= ratio).all()
+    assert (ratio <= high).all()
     wider = _POOR.interval(X, (1 + level) / 2)
-    assert (wider[:, 0] <= low).all() and (high <= wider[:, 1]).all()
+    assert (wider[:, 0] <= low).all()
+    assert (high <= wider[:, 1]).all()
 
 
 def test_intervals_narrow_with_more_rows(model):
     rng = np.random.default_rng(0)
     rows, X = rng.normal(size=(2, 200, 3)), rng.normal(size=(20, 3))
     widths = [np.diff(model.fit(rows[0, :n], rows[1, :n]).interval(X)).mean() for n in (1, 5, 30, 200)]
-    assert widths == sorted(widths, reverse=True) and widths[-1] < widths[0] / 2
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < widths[0] / 2
 
 
 @pytest.mark.parametrize("level", [0, 1, "0.9", float("nan")])
@@ -336,7 +341,8 @@ def test_a_saved_model_gives_bit_identical_answers(model, tmp_path):
     model.save(tmp_path / "model")
     read = DiscriminantRatioEstimator.load(tmp_path / "model")
     np.testing.assert_array_equal(answers(read), answers(model))
-    assert read.settings_ == model.settings_ and read.get_params() == model.get_params()
+    assert read.settings_ == model.settings_
+    assert read.get_params() == model.get_params()
     with pytest.raises(NotFittedError, match="read from a file"):
         read.add_source(family(1)[0])
 
