@@ -1,11 +1,13 @@
-"""Sources as a dial: J against the number of source datasets, from none to all of a split.
+"""How many related datasets does it take? J against the number of source datasets, from none to all of a split.
 
-Four ways: the universal network as it is, the same trained further on the sources, networks of both kinds that start
-from nothing, and the mean of all. No other datasets choose the best moment: of six sources or more some are kept aside,
-fewer serve both purposes. Prints one JSON line a way, number of sources, split and support size. `--figure` draws them.
+Four ways: the universal network, which needs none; networks of both kinds trained on the sources; the learner in closed
+form; and the default, `AutoRatioEstimator`, which takes a mean of the first and the third in shares that it measures.
+No other datasets choose settings: sources are held out for that. One JSON line per way, number of sources, split and
+support size. `--figure` draws the records that are there.
 
-    python benchmarks/sources.py --data mnist_r --device cuda > results/benchmarks/sources.jsonl
-    python benchmarks/sources.py --data isolet --device cuda >> results/benchmarks/sources.jsonl
+    python benchmarks/sources.py --data mnist_r isolet digits_r vowels weather --jobs 8 > default.jsonl
+    python benchmarks/sources.py --data digits_r vowels weather --ways networks --device cuda > networks.jsonl
+    cat default.jsonl networks.jsonl > results/benchmarks/sources.jsonl
     python benchmarks/sources.py --figure docs/images/sources.png
 """
 
@@ -13,94 +15,167 @@ import argparse
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import torch
 
-from fewratio import MetaRatioEstimator, Pairs, Training
+from everyday.data import folder
+from fewratio import (
+    AutoRatioEstimator,
+    Collection,
+    DiscriminantRatioEstimator,
+    MetaRatioEstimator,
+    Pairs,
+    Training,
+    UniversalRatioEstimator,
+)
 from fewratio.data.seeds import seed_for
-from fewratio.estimators import networks, pretrain_together
-from fewratio.estimators.universal import universal_start
-from fewratio.nn import RatioCommittee, RatioModel
-from fewratio_bench.evaluate import judged_ratio
+from fewratio.estimators import pretrain_together
+from fewratio.nn import RatioCommittee
+from fewratio_bench.evaluate import Judgement, PairEvaluation, judged_ratio
 from fewratio_bench.problems import ISOLET, MNIST_R, PairProblem
 from fewratio_bench.records import circumstances
 
-PROBLEMS = {"mnist_r": MNIST_R, "isolet": ISOLET}
+PROBLEMS = {"mnist_r": MNIST_R, "isolet": ISOLET, "digits_r": PairProblem("digits_r", "Digits-r")}
+TITLES = {"vowels": "Vowels", "weather": "Weather"} | {name: problem.data for name, problem in PROBLEMS.items()}
 RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "sources.jsonl"
 SUPPORT_SIZES = (1, 3, 5)
 _ALPHA = 0.5
-AS_IT_IS, FURTHER, FROM_NOTHING, ALL = "universal", "universal, trained further", "from nothing", "mean of all"
+UNIVERSAL, NETWORKS, CLOSED_FORM, DEFAULT = "universal", "networks", "closed form", "default"
 
 
-def trained(
-    problem: PairProblem, n_sources: int, args: argparse.Namespace, **parameters: Any
-) -> list[list[RatioModel]]:
-    """Train an estimator on some sources of every split, and give its networks."""
-    estimators, sources = [], []
-    for number in range(args.splits):
-        source = problem.split(number).source
-        rng = np.random.default_rng(seed_for("sources", problem.data, number))
-        sources.append(source[np.sort(rng.permutation(len(source))[:n_sources])])
-        seed = seed_for("sources", problem.data, number, n_sources)
-        estimators.append(
-            MetaRatioEstimator(
-                episodes=Pairs(n_support=(1, 5)),
-                training=Training(max_steps=args.steps),
-                device=args.device,
-                random_state=seed,
-                **parameters,
-            )
+@cache
+def everyday(data: str) -> Collection:
+    """Datasets of an everyday table, in groups of which one is the target: vowels by speakers, weather by years."""
+    if data == "vowels":
+        lines = (folder("tables") / "vowel.arff").read_text().splitlines()
+        cells = [line.split(",") for line in lines if line and line[0] not in "%@"]
+        speakers = list(dict.fromkeys(row[1] for row in cells))
+        # Three speakers together: one alone has six rows of a vowel.
+        keys = [(str(speakers.index(row[1]) // 3), row[-1]) for row in cells]
+        rows = np.array([row[3:-1] for row in cells], dtype=np.float64)
+    else:
+        cells = [line.split(",") for line in (folder("mixed") / "seattle.csv").read_text().splitlines()[1:]]
+        kinds = sorted({row[-1] for row in cells})
+        keys = [(row[0][:4], row[0][5:7]) for row in cells]
+        numbers = np.array([row[1:-1] for row in cells], dtype=np.float64)
+        rows = np.column_stack([numbers, [[row[-1] == kind for kind in kinds] for row in cells]]).astype(np.float64)
+    names = list(dict.fromkeys(keys))
+    members = [rows[[key == name for key in keys]] for name in names]
+    return Collection.from_arrays(members, [" ".join(name) for name in names], [name[0] for name in names], name=data)
+
+
+def divided(data: str, number: int) -> tuple[Collection, Collection]:
+    """Sources and targets of a split."""
+    if data in PROBLEMS:
+        split = PROBLEMS[data].split(number)
+        return split.source, split.target
+    collection = everyday(data)
+    groups = list(dict.fromkeys(collection.groups))
+    is_target = np.array([group == groups[number % len(groups)] for group in collection.groups])
+    return collection[~is_target], collection[is_target]
+
+
+def sources_of(data: str, number: int, n_sources: int) -> Collection:
+    source, _ = divided(data, number)
+    rng = np.random.default_rng(seed_for("sources", TITLES[data], number))
+    return source[np.sort(rng.permutation(len(source))[:n_sources])]
+
+
+def scale_of(data: str) -> str:
+    """Pixels, frequencies and cepstra have a common unit; what the weather is made of has not."""
+    return "columns" if data == "weather" else "none"
+
+
+def evaluation(data: str, number: int, size: int, device: str = "cpu") -> PairEvaluation:
+    _, target = divided(data, number)
+    seed = seed_for("pairs", TITLES[data], number, "target", size, "supports")
+    return PairEvaluation(target, size, seed, torch.device(device))
+
+
+def by_estimator(data: str, number: int, size: int, estimator: Any) -> dict[str, float]:
+    """Fit to every pair of targets, and judge."""
+    judged = evaluation(data, number, size)
+    episode, n_nu = judged.episode, judged.episode.support.n_nu
+    supports, queries = (rows.double().numpy() for rows in (episode.support.rows, episode.query.rows))
+    found = []
+    for support, query in zip(supports, queries, strict=True):
+        found.append(estimator.fit(support[:n_nu], support[n_nu:]).predict(query))
+    return judged.metrics(Judgement(torch.tensor(np.array(found)), None, _ALPHA))
+
+
+def split_records(data: str, number: int, counts: list[int]) -> Iterator[dict[str, Any]]:
+    """Measure the ways that need no GPU, on one split."""
+    torch.set_num_threads(1)
+    scale = scale_of(data)
+    for n_sources in counts:
+        source = sources_of(data, number, n_sources) if n_sources else None
+        if source is not None and len(source) < n_sources:
+            continue
+        ways = (
+            {UNIVERSAL: UniversalRatioEstimator(scale=scale)}
+            if source is None
+            else {
+                CLOSED_FORM: DiscriminantRatioEstimator(scale=scale).pretrain(source),
+                DEFAULT: AutoRatioEstimator(scale=scale, random_state=0).pretrain(source),
+            }
         )
-    pretrain_together(estimators, sources, [None] * len(sources))
-    return [[network.model for network in estimator.networks_] for estimator in estimators]
+        for way, estimator in ways.items():
+            for size in SUPPORT_SIZES:
+                numbers = by_estimator(data, number, size, estimator)
+                yield {"n_sources": n_sources, "way": way, "split": number, "n_support": size, **numbers}
 
 
 @torch.no_grad()
-def judged(
-    problem: PairProblem, number: int, model: RatioModel | RatioCommittee, device: str
-) -> dict[int, dict[str, float]]:
-    found = {}
-    for size in SUPPORT_SIZES:
-        evaluation = problem.evaluation(problem.split(number), "target", size, torch.device(device))
-        episode = evaluation.episode
-        found[size] = evaluation.metrics(judged_ratio(model.to(device).adapt(episode.support), episode, _ALPHA))
-    return found
+def network_records(data: str, counts: list[int], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Train networks of both kinds on the sources of all splits together, and judge."""
+    for n_sources in filter(None, counts):
+        sources = [sources_of(data, number, n_sources) for number in range(args.splits)]
+        if min(map(len, sources)) < n_sources:
+            continue
+        estimators = [
+            MetaRatioEstimator(
+                episodes=Pairs(n_support=(1, 5)),
+                network="both",
+                training=Training(max_steps=args.steps),
+                scale=scale_of(data),
+                device=args.device,
+                random_state=seed_for("sources", TITLES[data], number, n_sources),
+            )
+            for number in range(args.splits)
+        ]
+        with torch.enable_grad():
+            pretrain_together(estimators, sources, [None] * len(sources))
+        for number, estimator in enumerate(estimators):
+            model = RatioCommittee([network.model for network in estimator.networks_]).to(args.device)
+            for size in SUPPORT_SIZES:
+                judged = evaluation(data, number, size, args.device)
+                numbers = judged.metrics(judged_ratio(model.adapt(judged.episode.support), judged.episode, _ALPHA))
+                found = {"n_sources": n_sources, "way": NETWORKS, "split": number, "n_support": size, **numbers}
+                yield found | {"steps": args.steps}
 
 
 def measure(args: argparse.Namespace) -> None:
-    # What is measured here is where these numbers should be: the universal network alone is trained, on any sources.
-    networks.SOME_SOURCES = networks.MANY_SOURCES = sys.maxsize
-    problem = PROBLEMS[args.data]
-    for n_sources in args.sources:
-        if n_sources:
-            further = trained(problem, n_sources, args, init="universal")
-            anew = trained(problem, n_sources, args, network="both")
-        for number in range(args.splits):
-            if n_sources:
-                ways: dict[str, RatioModel | RatioCommittee] = {
-                    FURTHER: further[number][0],
-                    FROM_NOTHING: RatioCommittee(anew[number]),
-                    ALL: RatioCommittee([further[number][0], *anew[number]]),
-                }
-            else:
-                ways = {AS_IT_IS: universal_start(_ALPHA, None)}
-            for way, model in ways.items():
-                for size, metrics in judged(problem, number, model, args.device).items():
-                    record = {
-                        "data": problem.data,
-                        "n_sources": n_sources,
-                        "way": way,
-                        "split": number,
-                        "n_support": size,
-                        **{name: round(value, 5) for name, value in metrics.items()},
-                        "steps": args.steps,
-                        **circumstances(torch.device(args.device)),
-                    }
-                    sys.stdout.write(json.dumps(record) + "\n")
-                    sys.stdout.flush()
+    device = torch.device(args.device if args.ways == NETWORKS else "cpu")
+    for data in args.data:
+        if args.ways == NETWORKS:
+            records = network_records(data, args.sources, args)
+        else:
+            tasks = (joblib.delayed(_listed)(data, number, args.sources) for number in range(args.splits))
+            records = (record for found in joblib.Parallel(args.jobs)(tasks) for record in found)
+        for record in records:
+            rounded = {name: round(value, 5) if isinstance(value, float) else value for name, value in record.items()}
+            sys.stdout.write(json.dumps({"data": TITLES[data], **rounded, **circumstances(device)}) + "\n")
+            sys.stdout.flush()
+
+
+def _listed(data: str, number: int, counts: list[int]) -> list[dict[str, Any]]:
+    return list(split_records(data, number, counts))
 
 
 def draw(file: Path) -> None:
@@ -112,35 +187,36 @@ def draw(file: Path) -> None:
         values[record["data"], record["n_support"], record["way"]][record["n_sources"]].append(record["squared_error"])
     data = list(dict.fromkeys(record["data"] for record in records))
     figure, axes = plt.subplots(
-        len(data), len(SUPPORT_SIZES), figsize=(11, 3.2 * len(data)), sharex=True, squeeze=False, layout="constrained"
+        len(data), len(SUPPORT_SIZES), figsize=(11, 2.6 * len(data)), sharex=True, squeeze=False, layout="constrained"
     )
     for row, name in zip(axes, data, strict=True):
         for ax, size in zip(row, SUPPORT_SIZES, strict=True):
-            most = max(record["n_sources"] for record in records)
-            (base,) = values[name, size, AS_IT_IS].values()
-            ax.axhline(np.mean(base), color="0.5", linestyle="--", label=AS_IT_IS)
-            for way, marker in ((FURTHER, "o"), (FROM_NOTHING, "s"), (ALL, "^")):
+            (base,) = values[name, size, UNIVERSAL].values()
+            ax.axhline(np.mean(base), color="0.5", linestyle="--", label=UNIVERSAL)
+            for way, marker in ((NETWORKS, "s"), (CLOSED_FORM, "o"), (DEFAULT, "^")):
                 points = sorted(values[name, size, way].items())
                 mean = [np.mean(found) for _, found in points]
                 error = [np.std(found, ddof=1) / len(found) ** 0.5 for _, found in points]
                 ax.errorbar([n for n, _ in points], mean, error, marker=marker, markersize=4, capsize=2, label=way)
-            ax.set(xscale="log", title=f"{name}, {size} per sample", xlim=(1.7, most * 1.2))
-            ax.set_xticks([n for n, _ in points], [str(n) for n, _ in points])
+            ax.set(xscale="log", title=f"{name}, {size} per sample", xlim=(1.7, 48))
+            ax.set_xticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
             ax.minorticks_off()
         row[0].set_ylabel("J (lower is better)")
     for ax in axes[-1]:
         ax.set_xlabel("source datasets")
     axes[0, 0].legend(fontsize="small")
-    figure.savefig(file, dpi=150)
+    figure.savefig(file, dpi=120)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", choices=list(PROBLEMS), default="mnist_r")
+    parser.add_argument("--data", choices=list(TITLES), nargs="+", default=["mnist_r"])
     parser.add_argument("--sources", type=int, nargs="+", default=[0, 2, 5, 10, 20, 40])
+    parser.add_argument("--ways", choices=["default", NETWORKS], default="default")
     parser.add_argument("--splits", type=int, default=4)
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--figure", type=Path, help="draw the records that are there, and measure nothing")
     args = parser.parse_args()
     if args.figure:

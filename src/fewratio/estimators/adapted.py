@@ -53,6 +53,17 @@ class NetworkEstimator(RatioEstimator):
         return self.ratio_(as_rows(self.model_, X)).cpu().numpy()
 
     @torch.no_grad()
+    def _ratios_of_pairs(self, nu: Floats, de: Floats, rows: Floats) -> Floats:
+        """Give the ratios of many pairs of samples, of shape (pair, n, d), at rows of each."""
+        model = self._model()
+        step = max(1, _BLOCK_VALUES // (rows.shape[1] * (rows.shape[2] + nu.shape[1] * _HIDDEN_VALUES)))
+        found = []
+        for start in range(0, len(rows), step):
+            block = [as_rows(model, X[start : start + step]) for X in (nu, de, rows)]
+            found.append(model.adapt(Pair(block[0], block[1]))(block[2]).double().cpu().numpy())
+        return np.concatenate(found)
+
+    @torch.no_grad()
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         model, alpha = self._model(), float(self.alpha)
         table, numbers = as_rows(model, rows), torch.from_numpy(np.concatenate([nu, de], axis=1))

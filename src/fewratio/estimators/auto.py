@@ -1,18 +1,27 @@
-"""The estimator to take without related datasets: a mean of several, in shares that the sizes of the samples decide."""
+"""The estimator to take, with related datasets or without: a mean of several, in shares that are measured."""
 
+import os
 import warnings
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
-from fewratio.estimators.base import RatioEstimator, common, in_blocks
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.data.collection import Collection
+from fewratio.estimators.base import NotFittedError, RatioEstimator, common, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
+from fewratio.estimators.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
+from fewratio.estimators.source_columns import SourceEstimator, check_collection, check_kind, refused_if_unfit
+from fewratio.estimators.source_shares import SIZES, learned_shares
 from fewratio.lazy import torch_is_installed
 
 # The network's share up to so many rows per sample, and from where on it has none (docs/design.md).
@@ -24,12 +33,16 @@ _MAX_ROWS_NETWORK, _MAX_ROWS = 200, 5_000
 
 
 @dataclass(eq=False, repr=False)
-class AutoRatioEstimator(RatioEstimator):
-    """Relative density ratio without related datasets: a mean of the best for the sizes of the samples.
+class AutoRatioEstimator(SourceEstimator):
+    """Relative density ratio, with related datasets or without: a mean of the best for the samples at hand.
 
-    Up to 50 rows per sample it is two thirds `UniversalRatioEstimator` and one third `ClassifierRatio`, from 400 on
-    `ClassifierRatio`; in between, the shares change with the logarithm of the size. Of samples of different sizes the
-    harmonic mean counts. Of large samples rows are drawn to fit to: 200 for the network, 5,000 for the classifier.
+    After `pretrain` with related datasets, what they say (`DiscriminantRatioEstimator`) counts as much as it helps on
+    pairs of those datasets that were held out, the more the more there are; what is below counts for the rest.
+
+    Without related datasets it is two thirds `UniversalRatioEstimator` and one third `ClassifierRatio` up to 50 rows
+    per sample, and `ClassifierRatio` from 400 on; in between, the shares change with the logarithm of the size. Of
+    samples of different sizes the harmonic mean counts. Of large samples rows are drawn to fit to: 200 for the network,
+    5,000 for the others.
 
     Without torch (``pip install 'fewratio[networks]'``) it is `ClassifierRatio` at all sizes, with a warning.
 
@@ -44,6 +57,10 @@ class AutoRatioEstimator(RatioEstimator):
 
     Attributes
     ----------
+    learned_ : DiscriminantRatioEstimator
+        What was learned from related datasets, if there were any.
+    learned_shares_ : tuple of float
+        Its shares in the mean for samples of 1, 3 and 10 rows. From 50 rows on the share falls, to none at 400.
     estimators_ : list of RatioEstimator
         What was fitted.
     shares_ : list of float
@@ -66,17 +83,95 @@ class AutoRatioEstimator(RatioEstimator):
     _: KW_ONLY
     scale: str = "columns"
     random_state: int | np.random.Generator | None = None
+    learned_: DiscriminantRatioEstimator = field(init=False)
+    learned_shares_: tuple[float, ...] = field(init=False)
+
+    def pretrain(self, collection: Collection, validation: Collection | None = None) -> Self:
+        """Learn from related datasets, in about a second.
+
+        Parameters
+        ----------
+        collection : Collection
+            The source datasets, at least two.
+        validation : Collection, optional
+            Datasets to choose settings and shares by. By default sources are held out in turn for that.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        check_collection(collection, "collection", at_least=2)
+        check_collection(validation, "validation", optional=True)
+        seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
+        learned = DiscriminantRatioEstimator(self.alpha, scale=self.scale, random_state=seed % 2**32)
+        found = learned._learn(collection, validation)
+        scaling = found.model.features.scaling
+        without = partial(_ratios_without_sources, alpha=float(self.alpha), scaling=scaling)
+        shares = learned_shares(found.folds, without, float(self.alpha))
+        self._set_learned(learned, shares)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned from related datasets to a file: safetensors with a JSON header and a checksum.
+
+        Neither sources nor the samples given to `fit` are in it.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced once the new one is complete.
+        """
+        if not self.has_sources:
+            raise NotFittedError("There is no trained model to save. Call pretrain(collection) first.")
+        arrays, header = self.learned_._payload()
+        parameters = self.get_params(deep=False)
+        if not isinstance(self.random_state, Integral | None):
+            # A generator has moved on since, and means nothing elsewhere.
+            parameters["random_state"] = None
+        own = {"estimator": type(self).__name__, "parameters": parameters, "shares": self.learned_shares_}
+        write_tensors(path, "model", arrays, {**own, "learned": header})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        arrays, header = read_tensors(path, "model", finite=True)
+        with refused_if_unfit(path, cls.__name__):
+            check_kind(header, cls.__name__)
+            estimator = cls(**header["parameters"])
+            estimator._check_parameters()
+            shares = tuple(map(float, header["shares"]))
+            if len(shares) != len(SIZES) or not all(0 <= share <= 1 for share in shares):
+                raise ValueError(f"its shares are {shares}")
+            learned = DiscriminantRatioEstimator._of_payload(path, arrays, header["learned"])
+        estimator._set_learned(learned, shares)
+        return estimator
+
+    def _set_learned(self, learned: DiscriminantRatioEstimator, shares: tuple[float, ...]) -> None:
+        self.learned_, self.learned_shares_ = learned, shares
+        assert learned._source_columns is not None
+        self._keep_columns(learned._source_columns)
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
-        self._scaling = ColumnScaling.of([X_nu, X_de], self.scale)
-        samples = self._scaling(X_nu), self._scaling(X_de)
-        self.estimators_, self.shares_ = [], []
-        ratios = [np.zeros(len(X)) for X in samples]
+        known = self.learned_.model_.features.scaling if self.has_sources else self.scale
+        scaling = ColumnScaling.of([X_nu, X_de], known)
+        self.estimators_, self.shares_, self._scalings = [], [], []
+        ratios = [np.zeros(len(X)) for X in (X_nu, X_de)]
         for estimator, share, most in self._parts(len(X_nu), len(X_de)):
+            # What was learned from sources scales rows itself.
+            own = scaling if not estimator.has_sources else ColumnScaling(np.zeros(X_nu.shape[1]), None)
+            samples = own(X_nu), own(X_de)
             drawn = [draw_rows(X, most, rng) if len(X) > most else np.arange(len(X)) for X in samples]
             estimator._fit(*(X[rows] for X, rows in zip(samples, drawn, strict=True)))
-            estimator._set_features(X_nu.shape[1], None)
+            if not estimator.has_sources:
+                estimator._set_features(X_nu.shape[1], None)
             fitted = estimator.ratio_nu_, estimator.ratio_de_
             for total, X, rows, ratio in zip(ratios, samples, drawn, fitted, strict=True):
                 at_all = ratio if len(rows) == len(X) else in_blocks(estimator._ratio, X)
@@ -84,6 +179,7 @@ class AutoRatioEstimator(RatioEstimator):
                 total += share * at_all
             self.estimators_.append(estimator)
             self.shares_.append(share)
+            self._scalings.append(own)
         self.ratio_nu_, self.ratio_de_ = ratios
 
     @property
@@ -92,26 +188,54 @@ class AutoRatioEstimator(RatioEstimator):
         return all(getattr(estimator, "finds_outliers", True) for estimator in self.estimators_)
 
     def _ratio(self, X: Floats) -> NDArray[Any]:
-        X = self._scaling(X)
-        parts = zip(self.shares_, self.estimators_, strict=True)
-        return np.sum([share * estimator._ratio(X) for share, estimator in parts], axis=0)
+        parts = zip(self.shares_, self.estimators_, self._scalings, strict=True)
+        return np.sum([share * estimator._ratio(scaling(X)) for share, estimator, scaling in parts], axis=0)
 
     def _parts(self, n_nu: int, n_de: int) -> list[tuple[RatioEstimator, float, int]]:
         """Give the estimators, their shares, and how many rows per sample each is fitted to at most."""
+        if not self.has_sources:
+            return self._parts_without_sources(n_nu, n_de)
+        size = 2 / (1 / n_nu + 1 / n_de)
+        share = float(np.interp(np.log(size), np.log(SIZES), self.learned_shares_)) * _falling(size)
+        learned = copy(self.learned_).set_params(alpha=self.alpha)
+        rest = self._parts_without_sources(n_nu, n_de) if share < 1 else []
+        return [(learned, share, _MAX_ROWS), *((part, (1 - share) * of_rest, most) for part, of_rest, most in rest)]
+
+    def _parts_without_sources(self, n_nu: int, n_de: int) -> list[tuple[RatioEstimator, float, int]]:
         if not _ALPHAS[0] <= self.alpha <= _ALPHAS[1]:
             return [(RuLSIF(self.alpha, sigma="cv", reg="cv", random_state=self.random_state), 1.0, _MAX_ROWS)]
         classifier = ClassifierRatio(alpha=self.alpha, random_state=self.random_state)
         size = 2 / (1 / n_nu + 1 / n_de)
-        share = _SHARE * float(np.clip(np.log(_MANY / size) / np.log(_MANY / _FEW), 0, 1))
+        share = _SHARE * _falling(size)
         if share and torch_is_installed():
             from fewratio.estimators.universal import UniversalRatioEstimator
 
             network = UniversalRatioEstimator(self.alpha)
             return [(network, share, _MAX_ROWS_NETWORK), (classifier, 1 - share, _MAX_ROWS)]
-        if share:
+        if share and not self.has_sources:
             warnings.warn(
                 "torch is not installed, so a classifier stands in for the universal network, which is better for "
                 "samples this small. To use it: pip install 'fewratio[networks]'.",
                 stacklevel=2,
             )
         return [(classifier, 1.0, _MAX_ROWS)]
+
+
+def _falling(size: float) -> float:
+    """Give the share of what is made for few rows: all up to 50, none from 400 on."""
+    return float(np.clip(np.log(_MANY / size) / np.log(_MANY / _FEW), 0, 1))
+
+
+def _ratios_without_sources(nu: Floats, de: Floats, rows: Floats, alpha: float, scaling: ColumnScaling) -> Floats:
+    """Give the ratios of many pairs of samples at rows of each, by an estimator that learns nothing from sources."""
+    nu, de, rows = scaling(nu), scaling(de), scaling(rows)
+    if _ALPHAS[0] <= alpha <= _ALPHAS[1] and torch_is_installed():
+        from fewratio.estimators.universal import UniversalRatioEstimator
+
+        return UniversalRatioEstimator(alpha)._ratios_of_pairs(nu, de, rows)
+    # Its settings are fixed, so that hundreds of pairs take a second.
+    estimator, found = RuLSIF(alpha), []
+    for numerator, denominator, at in zip(nu, de, rows, strict=True):
+        estimator._fit(numerator, denominator)
+        found.append(estimator._ratio(at))
+    return np.array(found)

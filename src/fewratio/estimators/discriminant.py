@@ -121,6 +121,8 @@ class DiscriminantRatioEstimator(SourceEstimator):
     model_: DiscriminantModel = field(init=False)
     settings_: Settings = field(init=False)
     summary_: Summary | None = field(default=None, init=False)
+    # Far from all rows the ratio says nothing, and there outliers are.
+    finds_outliers: ClassVar[bool] = False  # type: ignore[misc]
 
     def pretrain(self, collection: Collection, validation: Collection | None = None) -> Self:
         """Learn from related datasets.

@@ -44,10 +44,9 @@ class MetaRatioEstimator(NetworkEstimator, SourceEstimator):
     training : Training, optional
         How it is trained; ``Training()`` by default.
     init : {"random", "universal"}, default="random"
-        Where the training starts. With "universal" sources are a dial: without any (`fit` at once) the network of
-        `UniversalRatioEstimator` is used as it is, a few datasets train it further, from 20 on its mean with networks
-        that learn from nothing but them is taken, and from 40 on these alone. The universal network has an architecture
-        of its own, and knows alpha from 0.1 to 0.9. It is of no use for inlier episodes.
+        Where the training starts. With "universal" the network of `UniversalRatioEstimator` is trained further;
+        without any sources (`fit` at once) it is used as it is. It has an architecture of its own, and knows alpha from
+        0.1 to 0.9. It is of no use for inlier episodes.
     scale : {"columns", "none"}, default="none"
         Whether to centre and scale the columns by the sources' means and deviations, which the model then keeps.
     device : str, default="auto"
@@ -275,7 +274,7 @@ def pretrain_together(
             continue
         settings, names = clone(estimator).get_params(deep=False), feature_names(collection)
         estimator._set_trained(Trained(settings, kept, collection.n_features, names, collection.encoding))
-        kinds = network_kinds(architecture_of(estimator.network), estimator.init, len(collection))
+        kinds = network_kinds(architecture_of(estimator.network), estimator.init)
         if len(kept) < (n_networks := sum(map(len, kinds.values()))):
             kept_kinds = ", ".join(network.kind for network in kept)
             incomplete.append(

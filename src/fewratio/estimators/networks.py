@@ -15,16 +15,12 @@ from fewratio import nn
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import Encoding
 from fewratio.data.seeds import seed_for
-from fewratio.errors import ParameterError
 from fewratio.estimators.settings import KINDS, Architecture, Training, architecture_of
 from fewratio.estimators.training import Job, squared_error, train_jobs
 from fewratio.estimators.universal import universal_start
 from fewratio.optim import History
 
 UNIVERSAL = "universal"
-# How many source datasets make networks that start from nothing worth having beside the universal one, and how many
-# make it needless (`benchmarks/sources.py`).
-SOME_SOURCES, MANY_SOURCES = 20, 40
 # What is already good needs smaller steps.
 _FINE_TUNING = 0.1
 
@@ -72,11 +68,10 @@ class Trained(NamedTuple):
     encoding: Encoding | None
 
 
-def network_kinds(architecture: Architecture, init: str, n_sources: int) -> dict[str, range]:
-    """Say which kinds of networks to train on so many datasets, and the numbers of those of each kind."""
+def network_kinds(architecture: Architecture, init: str) -> dict[str, range]:
+    """Say which kinds of networks to train, and the numbers of those of each kind."""
     counts = dict.fromkeys(KINDS[architecture.features], architecture.n_networks)
-    if init == UNIVERSAL and n_sources < MANY_SOURCES:
-        counts = {UNIVERSAL: 1} | (counts if n_sources >= SOME_SOURCES else {})
+    counts = {UNIVERSAL: 1} if init == UNIVERSAL else counts
     ends = [*accumulate(counts.values(), initial=0)]
     return {kind: range(*span) for kind, span in zip(counts, pairwise(ends), strict=True)}
 
@@ -102,12 +97,7 @@ def train_networks(
         The networks of each estimator.
     """
     first, architecture = parameters[0], architecture_of(parameters[0]["network"])
-    kinds = network_kinds(architecture, first["init"], len(collections[0]))
-    if any(network_kinds(architecture, first["init"], len(collection)) != kinds for collection in collections):
-        raise ParameterError(
-            f'The collections have {sorted(map(len, collections))} datasets, which init="universal" makes different '
-            "networks of. Train them in groups of about equally many."
-        )
+    kinds = network_kinds(architecture, first["init"])
     alpha = float(first["alpha"])
     networks: list[list[Network]] = [[] for _ in parameters]
     for kind, numbers in kinds.items():

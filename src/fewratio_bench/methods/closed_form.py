@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from fewratio.core.discriminant import Support
+from fewratio.core.objectives import shares_of_expectations
 from fewratio.core.pair import Episode
 from fewratio.estimators import DiscriminantRatioEstimator
 from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
-from fewratio_bench.evaluate import Judgement, judged_values
+from fewratio_bench.evaluate import judged_values
 from fewratio_bench.methods.base import Bench, Method, Parameters, Verdict, by_split
 from fewratio_bench.methods.pretrained import Pretrained
 from fewratio_bench.problems import Problem, Trial
@@ -102,7 +103,7 @@ def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, al
 
 @dataclass(frozen=True)
 class Combined(Method):
-    """The mean of networks and of learners in closed form, half and half.
+    """The mean of networks and of learners in closed form, in shares that are best on the validation datasets.
 
     Attributes
     ----------
@@ -131,13 +132,28 @@ class Combined(Method):
         for group, models, seconds in self.closed_form.learned(trials, bench):
             model, of_networks = networks[id(group[0])]
             for trial in group:
+                share = None
+                # Validation comes first, and chooses the share.
                 for role, evaluation in trial.evaluations.items():
                     episode, started = evaluation.episode, time.perf_counter()
                     with torch.no_grad():
                         ratio = model.adapt(episode.support)
                         values = ratio.at_support(), ratio(episode.query.rows, episode.support_index)
                     others = closed_form_values(models, episode, alpha)
-                    both = [(mine.double() + other) / 2 for mine, other in zip(values, others, strict=True)]
-                    judgement: Judgement = judged_values(both[0], both[1], episode, alpha)
+                    if share is None:
+                        share = best_share(values[1].double(), others[1], episode.query.shares.double(), alpha)
+                    at_support, at_query = (
+                        share * mine.double() + (1 - share) * other for mine, other in zip(values, others, strict=True)
+                    )
+                    judgement = judged_values(at_support, at_query, episode, alpha)
                     took = seconds + of_networks + time.perf_counter() - started
                     yield Verdict(trial, role, setting, judgement, took, trial.seed(self.networks.name))
+
+
+def best_share(ratio: Tensor, other: Tensor, shares: Tensor, alpha: float) -> float:
+    """Give the share of a ratio in its mean with another one for which the squared error (Eq. 8) is least."""
+    share_nu, mixture = shares_of_expectations(shares, alpha)
+    difference = ratio - other
+    curvature = (mixture * difference.square()).sum().item()
+    slope = (share_nu * difference - mixture * other * difference).sum().item()
+    return min(max(slope / curvature, 0.0), 1.0) if curvature else 0.5

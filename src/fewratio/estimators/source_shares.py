@@ -1,0 +1,87 @@
+"""How much an estimator that learned from sources counts beside one that did not: by datasets held out."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fewratio.core.discriminant import Support
+from fewratio.core.shapes import Floats
+from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
+
+SIZES = (1, 3, 10)
+# Pairs of datasets per fold and size, and query rows per sample, at most.
+_N_PAIRS, _N_QUERY = 36, 24
+_SHARES = np.linspace(0, 1, 11)
+# Standard errors that a smaller share may lose.
+_STANDARD_ERRORS = 1.0
+# Where nothing can be measured.
+_UNMEASURED = 0.1
+
+# Samples (pair, n, d) of numerators and denominators and rows (pair, q, d) -> ratios (pair, q).
+Ratios = Callable[[Floats, Floats, Floats], Floats]
+
+
+def learned_shares(
+    folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]], others: Ratios, alpha: float
+) -> tuple[float, ...]:
+    """Give the share of the learned model in its mean with another one, for each of `SIZES`.
+
+    It is the smallest share whose squared error (Eq. 8) on pairs of datasets that were held out is within a standard
+    error of the best: few sources say little of how much they say.
+
+    Parameters
+    ----------
+    folds : sequence of (DiscriminantModel, sequence of ndarray)
+        Models, and datasets that each has not learned from.
+    others : callable
+        The ratios of the other one.
+    alpha : float
+        Relative parameter.
+    """
+    return tuple(_share(folds, others, alpha, size) for size in SIZES)
+
+
+def _share(
+    folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]], others: Ratios, alpha: float, size: int
+) -> float:
+    losses, groups = [], []
+    for number, (model, datasets) in enumerate(folds):
+        used = [rows for rows in datasets if len(rows) > 2 * size]
+        if len(used) < 2:
+            continue
+        nu, de = _pairs(len(used))
+        n_query = min(_N_QUERY, min(map(len, used)) - 2 * size)
+        # The first rows of a dataset are its sample as a numerator, the next as a denominator, others are the query.
+        query = slice(2 * size, 2 * size + n_query)
+        samples = np.stack([used[a][:size] for a in nu]), np.stack([used[b][size : 2 * size] for b in de])
+        rows = np.stack([np.concatenate([used[a][query], used[b][query]]) for a, b in zip(nu, de, strict=True)])
+        mine, other = _learned_ratios(model, *samples, rows, alpha), others(*samples, rows)
+        mixed = _SHARES[:, None, None] * mine + (1 - _SHARES)[:, None, None] * other
+        at_nu, at_de = mixed[..., :n_query], mixed[..., n_query:]
+        squares = alpha * np.square(at_nu).mean(-1) + (1 - alpha) * np.square(at_de).mean(-1)
+        losses.append(squares / 2 - at_nu.mean(-1))
+        groups += [(number, int(a)) for a in nu]
+    if not losses:
+        return _UNMEASURED
+    # A loss per numerator's dataset: pairs that share one are not independent.
+    of_pairs = np.concatenate(losses, axis=1)
+    _, numbers = np.unique(np.array(groups), axis=0, return_inverse=True)
+    counts = np.bincount(numbers.ravel())
+    of_datasets = np.stack([np.bincount(numbers.ravel(), each) / counts for each in of_pairs])
+    best = int(of_datasets.mean(1).argmin())
+    excess = of_datasets - of_datasets[best]
+    error = excess.std(1, ddof=1) / np.sqrt(len(counts)) if len(counts) > 1 else np.full(len(_SHARES), np.inf)
+    return float(_SHARES[np.flatnonzero(excess.mean(1) <= _STANDARD_ERRORS * error)[0]])
+
+
+def _pairs(n_datasets: int) -> tuple[np.ndarray, np.ndarray]:
+    """Give ordered pairs of datasets, evenly over all, each with itself included."""
+    nu, de = (places.ravel() for places in np.indices((n_datasets, n_datasets)))
+    kept = np.unique(np.linspace(0, len(nu) - 1, min(len(nu), _N_PAIRS)).round().astype(int))
+    return nu[kept], de[kept]
+
+
+def _learned_ratios(model: DiscriminantModel, nu: Floats, de: Floats, rows: Floats, alpha: float) -> Floats:
+    coordinates = (model(X.reshape(-1, X.shape[-1])).reshape(*X.shape[:-1], -1) for X in (nu, de, rows))
+    of_nu, of_de, at = coordinates
+    return ratio_of_log(model.log_ratio(at, Support.of(of_nu).for_rows(), Support.of(of_de).for_rows()), alpha)
