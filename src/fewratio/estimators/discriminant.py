@@ -19,13 +19,12 @@ from fewratio.data.collection import Collection
 from fewratio.data.encoding import Encoding
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
+from fewratio.estimators.discriminant_choice import Learned, learn
 from fewratio.estimators.discriminant_model import (
     Calibration,
     DiscriminantModel,
-    Learned,
     Settings,
     assembled,
-    learn,
     ratio_of_log,
 )
 from fewratio.estimators.scaling import ColumnScaling

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.shapes import Floats
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import InputError
 from fewratio.estimators.scaling import ColumnScaling
 
 # Values of a block of features: about 30 MB as float64.
@@ -23,7 +23,7 @@ _MOST_MEANS = 64
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """What rows become before their moments are taken: columns in common units, or random cosine features of them.
+    """What rows become before their moments are taken: columns in common units, or random cosines of them (Eq. D1).
 
     Attributes
     ----------
@@ -240,16 +240,3 @@ class Summary:
         found = np.flatnonzero(counts)
         values = np.exp(np.interp((np.arange(count) + 0.5) / count, shares[found], np.log(grid[found])))
         return np.asarray(values / ((grid * counts).sum() / counts.sum()))
-
-
-def check_summaries(summaries: Iterable[Summary], features: FeatureMap) -> list[Summary]:
-    """Give summaries as a list, all of this map and of at least two sources together."""
-    found = list(summaries)
-    for summary in found:
-        if not isinstance(summary, Summary):
-            raise ParameterError(f"A source is a {type(summary).__name__}; needed are summaries, all made by one map.")
-        if summary.map_id != features.fingerprint:
-            raise InputError(
-                "A summary was made with another map than the model's. Make it again with the model's map."
-            )
-    return found
