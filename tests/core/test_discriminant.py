@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from fewratio.core.discriminant import DatasetPosterior, Support, discriminant_coordinates
-from tests.strategies import quick, seeds
+from tests.strategies import quick, seeds, sizes
 
 SPREADS = np.array([0.3, 1.0, 2.5])
 
@@ -61,6 +61,20 @@ def test_all_rows_given_all_supports(problem, seed):
     one_by_one = [posterior.log_density(rows, Support.of(each)) for each in supports]
     # The square is expanded in one of them.
     np.testing.assert_allclose(found, np.stack(one_by_one, axis=1), rtol=1e-9, atol=1e-9)
+
+
+@quick
+@given(problems(np.ones(1)), seeds, sizes, sizes)
+def test_products_of_rows_give_the_same(problem, seed, n, n_pairs):
+    posterior, rows, support = problem
+    table = np.concatenate([rows, support])
+    queries, samples = (np.random.default_rng(seed).integers(0, len(table), (n_pairs, size)) for size in (3, n))
+    found = posterior.products(table, n).log_density(queries, samples)
+    wanted = posterior.log_density(table[queries], Support.of(table[samples]).for_rows())
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+    left_out = posterior.products(table, n - 1).log_density_left_out(samples)
+    without = Support.of(table[samples]).without_each(table[samples])
+    np.testing.assert_allclose(left_out, posterior.log_density(table[samples], without), rtol=1e-9, atol=1e-9)
 
 
 @quick

@@ -283,10 +283,12 @@ def test_samples_of_one_row(model):
     assert model.ratio_nu_.shape == model.ratio_de_.shape == (1,)
 
 
-def test_divergences_are_those_of_fits(model):
+@pytest.mark.parametrize(("n_rows", "n_nu", "n_de"), [(200, 4, 2), (6, 3, 1), (12, 30, 20)])
+def test_divergences_are_those_of_fits(model, n_rows, n_nu, n_de):
+    """Of many rows, of few (by products of all of them), of more than there are coordinates."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 3))
-    nu, de = (rng.integers(0, 30, (7, n)) for n in (4, 2))
+    X = rng.normal(size=(n_rows, 3))
+    nu, de = (rng.integers(0, n_rows, (7, n)) for n in (n_nu, n_de))
     one_by_one = [model.fit(X[a], X[b]).divergence() for a, b in zip(nu, de, strict=True)]
     np.testing.assert_allclose(model.divergences(X, nu, de), one_by_one, rtol=1e-4, atol=1e-5)
     assert model.divergences(X, nu[:0], de[:0]).shape == (0,)

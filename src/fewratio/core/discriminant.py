@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
 
-from fewratio.core.shapes import Floats
+from fewratio.core.shapes import Floats, Numbers
 
 # Coordinates whose signal is below this share of the largest say nothing.
 _FAINT = 1e-3
@@ -122,6 +122,35 @@ class Support(NamedTuple):
         return Support(self.n, self.total[..., None, :], self.squares[..., None])
 
 
+class Products(NamedTuple):
+    """Parts of the log density (Eq. D4) of rows given samples of so many others, all of one table of m rows.
+
+    Attributes
+    ----------
+    single : ndarray of shape (m,)
+        What depends on the row alone.
+    cross, square : ndarray of shape (m, m)
+        Summed over the sample, what the row has in common with it; summed over all its pairs, what depends on it alone.
+    """
+
+    single: Floats
+    cross: Floats
+    square: Floats
+
+    def log_density(self, rows: Numbers, sample: Numbers) -> Floats:
+        """Give it for rows and samples by their numbers, of shapes (pairs, q) and (pairs, n): shape (pairs, q)."""
+        cross = self.cross[rows[:, :, None], sample[:, None]].sum(2)
+        square = self.square[sample[:, :, None], sample[:, None]].sum((1, 2))
+        return -0.5 * (self.single[rows] - 2 * cross + square[:, None])
+
+    def log_density_left_out(self, sample: Numbers) -> Floats:
+        """Give it for each row of samples given the others, of shape (pairs, n)."""
+        blocks = (table[sample[:, :, None], sample[:, None]] for table in (self.cross, self.square))
+        (cross, own_cross), (square, own_square) = ((each.sum(2), each.diagonal(0, 1, 2)) for each in blocks)
+        others = square.sum(1, keepdims=True) - 2 * square + own_square
+        return -0.5 * (self.single[sample] - 2 * (cross - own_cross) + others)
+
+
 @dataclass(frozen=True, eq=False)
 class DatasetPosterior:
     """The density of new rows of a dataset of which a few rows are known.
@@ -158,6 +187,14 @@ class DatasetPosterior:
             misfit += (np.square(rows) @ precision)[:, None] + np.square(mean) @ precision
             parts.append(-0.5 * (misfit - np.log(precision).sum()))
         return self._mixed(parts, support)
+
+    def products(self, rows: Floats, n: int) -> "Products":
+        """Give what the log density of rows given any n of them is a sum of; for one spread."""
+        (spread,) = self.spreads
+        mean, variance = self._mean(spread, Support(n, np.ones_like(self.signal), np.zeros(())))
+        precision = 1 / (spread + variance)
+        cross, square = ((rows * (precision * mean**power)) @ rows.T for power in (1, 2))
+        return Products(np.square(rows) @ precision - np.log(precision).sum(), cross, square)
 
     def _mixed(self, log_densities: list[Floats], support: Support) -> Floats:
         """Give the logarithm of the mean of densities, weighted by how probable the support makes each spread."""

@@ -42,8 +42,8 @@ _WIDTHS, _SHRINKAGES, _POWERS = (0.4, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
 _N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
 # With a background there are as many coordinates as features.
 _MOST_COMPONENTS_WITH_BACKGROUND = 512
-# Values of a block of pairs: about 30 MB as float64.
-_BLOCK_VALUES = 2**22
+# Values of a block of pairs: 2 MB as float64, which a cache holds.
+_BLOCK_VALUES = 2**18
 
 
 @dataclass(eq=False, repr=False)
@@ -340,13 +340,13 @@ class DiscriminantRatioEstimator(SourceEstimator):
         model, alpha = self._learned(), float(self.alpha)
         # Each row once, in however many pairs it is.
         places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
-        coordinates = model(rows[places])
-        numbers = numbers.reshape(len(nu), nu.shape[1] + de.shape[1])
+        coordinates, n_nu, n_de = model(rows[places]), nu.shape[1], de.shape[1]
+        numbers = numbers.reshape(len(nu), n_nu + n_de)
         step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(coordinates.shape[1], 1)))
-        shares, found = equal_shares(nu.shape[1], de.shape[1], coordinates), [np.empty(0)]
+        shares, found = equal_shares(n_nu, n_de, coordinates), [np.empty(0)]
+        log_ratios_of = model.fitted_log_ratios_of(coordinates, len(nu), n_nu, n_de)
         for start in range(0, len(numbers), step):
-            block = coordinates[numbers[start : start + step]]
-            log_ratios = model.fitted_log_ratios(block[:, : nu.shape[1]], block[:, nu.shape[1] :])
+            log_ratios = log_ratios_of(*np.split(numbers[start : start + step], [n_nu], axis=1))
             ratios = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
             found.append(relative_pearson_divergence(ratios, shares, alpha))
         return np.concatenate(found)

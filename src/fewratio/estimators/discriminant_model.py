@@ -1,5 +1,6 @@
 """What a closed-form learner knows of a family of datasets."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -8,13 +9,18 @@ import numpy as np
 
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support, discriminant_coordinates
 from fewratio.core.exact import relative_ratio
-from fewratio.core.shapes import Floats
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.summary import FeatureMap, Summary
 
 # Beyond these the relative ratio is at its bounds, and an exponential would overflow.
 _LARGEST_LOG_RATIO = 60.0
 # Support sizes that settings are chosen for.
 SIZES = (1, 3, 10)
+
+
+# Products of all rows of a table are taken where they are at most so many times the rows of all samples, and at most so
+# many: 8 MB.
+_PRODUCTS_PER_ROW, _MOST_PRODUCTS = 20, 2**20
 
 
 class Settings(NamedTuple):
@@ -125,6 +131,25 @@ class DiscriminantModel:
         at_nu = self.log_ratio(nu, supports[0].without_each(nu), supports[1].for_rows())
         at_de = self.log_ratio(de, supports[0].for_rows(), supports[1].without_each(de))
         return at_nu, at_de
+
+    def fitted_log_ratios_of(
+        self, rows: Floats, n_pairs: int, n_nu: int, n_de: int
+    ) -> Callable[[Numbers, Numbers], tuple[Floats, Floats]]:
+        """Give a function of the numbers of rows, of shapes (pairs, n), that does the same for pairs of one table."""
+        n_products = len(rows) ** 2
+        few_rows = n_products <= min(_PRODUCTS_PER_ROW * n_pairs * (n_nu + n_de), _MOST_PRODUCTS)
+        if len(self.spreads) > 1 or not few_rows or n_nu + n_de > rows.shape[1]:
+            return lambda nu, de: self.fitted_log_ratios(rows[nu], rows[de])
+        # Few rows in many pairs: their products once, and then coordinates do not matter.
+        tables = {n: self.posterior.products(rows, n) for n in {n_nu - 1, n_nu, n_de - 1, n_de}}
+        temperature = self.calibration.temperature
+
+        def log_ratios(nu: Numbers, de: Numbers) -> tuple[Floats, Floats]:
+            at_nu = tables[n_nu - 1].log_density_left_out(nu) - tables[n_de].log_density(nu, de)
+            at_de = tables[n_nu].log_density(de, nu) - tables[n_de - 1].log_density_left_out(de)
+            return temperature(n_nu - 1, n_de) * at_nu, temperature(n_nu, n_de - 1) * at_de
+
+        return log_ratios
 
 
 def scaled(rows: Floats, learned: Floats, power: float, calibration: Calibration) -> Floats:
