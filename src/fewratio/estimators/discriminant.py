@@ -342,7 +342,7 @@ class DiscriminantRatioEstimator(SourceEstimator):
         places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
         coordinates, n_nu, n_de = model(rows[places]), nu.shape[1], de.shape[1]
         numbers = numbers.reshape(len(nu), n_nu + n_de)
-        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(coordinates.shape[1], 1)))
+        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(min(coordinates.shape[1], 128), 1)))
         shares, found = equal_shares(n_nu, n_de, coordinates), [np.empty(0)]
         log_ratios_of = model.fitted_log_ratios_of(coordinates, len(nu), n_nu, n_de)
         for start in range(0, len(numbers), step):

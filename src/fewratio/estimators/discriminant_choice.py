@@ -140,14 +140,21 @@ class _HeldOut:
             for number in range(n_folds)
         ]
         self._moved: dict[tuple[float, bool], list[tuple[Coordinates, list[Floats]]]] = {}
-        different = {_kind(each): each for each in candidates}
+        # One factorisation for all that have the shrinkage; with a background, other coordinates follow.
+        largest = {each.shrinkage: each for each in sorted(candidates, key=lambda each: each.background)}
         for summary, held_out in zip(self._summaries, self._held_out, strict=True):
             values = features(np.concatenate(held_out))
             ends = np.cumsum(list(map(len, held_out)))[:-1]
-            for kind, settings in different.items():
-                found = coordinates_of(summary, settings)
-                moved = values @ found.axes.astype(features.dtype) - found.centre @ found.axes
-                self._moved.setdefault(kind, []).append((found, np.split(moved, ends)))
+            found = {shrinkage: coordinates_of(summary, settings) for shrinkage, settings in largest.items()}
+            moved = {
+                shrinkage: values @ each.axes.astype(features.dtype) - each.centre @ each.axes
+                for shrinkage, each in found.items()
+            }
+            for shrinkage, complete in {_kind(each) for each in candidates}:
+                centre, axes, signal = found[shrinkage]
+                kept = slice(None if complete else np.count_nonzero(signal))
+                part = Coordinates(centre, axes[:, kept], signal[kept]), np.split(moved[shrinkage][:, kept], ends)
+                self._moved.setdefault((shrinkage, complete), []).append(part)
 
     def folds(self, settings: Settings, calibration: Calibration) -> list[tuple[DiscriminantModel, list[Floats]]]:
         """Give the models, and rows of the datasets that each has not learned from."""
@@ -230,12 +237,9 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
         query = np.concatenate([rows[2 * n : 2 * n + min(_N_QUERY, shortest - 2 * n)] for rows in kept])
         # Densities of the query of each dataset (first axis) given the support of each (last axis). In single
         # precision, which is enough for a mean and four times as fast.
-        as_nu, as_de = (
-            posterior.log_densities(query, Support.of(np.stack([rows[part] for rows in kept])))
-            .reshape(len(kept), -1, len(kept))
-            .astype(np.float32)
-            for part in (slice(n), slice(n, 2 * n))
-        )
+        supports = [rows[part] for part in (slice(n), slice(n, 2 * n)) for rows in kept]
+        found = posterior.log_densities(query, Support.of(np.stack(supports))).astype(np.float32)
+        as_nu, as_de = np.split(found.reshape(len(kept), -1, 2 * len(kept)), 2, axis=2)
         own = np.arange(len(kept))
         at_nu = as_nu[own, :, own][:, :, None] - as_de
         at_de = as_nu - as_de[own, :, own][:, :, None]

@@ -19,8 +19,8 @@ SIZES = (1, 3, 10)
 
 
 # Products of all rows of a table are taken where they are at most so many times the rows of all samples, and at most so
-# many: 8 MB.
-_PRODUCTS_PER_ROW, _MOST_PRODUCTS = 20, 2**20
+# many (8 MB); and where there are at least so many coordinates per row of a pair: to look products up is slow.
+_PRODUCTS_PER_ROW, _MOST_PRODUCTS, _COORDINATES_PER_ROW = 20, 2**20, 12
 
 
 class Settings(NamedTuple):
@@ -138,7 +138,7 @@ class DiscriminantModel:
         """Give a function of the numbers of rows, of shapes (pairs, n), that does the same for pairs of one table."""
         n_products = len(rows) ** 2
         few_rows = n_products <= min(_PRODUCTS_PER_ROW * n_pairs * (n_nu + n_de), _MOST_PRODUCTS)
-        if len(self.spreads) > 1 or not few_rows or n_nu + n_de > rows.shape[1]:
+        if len(self.spreads) > 1 or not few_rows or _COORDINATES_PER_ROW * (n_nu + n_de) > rows.shape[1]:
             return lambda nu, de: self.fitted_log_ratios(rows[nu], rows[de])
         # Few rows in many pairs: their products once, and then coordinates do not matter.
         tables = {n: self.posterior.products(rows, n) for n in {n_nu - 1, n_nu, n_de - 1, n_de}}
