@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewratio import KLIEP, AutoRatioEstimator, ClassifierRatio, RuLSIF, UniversalRatioEstimator
+from fewratio.core.arrays import equal_shares
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.pair import equal_shares
 from fewratio.estimators import RatioEstimator
 from fewratio_bench.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 from fewratio_bench.records import circumstances

@@ -16,7 +16,6 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,6 @@ _ALPHA = 0.5
 UNIVERSAL, NETWORKS, CLOSED_FORM, DEFAULT = "universal", "networks", "closed form", "default"
 
 
-@cache
 def everyday(data: str) -> Collection:
     """Datasets of an everyday table, in groups of which one is the target: vowels by speakers, weather by years."""
     if data == "vowels":

@@ -2,138 +2,169 @@
 
     python benchmarks/universal.py train weights.npz --device cuda     # some minutes on a GPU
     python benchmarks/universal.py ship weights.npz                    # puts them into the package
-    python benchmarks/universal.py judge                               # a record for each kind of pairs
+    python benchmarks/universal.py judge                               # a record for each kind of pairs and size
 
-`train` runs where safetensors is missing, hence two steps. `judge` compares with the true ratio: J at 3, 5 and 10
-instances per sample, beside that of the truth and of the ratio 1 (-0.5), and how often the intervals held it.
+    python benchmarks/universal.py unpack weights.npz                  # the weights of the package
+    python benchmarks/universal.py intervals weights.npz --device cuda # trains the intervals in that file anew
+
+`train` and `intervals` run where safetensors is missing, hence the files between. `judge` compares with the true ratio:
+J beside that of the truth and of the ratio 1 (-0.5), how often the intervals held the true ratio and divergence, and
+their mean widths.
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.exact import true_ratio
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.pair import Pair
-from fewratio.core.tensorfile import write_tensors
-from fewratio.estimators.universal import shipped_parts
+from fewratio.core.pair import Pair, equal_shares
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.estimators.universal import shipped_parts, universal_model
 from fewratio.nn.intervals import LEVELS, largest_divergence
+from fewratio.optim import History
 from fewratio.pretrained import UNIVERSAL
-from fewratio.training.episodes import EpisodeSampler, SupportSize
 from fewratio_bench.prior import PriorPairs, draw_pairs
 from fewratio_bench.records import circumstances
 from fewratio_bench.universal_training import (
     BANK,
     HELD_OUT_RELATION,
     HELD_OUT_SHAPE,
+    INTERVAL_BANK,
     INTERVALS,
     STAGES,
     TRAINED_RELATIONS,
     TRAINED_SHAPES,
+    Bank,
+    Stage,
+    train_intervals,
     train_universal,
+    true_divergence,
 )
 
 # Not the seeds of training and validation.
 _SEED = 10**9
 _ALPHA = 0.5
-MOST = float(largest_divergence(torch.tensor(_ALPHA)))
+_SIZES = (2, 3, 5, 10, 30, 75, 150)
+# Instances of each sample's distribution: those that are in no sample tell the true divergence.
+_N_INSTANCES = 400
+# At how many of them per side the ratio is evaluated.
+_N_EVALUATED = 64
 KINDS = {
-    "practised": (TRAINED_RELATIONS, TRAINED_SHAPES),
+    "trained": (TRAINED_RELATIONS, TRAINED_SHAPES),
     "held-out relation": ((HELD_OUT_RELATION,), TRAINED_SHAPES),
     "held-out shape": (TRAINED_RELATIONS, (HELD_OUT_SHAPE,)),
 }
 
 
 def train(args: argparse.Namespace) -> None:
-    model, intervals, histories = train_universal(args.seed, args.device)
-    header = {
+    model, histories = train_universal(args.seed, args.device)
+    header = _account(args, STAGES, BANK, histories)
+    _write(args.file, {f"ratio.{name}": value.cpu().numpy() for name, value in model.state_dict().items()}, header)
+    intervals(args)
+
+
+def intervals(args: argparse.Namespace) -> None:
+    tensors, header = _read(args.file)
+    arrays = {name: array for name, array in tensors.items() if name.startswith("ratio.")}
+    model = universal_model()
+    model.load_state_dict({name.removeprefix("ratio."): torch.from_numpy(array) for name, array in arrays.items()})
+    found, histories = train_intervals(model, args.seed, args.device)
+    arrays |= {f"intervals.{name}": value.cpu().numpy() for name, value in found.state_dict().items()}
+    _write(args.file, arrays, header | {"intervals": _account(args, INTERVALS, INTERVAL_BANK, histories)})
+
+
+def _account(
+    args: argparse.Namespace, stages: Sequence[Stage], bank: Bank, histories: Sequence[History]
+) -> dict[str, Any]:
+    return {
         "seed": args.seed,
-        "stages": [asdict(stage) for stage in (*STAGES, INTERVALS)],
-        "bank": asdict(BANK),
+        "stages": [asdict(stage) for stage in stages],
+        "bank": asdict(bank),
         "validation": [history.best_validation for history in histories],
         "seconds": [round(history.seconds, 1) for history in histories],
         **circumstances(torch.device(args.device)),
     }
-    parts = {"ratio": model, "intervals": intervals}
-    tensors = {f"{name}.{key}": value for name, part in parts.items() for key, value in part.state_dict().items()}
-    arrays = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
-    np.savez(args.file, header=np.array(json.dumps(header)), **arrays)
+
+
+def unpack(args: argparse.Namespace) -> None:
+    _write(args.file, *read_tensors(UNIVERSAL, "model"))
 
 
 def ship(args: argparse.Namespace) -> None:
-    with np.load(args.file, allow_pickle=False) as file:
-        header = json.loads(str(file["header"]))
-        tensors = {name: file[name] for name in file.files if name != "header"}
-    write_tensors(UNIVERSAL, "model", tensors, header)
+    write_tensors(UNIVERSAL, "model", *_read(args.file))
+
+
+def _write(path: Path, tensors: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
+    np.savez(path, header=np.array(json.dumps(header)), **tensors)
+
+
+def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files if name != "header"}, json.loads(str(file["header"]))
 
 
 def judge(args: argparse.Namespace) -> None:
-    for kind, (relations, shapes) in KINDS.items():
-        pairs = draw_pairs(args.pairs, 160, args.columns, _SEED, relations=relations, shapes=shapes)
-        for size in (3, 5, 10):
-            record = {"kind": kind, "instances_a_side": size, **_judged(pairs, size), "seed": _SEED}
+    for kind in args.kinds:
+        relations, shapes = KINDS[kind]
+        pairs = draw_pairs(args.pairs, _N_INSTANCES, args.columns, _SEED, relations=relations, shapes=shapes)
+        for size in args.sizes:
+            record = {"kind": kind, "instances_per_sample": size, **_judged(pairs, size), "seed": _SEED}
             sys.stdout.write(json.dumps(record | circumstances(torch.device("cpu"))) + "\n")
             sys.stdout.flush()
 
 
 @torch.no_grad()
 def _judged(pairs: PriorPairs, size: int) -> dict[str, float]:
-    model, intervals = shipped_parts("cpu")
-    known = pairs.with_truth()
-    sizes = SupportSize(size, size)
-    draw = EpisodeSampler(
-        pairs.table_with_truth(),
-        [pairs.pools(known)],
-        [_SEED],
-        [(sizes, sizes)],
-        128,
-        50,
-        (True, True),
-        (_ALPHA, _ALPHA),
-    )
+    model, bounds = shipped_parts("cpu")
+    loss = RelativeSquaredError(_ALPHA)
     found: dict[str, list[float]] = {}
-    for step in range(max(1, len(known) // 50)):
-        episode = draw(torch.tensor(step))
-        support, query, alpha = episode.support, episode.query, episode.alpha
-        assert alpha is not None
-        ratio = model.adapt(Pair.joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
-        estimate, truth = ratio(query.rows[..., :-1]), true_ratio(query.rows[..., -1], alpha)
-        loss = RelativeSquaredError(_ALPHA)
-        # The mean of a finite sample can be a little below zero, where no divergence is, and rounding beyond the most.
-        divergence = relative_pearson_divergence(truth, query.shares, _ALPHA).clamp(0, MOST)
-        own = relative_pearson_divergence(ratio.at_support(), support.shares, _ALPHA)
-        share = query.shares.mean(-2)
-        numbers = {"J": loss(estimate, query.shares), "J of the truth": loss(truth, query.shares)}
-        bounds, of_pair = intervals.of_ratio(ratio, query.rows[..., :-1]), intervals.of_divergence(ratio, own)
-        for i, level in enumerate(LEVELS):
-            held = (bounds[..., i, 0] <= truth) & (truth <= bounds[..., i, 1])
-            numbers[f"ratio within {level}"] = (held * share).sum(-1)
-            within = (of_pair[..., i, 0] <= divergence) & (divergence <= of_pair[..., i, 1])
-            numbers[f"divergence within {level}"] = within.to(share.dtype)
+    for number in pairs.with_truth():
+        # Rows are independent: the first of either side are its sample.
+        rows, log_ratio = pairs.rows[number, ..., : int(pairs.n_columns[number])], pairs.log_ratio[number]
+        alpha = torch.tensor(_ALPHA)
+        ratio = model.adapt(Pair(*rows[:, :size]), alpha)
+        query, truth = rows[:, -_N_EVALUATED:].flatten(0, 1), true_ratio(log_ratio[:, -_N_EVALUATED:].flatten(), alpha)
+        shares, rest = (equal_shares(n, n, rows) for n in (_N_EVALUATED, _N_INSTANCES - size))
+        divergence = true_divergence(true_ratio(log_ratio[:, size:].flatten(), alpha), rest, alpha)
+        # Rounding can bring it beyond the most.
+        divergence = divergence.clamp_max(largest_divergence(alpha))
+        numbers = {"J": loss(ratio(query), shares), "J of the truth": loss(truth, shares)}
+        for name, value, of_levels in (
+            ("ratio", truth, bounds.of_ratio(ratio, query)),
+            ("divergence", divergence, bounds.of_divergence(ratio)),
+        ):
+            for level, of_level in zip(LEVELS, of_levels.unbind(-2), strict=True):
+                low, high = of_level.unbind(-1)
+                numbers[f"{name} within {level}"] = ((low <= value) & (value <= high)).float().mean()
+                numbers[f"{name} width {level}"] = (high - low).mean()
         for name, value in numbers.items():
-            found.setdefault(name, []).extend(value.flatten().tolist())
+            found.setdefault(name, []).append(float(value))
     return {"pairs": len(found["J"])} | {name: round(float(np.mean(values)), 4) for name, values in found.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(required=True)
-    verb = verbs.add_parser("train")
-    verb.add_argument("file", type=Path)
-    verb.add_argument("--device", default="cuda")
-    verb.add_argument("--seed", type=int, default=0)
-    verb.set_defaults(action=train)
-    verb = verbs.add_parser("ship")
-    verb.add_argument("file", type=Path)
-    verb.set_defaults(action=ship)
+    for action in (train, intervals, unpack, ship):
+        verb = verbs.add_parser(action.__name__)
+        verb.add_argument("file", type=Path)
+        if action in (train, intervals):
+            verb.add_argument("--device", default="cuda")
+            verb.add_argument("--seed", type=int, default=0)
+        verb.set_defaults(action=action)
     verb = verbs.add_parser("judge")
     verb.add_argument("--pairs", type=int, default=1000)
+    verb.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    verb.add_argument("--sizes", nargs="+", type=int, default=_SIZES)
     verb.add_argument("--columns", type=int, default=256)
     verb.set_defaults(action=judge)
     args = parser.parse_args()

@@ -13,7 +13,8 @@ MODULES = {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text("utf-8"
 LIBRARY = {name: tree for name, tree in MODULES.items() if name.startswith("fewratio/")}
 
 # NumPy's functions that neither draw from nor set its global random state.
-INNOCENT = {"default_rng", "Generator", "SeedSequence", "PCG64", "get_state"}
+# RandomState is no global state where it is made with a seed, and its stream is the same in every version of NumPy.
+INNOCENT = {"default_rng", "Generator", "SeedSequence", "PCG64", "RandomState", "get_state"}
 # torch's functions that draw from its global random state unless they are given a generator.
 DRAWING = {"rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial"}
 

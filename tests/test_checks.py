@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio import D3RE, KLIEP, KMM, ULSIF, ClassifierRatio, RuLSIF, UnconstrainedKL, check_ratio_estimator
+from fewratio import (
+    D3RE,
+    KLIEP,
+    KMM,
+    ULSIF,
+    ClassifierRatio,
+    PooledRatioEstimator,
+    RuLSIF,
+    UnconstrainedKL,
+    check_ratio_estimator,
+)
 from fewratio.estimators import HeldOutSelection, Telescoping
 
 ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift")
@@ -33,6 +43,9 @@ ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift"
         (Telescoping(n_bridges=2), ALL),
         (Telescoping(KLIEP(), n_bridges=2), ALL),
         (HeldOutSelection(RuLSIF(), {"reg": [0.01, 0.1]}, n_folds=2), ALL),
+        # Random features see columns by their place, and sources have their units.
+        (PooledRatioEstimator(), ()),
+        (PooledRatioEstimator(0.0, n_components=10), ()),
         # A network sees columns by their place, and its arithmetic in single precision depends on units.
         (D3RE(n_steps=5), ()),
     ],

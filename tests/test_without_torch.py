@@ -40,6 +40,8 @@ fewratio.RuLSIF(sigma="cv", reg="cv", random_state=0).fit(A, B)
 fewratio.KLIEP(sigma="cv", random_state=0).fit(A, B)
 fewratio.estimators.Telescoping(random_state=0).fit(A, B)
 fewratio.gaussian_relative_ratio(A, 0, 1, 1, 1)
+sources = fewratio.Collection.from_arrays([A, B], outliers=[A[:, 0] > 1, B[:, 0] > 2])
+fewratio.PooledRatioEstimator().pretrain(sources).fit(A, B)
 print(fewratio.AutoRatioEstimator(random_state=0).fit(A, B).estimators_)
 """
     done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\n{uses}")

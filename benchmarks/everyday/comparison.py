@@ -14,10 +14,18 @@ from sklearn.model_selection import StratifiedKFold
 from everyday.data import classes
 from fewratio import compare_datasets
 
+try:
+    from hyppo.ksample import Energy
+except ImportError:
+    Energy = None
+
 Rows = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], tuple[Rows, Rows]]
 Report = Callable[..., None]
-N_PERMUTATIONS, LEVEL, SEED = 199, 0.05, 0
+# Of the power as many permutations as by default, of the level fewer: it holds with any number.
+N_PERMUTATIONS, N_FEWER, LEVEL, SEED = 999, 199, 0.05, 0
+# From so many rows on hyppo has a p-value without permutations, which are slow.
+HYPPO_ROWS = 20
 
 
 # ---------------------------------------------------------------- pairs of samples
@@ -130,6 +138,10 @@ def classifier(A: Rows, B: Rows, rng: np.random.Generator) -> float:
     return float(binom.sf(right - 1, len(rows), max(labels.mean(), 1 - labels.mean())))
 
 
+def hyppo_energy(A: Rows, B: Rows, rng: np.random.Generator) -> float:
+    return float(Energy().test(A, B, auto=True)[1])
+
+
 def ours(A: Rows, B: Rows, rng: np.random.Generator) -> float:
     return compare_datasets(A, B, n_permutations=N_PERMUTATIONS, random_state=rng).p_value
 
@@ -151,13 +163,20 @@ def power(report: Report, n_pairs: int) -> None:
         for n in sizes:
             rngs = [np.random.default_rng([SEED, n, pair]) for pair in range(n_pairs)]
             pairs = [draw(rng, n) for rng in rngs]
+            tests = TESTS | ({"hyppo energy": hyppo_energy} if Energy is not None and n >= HYPPO_ROWS else {})
             found = {
                 test: float(np.mean([run(A, B, rng) <= LEVEL for (A, B), rng in zip(pairs, rngs, strict=True)]))
-                for test, run in TESTS.items()
+                for test, run in tests.items()
             }
             best = max(value for test, value in found.items() if test != "fewratio")
             report(
-                table="power", pairs_of=name, rows=n, pairs=n_pairs, **found, less_best_rival=found["fewratio"] - best
+                table="power",
+                pairs_of=name,
+                rows=n,
+                pairs=n_pairs,
+                permutations=N_PERMUTATIONS,
+                **found,
+                less_best_rival=found["fewratio"] - best,
             )
 
 
@@ -174,7 +193,7 @@ def level(report: Report, n_pairs: int) -> None:
             p_values, n_named = [], 0
             for _ in range(n_pairs):
                 rows = draw(rng, n_a + n_b)
-                result = compare_datasets(rows[:n_a], rows[n_a:], n_permutations=N_PERMUTATIONS, random_state=rng)
+                result = compare_datasets(rows[:n_a], rows[n_a:], n_permutations=N_FEWER, random_state=rng)
                 p_values.append(result.p_value)
                 n_named += any(column.p_value <= LEVEL for column in result.columns)
             shares = {t: float(np.mean(np.array(p_values) <= t)) for t in (0.05, 0.1, 0.2)}
@@ -274,6 +293,6 @@ def tables(report: Report, quick: bool) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "With .* the p-value cannot be below")
         power(report, 20 if quick else 200)
-        level(report, 50 if quick else 300)
+        level(report, 50 if quick else 200)
         coverage(report, 8 if quick else 60)
         seconds(report, quick)

@@ -35,8 +35,10 @@ from fewratio.estimators.kullback_leibler import KLIEP as KLIEP
 from fewratio.estimators.kullback_leibler import UnconstrainedKL as UnconstrainedKL
 from fewratio.estimators.least_squares import ULSIF as ULSIF
 from fewratio.estimators.least_squares import RuLSIF as RuLSIF
+from fewratio.estimators.loading import load_model as load_model
 from fewratio.estimators.meta import MetaRatioEstimator as MetaRatioEstimator
 from fewratio.estimators.moment_matching import KMM as KMM
+from fewratio.estimators.pooled import PooledRatioEstimator as PooledRatioEstimator
 from fewratio.estimators.quantities import gaussian_relative_ratio as gaussian_relative_ratio
 from fewratio.estimators.quantities import mmd2 as mmd2
 from fewratio.estimators.quantities import relative_pearson_divergence as relative_pearson_divergence

@@ -1,4 +1,4 @@
-"""Imports that happen when something is first used, and what is said where torch is missing."""
+"""Imports that happen when something is first used, and what is said where a package is missing."""
 
 import ast
 from importlib import import_module
@@ -9,16 +9,20 @@ from typing import Any
 
 from fewratio.errors import MissingPackageError
 
+# Packages that not everybody needs, and the extra that each comes with.
+_EXTRAS = {"torch": "networks", "matplotlib": "plot", "clarabel": "kmm", "openpyxl": "excel"}
+
 
 def import_home(module: str, asked_by: str | None = None) -> ModuleType:
-    """Import a module of this package; if it needs torch and there is none, say how to install it."""
+    """Import a module; if a package is missing that an extra installs, say so."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if error.name not in _EXTRAS:
             raise
+        advice = f"Install it: pip install 'fewratio[{_EXTRAS[error.name]}]'."
         raise MissingPackageError(
-            f"{asked_by or module} needs torch, which is not installed. Install it: pip install 'fewratio[networks]'."
+            f"{asked_by or module} needs {error.name}, which is not installed. {advice}"
         ) from error
 
 

@@ -32,17 +32,9 @@ def progress_bar(total: int, description: str, show: bool | None = None, after: 
     if not show:
         yield lambda step, loss: None
         return
-    try:
-        from rich.console import Console
-        from rich.progress import MofNCompleteColumn, Progress, TextColumn
-    except ImportError:
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
-        def plain_report(step: int, loss: float | None) -> None:
-            if loss is not None:
-                sys.stderr.write(f"{description}: step {step} of {total}, validation {loss:.4f}\n")
-
-        yield plain_report
-        return
     note = TextColumn("{task.fields[rate]} {task.fields[loss]}")
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), note)
     progress, started = Progress(*columns, console=Console(stderr=True)), time.monotonic()
@@ -56,8 +48,6 @@ def progress_bar(total: int, description: str, show: bool | None = None, after: 
             if loss is not None:
                 progress.update(task, loss=f"validation {loss:.4f}")
 
-        if not after:
-            progress.start()
         yield report
     finally:
         progress.stop()

@@ -1,15 +1,15 @@
 """How the universal network is trained: on random pairs of distributions, in stages, then its intervals."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
-from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.exact import true_ratio
 from fewratio.core.objectives import Objective, RelativeSquaredError, shares_of_expectations, weighted_squared_error
 from fewratio.core.pair import Episode, Pair
+from fewratio.core.shapes import Float
 from fewratio.data.seeds import seed_for
 from fewratio.estimators.universal import ALPHAS, universal_model, untrained_intervals
 from fewratio.nn import RatioModel
@@ -27,6 +27,7 @@ TRAINED_RELATIONS = tuple(name for name in RELATIONS if name != HELD_OUT_RELATIO
 _AVERAGING = 0.999
 _N_VALIDATION = 1000
 _VALIDATION_STEPS = 16
+_N_EVALUATED = 32  # query rows per sample at which an interval of the ratio is trained
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,10 @@ STAGES = (
     Stage(6_000, 3e-4, largest=12),
     Stage(4_000, 2e-4, largest=128, skew=3.0, tasks=16, n_query=160),
 )
-INTERVALS = Stage(4_000, 1e-3, largest=32, skew=2.0, tasks=64, n_query=64)
+INTERVALS = (
+    Stage(4_500, 1e-3, largest=160, skew=3.0, tasks=48, n_query=400),
+    Stage(2_000, 2e-4, largest=160, skew=3.0, tasks=48, n_query=400),
+)
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,18 @@ class Bank:
 
 
 BANK = Bank()
+# Pairs that the network has not seen, with more instances: many for the true divergence beside those of large samples.
+INTERVAL_BANK = Bank(32_768, 400)
 
 
 def train_universal(
     seed: int = 0,
     device: str = "cpu",
     stages: Sequence[Stage] = STAGES,
-    intervals: Stage = INTERVALS,
     bank: Bank = BANK,
     progress: bool | None = None,
-) -> tuple[RatioModel, Intervals, list[History]]:
-    """Train the universal network and its intervals.
+) -> tuple[RatioModel, list[History]]:
+    """Train the universal network, but for its intervals.
 
     Parameters
     ----------
@@ -94,7 +99,7 @@ def train_universal(
         Seed of everything random.
     device : str
         Where to train; a GPU needs some minutes.
-    stages, intervals : Stage
+    stages : sequence of Stage
         How long, and on what sizes.
     bank : Bank
         What to draw from the prior.
@@ -103,32 +108,67 @@ def train_universal(
 
     Returns
     -------
-    (RatioModel, Intervals, list of History)
-        The network, its intervals and how each stage went.
+    (RatioModel, list of History)
+        The network, and how each stage went.
     """
-    kinds = {"relations": TRAINED_RELATIONS, "shapes": TRAINED_SHAPES}
-    pairs, others = (
-        draw_pairs(count, bank.n_instances, bank.max_columns, seed_for("prior", role, seed), device, **kinds)
-        for role, count in (("practice", bank.n_pairs), ("validation", min(bank.n_pairs, _N_VALIDATION)))
-    )
-    histories = []
-
-    def fit(module: nn.Module, stage: Stage, draw: EpisodeSampler, held_out: EpisodeSampler, loss: Objective) -> None:
-        plan = TrainingPlan(
-            stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress
-        )
-        histories.extend(train(Ensemble([module], device, _AVERAGING), draw, _Fixed(held_out), loss, plan))
-
+    pairs, others = _draw(bank, seed, device, "practice", "validation")
     model = universal_model(torch.Generator().manual_seed(seed))
     model.scaler = _WithoutTruth()
+    histories = []
     for number, stage in enumerate(stages):
         draw = _sampler(pairs, stage, seed_for("universal", number, seed))
-        fit(model, stage, draw, _sampler(others, stage, seed, alphas=(0.5, 0.5)), InformedSquaredError())
+        held_out = _sampler(others, stage, seed, alphas=(0.5, 0.5))
+        histories.append(_fit(model, _plan(stage, progress), device, draw, held_out, InformedSquaredError()))
     model.scaler = nn.Identity()
-    bounds = untrained_intervals(torch.Generator().manual_seed(seed))
-    draw, held_out = (_sampler(part, intervals, seed, known=True) for part in (pairs, others))
-    fit(IntervalLoss(model, bounds), intervals, draw, held_out, query_mean)
-    return model, bounds, histories
+    return model, histories
+
+
+def train_intervals(
+    model: RatioModel,
+    seed: int = 0,
+    device: str = "cpu",
+    stages: Sequence[Stage] = INTERVALS,
+    bank: Bank = INTERVAL_BANK,
+    progress: bool | None = None,
+) -> tuple[Intervals, list[History]]:
+    """Train the intervals of a trained universal network, which stays as it is; parameters as in `train_universal`."""
+    pairs, others = _draw(bank, seed, device, "intervals", "validation of intervals")
+    intervals = untrained_intervals(torch.Generator().manual_seed(seed))
+    histories = []
+    for number, stage in enumerate(stages):
+        module = IntervalLoss(model, intervals, min(_N_EVALUATED, stage.n_query - stage.largest))
+        draw = _sampler(pairs, stage, seed_for("intervals", number, seed), known=True)
+        held_out = _sampler(others, stage, seed, known=True)
+        # What torch takes for these ridge solves cannot be captured, and steps as long as these gain nothing by it.
+        plan = replace(_plan(stage, progress), capture=False)
+        histories.append(_fit(module, plan, device, draw, held_out, mean_loss))
+    return intervals, histories
+
+
+def _draw(bank: Bank, seed: int, device: str, *roles: str) -> list[PriorPairs]:
+    """Draw pairs to train on and pairs to validate on."""
+    counts = bank.n_pairs, min(bank.n_pairs, _N_VALIDATION)
+    kinds = {"relations": TRAINED_RELATIONS, "shapes": TRAINED_SHAPES}
+    return [
+        draw_pairs(count, bank.n_instances, bank.max_columns, seed_for("prior", role, seed), device, **kinds)
+        for count, role in zip(counts, roles, strict=True)
+    ]
+
+
+def _plan(stage: Stage, progress: bool | None) -> TrainingPlan:
+    return TrainingPlan(stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress)
+
+
+def _fit(
+    module: nn.Module,
+    plan: TrainingPlan,
+    device: str,
+    draw: EpisodeSampler,
+    held_out: EpisodeSampler,
+    loss: Objective,
+) -> History:
+    (history,) = train(Ensemble([module], device, _AVERAGING), draw, _Fixed(held_out), loss, plan)
+    return history
 
 
 def _sampler(
@@ -190,13 +230,25 @@ class InformedSquaredError:
         return 2 * episode.alpha * weighted_squared_error(ratio, numerator, mixture)
 
 
-def query_mean(value: Tensor, shares: Tensor) -> Tensor:
-    """Give the mean over both sides of whatever a model gives for a row: the loss of models that give losses."""
-    return (value * shares.mean(-2)).sum(-1)
+def true_divergence(
+    truth: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"], alpha: Float[Tensor, "..."]
+) -> Float[Tensor, "..."]:
+    """Give the relative Pearson divergence of each task from true ratios: half the mixture's mean of (r - 1)^2.
+
+    Of all forms that are equal in expectation this one is never negative, and has the least noise where the two
+    distributions are nearly equal.
+    """
+    _, mixture = shares_of_expectations(shares, alpha)
+    return 0.5 * (mixture * (truth - 1).square()).sum(-1)
+
+
+def mean_loss(value: Float[Tensor, "... n"], shares: Tensor) -> Float[Tensor, "..."]:
+    """Give each task's loss: the mean of what a model of losses gives."""
+    return value.mean(-1)
 
 
 class IntervalLoss(nn.Module):
-    """Trains `Intervals`: gives each query row's quantile loss; the last column of the rows is the true log-ratio.
+    """Trains `Intervals`: gives the quantile loss at query rows; the last column of the rows is the true log-ratio.
 
     Parameters
     ----------
@@ -204,34 +256,35 @@ class IntervalLoss(nn.Module):
         The trained model; it is frozen.
     intervals : Intervals
         What is trained.
+    n_rows : int
+        At how many query rows of either sample to evaluate the ratio: the last ones, which must be in no support. All
+        that are in none count for the divergence.
     """
 
     levels: Tensor
 
-    def __init__(self, model: RatioModel, intervals: Intervals) -> None:
+    def __init__(self, model: RatioModel, intervals: Intervals, n_rows: int) -> None:
         super().__init__()
         self.model = model.requires_grad_(False)
         self.intervals = intervals
+        self.n_rows = n_rows
         self.register_buffer("levels", torch.tensor(QUANTILES), persistent=False)
 
     def forward(self, episode: Episode) -> Tensor:
         """Give the loss of ratio and divergence, the latter once per row."""
         support, query, alpha = episode.support, episode.query, episode.alpha
         assert alpha is not None
-        with torch.no_grad():
-            ratio = self.model.adapt(Pair.joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
-            phi = self.model.features(query.rows[..., :-1], ratio.support, ratio.z)
-            estimate = ratio.combine(phi)
-            at_support = relative_pearson_divergence(ratio.at_support(), support.shares, alpha)
-            truth = true_ratio(query.rows[..., -1], alpha)
-            # Over the query's instances; the mean of a finite sample can be a little below zero, where none is.
-            divergence = relative_pearson_divergence(truth, query.shares, alpha).clamp_min(0)
-        assert ratio.z is not None
-        quantiles = self.intervals.ratio_quantiles(phi, ratio.z, estimate, alpha)
-        of_pair = self.intervals.divergence_quantiles(ratio.z, at_support, alpha)
-        scale = 2 * alpha
-        losses = self._pinball(quantiles, truth) * scale.unsqueeze(-1)
-        return losses + (self._pinball(of_pair, divergence) * scale).unsqueeze(-1)
+        rows = torch.cat([query.nu[..., -self.n_rows :, :], query.de[..., -self.n_rows :, :]], dim=-2)
+        # All of this is frozen, so no graph is kept; under `no_grad` it would be computed in many small blocks.
+        ratio = self.model.adapt(Pair.joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
+        phi = self.model.features(rows[..., :-1], ratio.support, ratio.z)
+        truth = true_ratio(rows[..., -1], alpha)
+        divergence = true_divergence(true_ratio(query.rows[..., -1], alpha), query.shares, alpha)
+        # So that all alphas count alike.
+        scale = 2 * alpha.unsqueeze(-1)
+        of_rows = self._pinball(self.intervals.ratio_quantiles(ratio, phi), truth)
+        of_pair = self._pinball(self.intervals.divergence_quantiles(ratio), divergence)
+        return scale * (of_rows + of_pair.unsqueeze(-1))
 
     def _pinball(self, quantiles: Tensor, truth: Tensor) -> Tensor:
         error = truth.unsqueeze(-1) - quantiles

@@ -91,6 +91,31 @@ def test_a_step_is_found_in_spite_of_them(kind, mode):
     assert found.is_test == bool(mode)
 
 
+@pytest.mark.parametrize("n_periods", [2.2, 3])
+@pytest.mark.parametrize("mode", [{}, {"level": 0.01, "random_state": 0}])
+def test_a_season_of_few_periods_is_no_change_and_hides_none(n_periods, mode):
+    n = int(150 * n_periods)
+    season = 3 * np.sin(2 * np.pi * np.arange(n) / 150) + autoregressive(n, 0.3)
+    assert len(detect_changes(season, **mode).points) == 0
+    found = detect_changes(season + 5 * (np.arange(n) >= 200), **mode)
+    assert found.points.tolist() == pytest.approx([200], abs=2)
+
+
+def test_a_far_value_does_not_hide_a_change_from_the_test():
+    series = autoregressive(240, 0.0) + 2 * (TIME >= 120)
+    series[50] = 1000.0
+    found = detect_changes(series, level=0.01, random_state=0)
+    assert found.points.tolist() == pytest.approx([120], abs=3)
+
+
+def test_a_change_is_described_as_it_is_at_its_moment():
+    found = detect_changes(TIME / 4 + autoregressive(240, 0.0) + 6 * (TIME >= 120))
+    (change,) = found.changes
+    assert change["mean_before"] == pytest.approx(30, abs=1)
+    assert change["mean_after"] == pytest.approx(36, abs=1)
+    assert change["deviation_before"] == pytest.approx(1, abs=0.3)
+
+
 def test_one_of_many_columns_is_enough():
     series = np.random.default_rng(0).normal(size=(300, 10))
     series[100:, 3] += 2
@@ -249,13 +274,15 @@ def test_the_result_can_be_read_stored_and_drawn():
     assert repr(found).startswith("ChangePoints: ")
     stored = json.loads(json.dumps(found.to_dict()))
     assert stored["points"] == found.points.tolist()
+    assert stored["order"] is None
     assert stored["scores"][0] is None
     assert stored["mode"] == "test"
     assert [change["row"] for change in stored["changes"]] == stored["points"]
     axes = found.plot()
     # A panel for each column, and one for the scores.
     assert len(axes.figure.axes) == 3
-    assert len(axes.lines) == 1 + len(found.points)
+    # The series, the level of each segment, and the changes.
+    assert len(axes.lines) == 2 + 2 * len(found.points)
     assert found.plot(axes) is axes
     segmented = detect_changes(two_changes())
     assert len(segmented.plot().figure.axes) == 2

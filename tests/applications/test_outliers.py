@@ -327,7 +327,7 @@ def test_an_explanation_names_the_nearest_normals_and_the_column():
     assert explanation.distances == pytest.approx([distances.min()])
     assert abs(explanation.differences[0]) == pytest.approx(abs(deviations[distances.argmin(), 2]))
     assert explanation.to_dict()["columns"][0] == "z"
-    assert "column z" in repr(explanation)
+    assert "differs most, in deviations, in columns z (+" in repr(explanation)
 
 
 def test_an_explanation_takes_one_row():

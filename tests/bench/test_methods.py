@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio import RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
+from fewratio import PooledRatioEstimator, RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
 from fewratio.core.objectives import NonNegativeLSIF, RelativeSquaredError
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.ridge import ridge_weights
@@ -15,7 +15,7 @@ from fewratio.data.collection import Collection
 from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
-from fewratio_bench.methods import Bench, Kernel, MeanDiscrepancy, OneClass, Pretrained, TargetTrained
+from fewratio_bench.methods import Bench, Kernel, MeanDiscrepancy, OneClass, Pooled, Pretrained, TargetTrained
 from fewratio_bench.methods.untrained import Detector, lof_scores
 from fewratio_bench.problems import LANDMINE, Trial
 from fewratio_bench.splits import Split
@@ -66,7 +66,7 @@ def test_rows_are_the_papers():
 
     known = {(table, method) for table, _, _, method, _ in published_numbers()}
     # The first is a figure of the paper, the others are ours.
-    without_numbers = {"latent-dimension", "no-sources", "unseen-tables"}
+    without_numbers = {"known-outliers", "latent-dimension", "no-sources", "unseen-tables"}
     assert EXPERIMENTS.keys() - {table for table, _ in known} == without_numbers
     # That table says train and test after the name.
     for name in EXPERIMENTS.keys() - without_numbers - {"computation-cost"}:
@@ -329,6 +329,8 @@ def outlier_cells():
         OneClass("AE-S", "AE-S", "autoencoder", "sources", latent_dims=(2,), max_steps=4, validate_every=2),
         OneClass("SD-FT", "SD-FT", "deep svdd", "sources then target", (2,), (1, 2), max_steps=4, validate_every=2),
         Detector("LOF", "LOF", "n_neighbors", (5, 10), lof_scores),
+        Pooled(),
+        Pooled("marks", marks=True),
     ],
     ids=lambda method: method.name,
 )
@@ -404,6 +406,24 @@ def test_a_row_of_the_users_estimator_is_that_estimator(tmp_path):
     # Trained together and judged in batches: another order of additions.
     assert verdicts[3].judgement.divergence[0].item() == pytest.approx(expected, abs=1e-4)
     assert not list(tmp_path.iterdir())  # no checkpoint is left
+
+
+def test_a_row_of_pooled_sources_is_the_estimator_on_normals_that_are_known(outlier_cells):
+    split = outlier_cells[0].split
+    support = outlier_cells[0].evaluations["target"].episode.support
+    n_real = int((support.shares[1, 1] > 0).sum())
+    expected = PooledRatioEstimator().pretrain(split.source)
+    expected = expected.fit(*(rows[1].double().numpy() for rows in (support.nu, support.de[:, :n_real]))).ratio_de_
+    verdicts = {
+        marks: next(each for each in Pooled(marks=marks).judge(outlier_cells, BENCH) if each.role == "target")
+        for marks in (False, True)
+    }
+    found = verdicts[True].judgement.query[1, 2 : 2 + n_real].numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert np.abs(verdicts[False].judgement.query[1, 2 : 2 + n_real].numpy() - expected).max() > 0.01
+    flags = [dataset.is_outlier for dataset in Pooled()._sources(outlier_cells[0], 0)]
+    assert [int((~each).sum()) for each in flags] == [split.n_normals] * len(split.source)
+    assert not any((dataset.is_outlier & ~each).any() for dataset, each in zip(split.source, flags, strict=True))
 
 
 def test_a_quick_row_of_the_users_estimator_is_short():

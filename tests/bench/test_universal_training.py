@@ -1,11 +1,14 @@
 """Training of the universal network: it runs, the seed decides it, and what is held out stays out."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.exact import true_ratio
 from fewratio.core.objectives import EpisodeObjective, RelativeSquaredError
 from fewratio.core.pair import Episode, Pair, equal_shares
@@ -20,17 +23,19 @@ from fewratio_bench.universal_training import (
     InformedSquaredError,
     IntervalLoss,
     Stage,
-    query_mean,
+    mean_loss,
+    train_intervals,
     train_universal,
+    true_divergence,
 )
 from tests.strategies import LATENT, N_OUTPUTS, make_model, normal, pairs, quick
 
 TINY = dict(
     stages=(Stage(4, 1e-3, largest=4, tasks=4, n_query=8), Stage(2, 1e-3, largest=8, skew=3.0, tasks=2, n_query=12)),
-    intervals=Stage(3, 1e-2, largest=4, tasks=4, n_query=8),
     bank=Bank(32, 32, 8),
     progress=False,
 )
+TINY_INTERVALS = TINY | {"stages": (Stage(3, 1e-2, largest=4, tasks=4, n_query=8),)}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +44,16 @@ def trained():
         drawn = []
         draw = universal_training.draw_pairs
         patch.setattr(universal_training, "draw_pairs", lambda *a, **k: drawn.append(draw(*a, **k)) or drawn[-1])
-        return *train_universal(3, **TINY), drawn
+        return *train_both(3), drawn
+
+
+def train_both(seed):
+    model, histories = train_universal(seed, **TINY)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    intervals, more = train_intervals(model, seed, **TINY_INTERVALS)
+    after = model.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before), "the network stays as it is"
+    return model, intervals, histories + more
 
 
 def state(model, intervals):
@@ -58,7 +72,7 @@ def test_every_stage_trains_and_gives_finite_weights(trained):
 
 
 def test_the_seed_decides(trained):
-    again, other = (state(*train_universal(seed, **TINY)[:2]) for seed in (3, 4))
+    again, other = (state(*train_both(seed)[:2]) for seed in (3, 4))
     mine = state(*trained[:2])
     assert all(torch.equal(mine[name], again[name]) for name in mine)
     assert not any(torch.equal(mine[name], other[name]) for name in mine)
@@ -66,8 +80,9 @@ def test_the_seed_decides(trained):
 
 def test_kinds_that_are_held_out_are_in_no_bank(trained):
     *_, drawn = trained
-    assert [len(bank) for bank in drawn] == [32, 32]
-    assert not torch.equal(drawn[0].rows, drawn[1].rows), "what is validated on is not what was trained on"
+    assert [len(bank) for bank in drawn] == [32] * 4
+    for one, other in combinations(drawn, 2):
+        assert not torch.equal(one.rows, other.rows), "what is validated on is not what was trained on"
     for bank in drawn:
         assert HELD_OUT_SHAPE not in bank.shapes
         assert HELD_OUT_RELATION not in bank.relations
@@ -107,9 +122,17 @@ def test_knowing_the_true_ratio_changes_no_mean_and_asks_for_nothing_else(alpha)
     assert slope.abs().max() < 1e-15
 
 
-def test_the_query_mean_gives_both_sides_the_same_say():
-    value = torch.tensor([1.0, 3.0, 10.0])
-    assert query_mean(value, equal_shares(2, 1, value)).item() == pytest.approx((2 + 10) / 2)
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+def test_the_true_divergence_is_that_of_other_forms_in_the_mean(alpha):
+    generator = torch.Generator().manual_seed(0)
+    nu, de = (torch.randn(4000, 50, generator=generator, dtype=torch.float64) + shift for shift in (0, 1))
+    truth = true_ratio(0.5 - torch.cat([nu, de], -1), torch.full((4000,), alpha, dtype=torch.float64))
+    shares = equal_shares(50, 50, truth)
+    found = true_divergence(truth, shares, torch.full((4000,), alpha, dtype=torch.float64))
+    other = relative_pearson_divergence(truth, shares, alpha)
+    assert abs(found.mean() - other.mean()) < 4 * (found - other).std() / 4000**0.5
+    assert found.min() >= 0
+    assert true_divergence(torch.ones(4), equal_shares(2, 2, torch.ones(4)), torch.tensor(alpha)) == 0
 
 
 def make_intervals(seed=0):
@@ -119,11 +142,11 @@ def make_intervals(seed=0):
 def test_the_loss_is_the_mean_quantile_loss_of_ratio_and_divergence():
     model, intervals = make_model("told alpha"), make_intervals()
     alpha = torch.tensor([0.3, 0.6], dtype=torch.float64)
-    truth = normal(5, 2, 7)
-    rows = torch.cat([normal(0, 2, 7, 2), truth.unsqueeze(-1)], dim=-1)
-    support = Pair(rows[:, :2], rows[:, 2:4])
-    query = Pair(rows[:, 4:6], rows[:, 6:])
-    losses = IntervalLoss(model, intervals).double()(Episode(support, query, alpha))
+    truth = normal(5, 2, 9)
+    rows = torch.cat([normal(0, 2, 9, 2), truth.unsqueeze(-1)], dim=-1)
+    support, query = Pair(rows[:, :2], rows[:, 2:4]), Pair(rows[:, 4:7], rows[:, 7:])
+    losses = IntervalLoss(model, intervals, 1).double()(Episode(support, query, alpha))
+    assert losses.shape == (2, 2)
     levels = sorted([(1 - level) / 2 for level in LEVELS] + [(1 + level) / 2 for level in LEVELS])
 
     def pinball(quantiles, value):
@@ -131,24 +154,21 @@ def test_the_loss_is_the_mean_quantile_loss_of_ratio_and_divergence():
 
     for task, a in enumerate(alpha.tolist()):
         ratio = model.adapt(Pair(support.nu[task, :, :2], support.de[task, :, :2]), alpha[task])
-        own = ratio.at_support().detach()
-
-        def divergence(nu, de, a=a):
-            return (nu.mean() - a / 2 * (nu**2).mean() - (1 - a) / 2 * (de**2).mean() - 0.5).item()
-
         true = 1 / (a + (1 - a) * torch.exp(-truth[task, 4:]))
-        estimate = torch.tensor(divergence(own[:2], own[2:]), dtype=torch.float64)
-        quantiles = intervals.divergence_quantiles(ratio.z, estimate, ratio.alpha).tolist()
-        of_pair = pinball(quantiles, divergence(true[:2], true[2:]))
-        for row in range(3):
+        squares = (true - 1) ** 2
+        divergence = a / 2 * squares[:3].mean() + (1 - a) / 2 * squares[3:].mean()
+        of_pair = pinball(intervals.divergence_quantiles(ratio).tolist(), divergence.item())
+        # The last row of either sample.
+        for column, row in enumerate((2, 4)):
             phi = model.features(rows[task, 4 + row, :2].unsqueeze(0), ratio.support, ratio.z)
-            (quantiles,) = intervals.ratio_quantiles(phi, ratio.z, ratio.combine(phi), ratio.alpha).tolist()
+            (quantiles,) = intervals.ratio_quantiles(ratio, phi).tolist()
             of_row = pinball(quantiles, true[row].item())
-            assert losses[task, row].item() == pytest.approx(2 * a * (of_row + of_pair), rel=1e-5)
+            assert losses[task, column].item() == pytest.approx(2 * a * (of_row + of_pair), rel=1e-5)
+    torch.testing.assert_close(mean_loss(losses, query.shares), losses.mean(-1))
 
 
 def test_only_the_intervals_learn():
-    loss = IntervalLoss(make_model("told alpha"), make_intervals()).double()
+    loss = IntervalLoss(make_model("told alpha"), make_intervals(), 1).double()
     rows = normal(0, 1, 6, 3)
     loss(
         Episode(Pair(rows[:, :2], rows[:, 2:3]), Pair(rows[:, 3:4], rows[:, 4:]), torch.full((1,), 0.5).double())

@@ -96,7 +96,7 @@ def test_the_first_command_works_and_says_what_became_of_the_columns(folder, tmp
 
 def test_a_model_is_trained_on_such_tables_and_used(folder, tmp_path):
     model = str(tmp_path / "sites.model")
-    train = ("train", "sites", "--decimal", ",", "-o", model, "--steps", "2", "--scale", "columns", "--device", "cpu")
+    train = ("train", "sites", "--decimal", ",", "-o", model, "--scale", "columns")
     done = run(folder, *train)
     assert done.exit_code == 0, done.output
     assert "2 left out (code: id, lot: separating)" in done.stdout
@@ -280,7 +280,7 @@ def test_what_is_used_is_not_called_left_out(tmp_path):
 
 def test_a_model_takes_no_options_of_columns_in_a_folder(folder, tmp_path):
     sites, decimal = str(folder / "sites"), ("--separator", ";", "--decimal", ",")
-    assert run(tmp_path, "train", sites, "-o", "m.model", "--steps", "2", *decimal).exit_code == 0
+    assert run(tmp_path, "train", sites, "-o", "m.model", *decimal).exit_code == 0
     done = run(tmp_path, "compare-all", sites, "-m", "m.model", "--drop", "size", *decimal)
     assert done.exit_code == 2
     assert "--drop is given with --model" in done.stderr

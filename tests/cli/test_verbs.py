@@ -16,7 +16,7 @@ import pytest
 from matplotlib.image import imread
 from typer.testing import CliRunner
 
-from fewratio import AutoRatioEstimator, Inliers, MetaRatioEstimator, __version__, compare_datasets
+from fewratio import AutoRatioEstimator, MetaRatioEstimator, __version__, compare_datasets, load_model
 from fewratio.cli import app, exchange
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
@@ -66,7 +66,7 @@ def filled(tmp_path_factory):
     for name in ("table.xls", "table.xlsx"):
         (folder / name).write_bytes(b"PK\x03\x04")
     (folder / "junk.model").write_bytes(b"not a model")
-    done = run(["train", "sources", "-o", "m.model", "--steps", "3", "--scale", "columns"], folder)
+    done = run(["train", "sources", "-o", "m.model", "--learner", "network", "--steps", "3", "--scale", "columns"], folder)
     assert done.exit_code == 0, done.output
     return folder
 
@@ -269,8 +269,24 @@ def test_info_tells_what_was_learned(filled):
     assert (found["parameters"]["training__max_steps"], found["parameters"]["scale"]) == (3, "columns")
 
 
+def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
+    model = str(tmp_path / "m.model")
+    done = run(["train", "sources", "-o", model, "--json"], filled)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["estimator"] == "AutoRatioEstimator"
+    told = run(["info", model], filled)
+    assert "AutoRatioEstimator" in told.stdout
+    assert "2 (x, y)" in told.stdout
+    done = run(["ratio", "a.csv", "b.csv", "-m", model, "--json"], filled)
+    assert done.exit_code == 0, done.output
+    ratios = json.loads(done.stdout)["ratio"]
+    expected = load_model(model)
+    a, b = (np.loadtxt(filled / name, delimiter=",", skiprows=1) for name in ("a.csv", "b.csv"))
+    np.testing.assert_allclose(ratios, expected.fit(a, b).predict(a), rtol=1e-6)
+
+
 def test_a_training_with_a_checkpoint_goes_on_from_it(filled, tmp_path):
-    options = ["--steps", "4", "--device", "cpu", "--checkpoint", str(tmp_path / "state")]
+    options = ["--learner", "network", "--steps", "4", "--device", "cpu", "--checkpoint", str(tmp_path / "state")]
     for model in ("one.model", "again.model"):
         done = run(["train", "sources", "-o", str(tmp_path / model), *options, "--json"], filled)
         assert done.exit_code == 0, done.output
@@ -291,25 +307,29 @@ def test_a_training_with_a_checkpoint_goes_on_from_it(filled, tmp_path):
 )
 def test_train_says_which_networks_a_model_consists_of(filled, tmp_path, options, kinds):
     model = tmp_path / "m.model"
-    done = run(["train", "sources", "-o", str(model), "--steps", "2", *options], filled)
+    done = run(["train", "sources", "-o", str(model), "--learner", "network", "--steps", "2", *options], filled)
     assert done.exit_code == 0, done.output
     assert [line.split(":")[0].strip() for line in done.stdout.splitlines()[2:-1]] == kinds
     done = run(["info", str(model), "--json"], filled)
     assert [network["kind"] for network in json.loads(done.stdout)["networks"]] == kinds
 
 
-def test_train_on_inliers_with_categories_and_gaps(tmp_path):
+@pytest.mark.parametrize(
+    ("learner", "estimator"),
+    [([], "PooledRatioEstimator"), (["--learner", "network", "--steps", "2"], "MetaRatioEstimator")],
+)
+def test_train_on_inliers_with_categories_and_gaps(tmp_path, learner, estimator):
     rng = np.random.default_rng(0)
     (tmp_path / "sources").mkdir()
     for i in range(4):
         rows = [f"{x:.3f},{'ab'[k % 2]},{int(k < 3)}" for k, x in enumerate(rng.normal(i, 1, 30))]
         rows[-1] = ",a,0"
         (tmp_path / "sources" / f"d{i}.csv").write_text("\n".join(["x,kind,odd", *rows]))
-    options = ["--episodes", "inliers", "--outlier", "odd"]
-    done = run(["train", "sources", "-o", "m.model", "--steps", "2", *options, "--json"], tmp_path)
+    options = ["--episodes", "inliers", "--outlier", "odd", *learner]
+    done = run(["train", "sources", "-o", "m.model", *options, "--json"], tmp_path)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["n_datasets"] == 4
-    assert MetaRatioEstimator.load(tmp_path / "m.model").episodes == Inliers()
+    assert type(load_model(tmp_path / "m.model")).__name__ == estimator
     (tmp_path / "n.csv").write_text("kind,x\na,1\nb,2\na,\n")
     (tmp_path / "u.csv").write_text("x,kind\n1,a\n2,b\n9,a\n")
     done = run(["outliers", "--normal", "n.csv", "--unlabelled", "u.csv", "-m", "m.model", "--json"], tmp_path)
@@ -362,11 +382,13 @@ HOSTILE = [
     (["compare-all", "absent"], ["absent", "does not exist"]),
     (["compare-all", "."], ["file '"]),
     (["train", "absent", "-o", "new.model"], ["absent"]),
-    (["train", "sources", "-o", "new.model", "--features", "trees"], ["features", "mlp", "both"]),
+    (["train", "sources", "-o", "new.model", "--learner", "network", "--features", "trees"], ["features", "mlp", "both"]),
     (["train", "sources", "-o", "absent/new.model"], ["absent", "--output"]),
-    (["train", "sources", "-o", "new.model", "--checkpoint", "absent/c"], ["absent", "--checkpoint"]),
-    (["train", "sources", "-o", "new.model", "--device", "nowhere"], ["--device", "nowhere"]),
+    (["train", "sources", "-o", "new.model", "--learner", "network", "--checkpoint", "absent/c"], ["absent", "--checkpoint"]),
+    (["train", "sources", "-o", "new.model", "--learner", "network", "--device", "nowhere"], ["--device", "nowhere"]),
     (["train", "sources", "-o", "new.model", "--episodes", "some"], ["--episodes must be one of"]),
+    (["train", "sources", "-o", "new.model", "--learner", "trees"], ["--learner must be one of"]),
+    (["train", "sources", "-o", "new.model", "--steps", "9"], ["--steps is for networks", "--learner network"]),
     (["train", "sources", "-o", "new.model", "--outlier", "odd"], ["odd"]),
     (["train", "sources", "-o", "new.model", "--categorical", "some"], ["'d0.csv' has no column 'some'"]),
     (["compare", "a.csv", "b.csv", "--scale", "columns", "-m", "m.model"], ["--scale", "--model"]),

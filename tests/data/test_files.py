@@ -221,7 +221,7 @@ def test_a_column_of_json_lines_that_changes_its_type_is_refused(tmp_path):
 def test_excel_files_are_read_or_say_what_to_install(tmp_path):
     if find_spec("openpyxl") is None:
         write(tmp_path, "a.xlsx", "anything")
-        assert_refused(tmp_path, "file 'a.xlsx' cannot be read", "pip install openpyxl")
+        assert_refused(tmp_path, "file 'a.xlsx' cannot be read", "needs openpyxl", "pip install 'fewratio[excel]'")
         return
     pd.DataFrame(TABLE, columns=["p", "q"]).to_excel(tmp_path / "a.xlsx", index=False)
     assert Collection.from_folder(tmp_path)["a"].X.tolist() == TABLE

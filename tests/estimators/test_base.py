@@ -8,6 +8,7 @@ import pytest
 from fewratio import D3RE, ULSIF, RuLSIF
 from fewratio.errors import FewRatioError, InputError
 from fewratio.estimators import NotFittedError
+from fewratio.estimators.base import in_blocks
 
 
 class Watched(RuLSIF):
@@ -31,6 +32,18 @@ def test_rows_are_predicted_in_blocks_that_fit_in_memory(n_features):
     assert all(8 * n * max(n_features, len(estimator.centres_)) < 25e6 for n in rows)
     some = [0, rows[0] - 1, rows[0], len(X) - 1]
     np.testing.assert_allclose(ratio[some], RuLSIF.predict(estimator, X[some]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("X", [np.ones((9, 3)), np.ones((3, 9), dtype=np.float32).T], ids=["float64", "float32, F"])
+def test_a_block_is_a_new_array_of_one_kind(X):
+    def spoil(block):
+        assert block.dtype == np.float64
+        assert block.flags.c_contiguous
+        block[:] = 7
+        return block.sum(1)
+
+    assert in_blocks(spoil, X).tolist() == [21.0] * 9
+    assert (X == 1).all()
 
 
 def test_a_ratio_that_is_not_finite_is_refused():

@@ -6,8 +6,8 @@ import torch
 from scipy.spatial.distance import cdist
 
 from fewratio import KLIEP, UnconstrainedKL
+from fewratio.core.arrays import equal_shares
 from fewratio.core.objectives import UnnormalisedKL
-from fewratio.core.pair import equal_shares
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import kullback_leibler
 from fewratio.estimators.kernel_selection import WIDTH_FACTORS

@@ -90,7 +90,7 @@ def test_many_rows_of_high_rank_are_matched():
 
 def test_without_the_solver_the_error_says_what_to_install(samples, monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
-    with pytest.raises(FewRatioError, match=r"Clarabel is not installed.*pip install 'fewratio\[kmm\]'"):
+    with pytest.raises(FewRatioError, match=r"needs clarabel, which is not installed.*pip install 'fewratio\[kmm\]'"):
         KMM().fit(*samples)
 
 

@@ -4,6 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fewratio import UniversalRatioEstimator
 from fewratio.core.tensorfile import read_tensors, write_tensors
@@ -12,6 +14,7 @@ from fewratio.estimators import universal
 from fewratio.estimators.quantities import relative_pearson_divergence
 from fewratio.nn.intervals import LEVELS
 from fewratio.pretrained import UNIVERSAL
+from tests.strategies import quick, seeds
 
 RNG = np.random.default_rng(0)
 NU, DE, X = RNG.normal(0, 1, (6, 3)), RNG.normal(1, [0.5, 1, 2], (9, 3)), RNG.normal(0.5, 1, (20, 3))
@@ -128,21 +131,50 @@ def test_intervals_widen_with_the_level_and_stay_where_the_truth_can_be(alpha):
     assert (np.diff(bounds[..., 1], axis=0) >= 0).all()
     assert bounds.min() >= 0
     assert bounds.max() <= 1 / alpha * (1 + 1e-6)
-    estimate = estimator.predict(rows)
-    within = (bounds[-1, :, 0] <= estimate) & (estimate <= bounds[-1, :, 1])
-    assert within.mean() > 0.8
     of_divergence = [estimator.divergence_interval(level) for level in LEVELS]
     for (low, high), (wider_low, wider_high) in pairwise(of_divergence):
         assert 0 <= wider_low <= low <= high <= wider_high <= (1 - alpha) / (2 * alpha) * (1 + 1e-6)
 
 
-def test_more_instances_give_narrower_intervals():
-    def width(n):
-        rng = np.random.default_rng(1)
-        estimator = UniversalRatioEstimator().fit(rng.normal(0, 1, (n, 2)), rng.normal(1, 1, (n, 2)))
-        return np.diff(estimator.interval(X[:, :2]), axis=1).mean()
+@quick
+@given(
+    seed=seeds,
+    sizes=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    n_columns=st.integers(1, 5),
+    shift=st.floats(0, 10),
+    alpha=st.floats(*universal.ALPHAS),
+    level=st.sampled_from(LEVELS),
+)
+def test_the_estimate_is_within_its_interval(seed, sizes, n_columns, shift, alpha, level):
+    rng = np.random.default_rng(seed)
+    nu, de = (rng.normal(mean, 1, (n, n_columns)) for n, mean in zip(sizes, (0, shift), strict=True))
+    estimator = UniversalRatioEstimator(alpha).fit(nu, de)
+    rows = rng.normal(shift / 2, 3, (20, n_columns))
+    low, high = estimator.interval(rows, level).T
+    ratio = estimator.predict(rows)
+    assert (low <= ratio).all()
+    assert (ratio <= high).all()
+    low, high = estimator.divergence_interval(level)
+    # An estimate may be below zero, where no divergence is.
+    assert 0 <= low <= max(estimator.divergence(), 0) <= high
 
-    assert width(40) < width(3)
+
+@pytest.mark.parametrize(("n_columns", "shift"), [(1, 1), (2, 1), (5, 0.5), (3, 0), (10, 2)])
+def test_more_instances_give_narrower_intervals(n_columns, shift):
+    def widths(n):
+        found = []
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            estimator = UniversalRatioEstimator().fit(
+                rng.normal(0, 1, (n, n_columns)), rng.normal(shift, 1, (n, n_columns))
+            )
+            rows = rng.normal(shift / 2, 1, (20, n_columns))
+            found.append((np.diff(estimator.interval(rows)).mean(), np.diff(estimator.divergence_interval()).item()))
+        return np.mean(found, axis=0)
+
+    few, more, many = (widths(n) for n in (3, 10, 150))
+    assert (more < few).all()
+    assert (many < more).all()
 
 
 @pytest.mark.parametrize("ask", [lambda e: e.interval(X, 0.85), lambda e: e.divergence_interval(0.99)])

@@ -13,24 +13,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 import joblib
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import squareform
 
-from fewratio.applications.inputs import (
-    check_count,
-    default_estimator,
-    fitted_copy,
-    in_common_units,
-    plain,
-    seeded_copy,
-)
-from fewratio.applications.pair_blocks import Block, Checkpoint, blocks, compare_block
+from fewratio.applications import inputs
+from fewratio.applications.pair_blocks import Block, Checkpoint, PairTest, blocks, compare_block
 from fewratio.applications.permutation import Exchange
+from fewratio.charts.style import LEVEL
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
-from fewratio.data.encoding import ColumnOptions
+from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.data.table import Table
-from fewratio.errors import CollectionError, InputError, ParameterError
-from fewratio.estimators.base import RatioEstimator
+from fewratio.errors import CollectionError, ParameterError
+from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.randomness import row_order
 from fewratio.progress import progress_bar
 
@@ -40,8 +35,6 @@ if TYPE_CHECKING:
 # Blocks that a worker is given at a time; then results are stored.
 _BLOCKS_PER_WORKER = 4
 _SAVE_SECONDS = 60.0
-# The level at which the false discoveries of all pairs are usually controlled.
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,10 +74,8 @@ class AllPairsResult:
             return None
         from scipy.stats import false_discovery_control
 
-        i, j = np.triu_indices(len(self.names), 1)
-        adjusted = np.ones_like(self.p_values)
-        adjusted[i, j] = adjusted[j, i] = false_discovery_control(self.p_values[i, j])
-        return adjusted
+        adjusted: Floats = squareform(false_discovery_control(squareform(self.p_values, checks=False)))
+        return adjusted + np.eye(len(self.names))
 
     def nearest(self, name: str, k: int = 5) -> list[tuple[str, float]]:
         """Give the datasets that differ least from one, the nearest first, with the mean divergence of both directions.
@@ -96,7 +87,7 @@ class AllPairsResult:
         k : int
             How many at most.
         """
-        check_count("k", k)
+        inputs.check_count("k", k)
         if name not in self.names:
             raise ParameterError(f"There is no dataset {name!r}; there are {listed(self.names)}. Name one of them.")
         place = list(self.names).index(name)
@@ -111,14 +102,13 @@ class AllPairsResult:
         """
         from scipy.cluster.hierarchy import leaves_list, linkage
 
-        i, j = np.triu_indices(len(self.names), 1)
-        distance = (self.divergences[i, j] + self.divergences[j, i]) / 2
+        distance = squareform((self.divergences + self.divergences.T) / 2, checks=False)
         # An estimate may be negative, a distance may not; all are moved alike.
         return np.asarray(leaves_list(linkage(distance - distance.min(), "average")), dtype=np.intp)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        known = plain(self, "names", "divergences", "p_values", "adjusted_p_values")
+        known = inputs.plain(self, "names", "divergences", "p_values", "adjusted_p_values")
         return known | {"order": self.order().tolist()}
 
     def plot(self) -> "Figure":
@@ -196,9 +186,9 @@ def compare_all(
     >>> result.nearest("a", 1)[0][0]
     'c'
     """
-    check_count("n_permutations", n_permutations, 0)
+    inputs.check_count("n_permutations", n_permutations, 0)
     if n_rows is not None:
-        check_count("n_rows", n_rows)
+        inputs.check_count("n_rows", n_rows)
     _check_workers(n_jobs)
     if checkpoint is not None and not isinstance(random_state, int | np.integer):
         raise ParameterError(
@@ -214,14 +204,18 @@ def compare_all(
         )
     seed = int(np.random.default_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
-    model = seeded_copy(estimator, default_estimator(), for_estimator)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     samples = _samples(collection, model, n_rows, for_rows)
-    model = in_common_units(model, np.concatenate(samples))
+    model = inputs.in_common_units(model, np.concatenate(samples))
     work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
-    state = Checkpoint(len(collection), n_permutations > 0, checkpoint)
+    test = None
+    if n_permutations:
+        encoding = collection.encoding or Encoding.of_numbers(None, collection.n_features)
+        test = PairTest(list(encoding.places.values()), None if estimator is None else model, n_permutations, seed)
+    state = Checkpoint(len(collection), test is not None, checkpoint)
     if checkpoint is not None:
         settings = [type(model).__qualname__, repr(model), collection.names, n_permutations, seed]
-        probe = fitted_copy(model, samples[0], samples[1]).divergence()
+        probe = inputs.fitted_copy(model, samples[0], samples[1]).divergence()
         state.resume(joblib.hash([*settings, samples]), probe)
 
     size = max(1, _BLOCKS_PER_WORKER * joblib.effective_n_jobs(n_jobs))
@@ -231,10 +225,7 @@ def compare_all(
         report(state.n_done, None)
         try:
             while batch := list(islice(todo, size)):
-                calls = (
-                    joblib.delayed(compare_block)(model, *_sides(samples, block), block, n_permutations, seed)
-                    for block in batch
-                )
+                calls = (joblib.delayed(compare_block)(model, *_sides(samples, block), block, test) for block in batch)
                 # Not as a generator: not every backend of joblib can give one.
                 _store(state, batch, parallel(calls), collection)
                 report(state.n_done, None)
@@ -285,12 +276,12 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
     *_, second, first = sorted(sizes)
     smallest = Exchange((first + second,), (first,)).smallest_p_value(n_permutations)
     adjusted = result.adjusted_p_values
-    if smallest > _LEVEL / n_pairs and adjusted is not None and not (adjusted <= _LEVEL).any():
-        needed = int(np.ceil(smallest * n_pairs / _LEVEL))
+    if smallest > LEVEL / n_pairs and adjusted is not None and not (adjusted <= LEVEL).any():
+        needed = int(np.ceil(smallest * n_pairs / LEVEL))
         warnings.warn(
             f"The smallest p-value that {n_permutations} permutations of these datasets can give is {smallest:.2g}. "
-            f"Of {n_pairs} pairs none is significant at {_LEVEL} after Benjamini and Hochberg's adjustment, and none "
-            f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / _LEVEL))} permutations, or compare "
+            f"Of {n_pairs} pairs none is significant at {LEVEL} after Benjamini and Hochberg's adjustment, and none "
+            f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / LEVEL))} permutations, or compare "
             "fewer datasets.",
             stacklevel=3,
         )
@@ -299,13 +290,9 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
 def _store(state: Checkpoint, batch: list[Block], results: list[Floats], collection: Collection) -> None:
     for block, found in zip(batch, results, strict=True):
         i, j = block.pairs()
-        unusable = ~np.isfinite(found[:2]).all(0)
-        if unusable.any():
-            k = int(unusable.argmax())
-            raise InputError(
-                f"The divergence of the datasets {collection.names[i[k]]!r} and {collection.names[j[k]]!r} is not "
-                "finite: their values are too large for this estimator's arithmetic. Rescale the columns."
-            )
+        bad = ~np.isfinite(found[:2]).all(0)
+        for first, second, both in zip(i[bad], j[bad], found[:2, bad].T, strict=True):
+            check_finite_result(f"The divergence of {collection.names[first]!r} and {collection.names[second]!r}", both)
         divergences = state.matrices["divergences"]
         divergences[i, j], divergences[j, i] = found[:2]
         for p_values in found[2:]:

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from fewratio.applications import inputs
 from fewratio.applications.permutation import ROUNDING
-from fewratio.applications.segmentation import Segmentation, SplitGains, autoregression
+from fewratio.applications.segmentation import Segmentation, SplitGains, autoregression, clipped
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
 from fewratio.errors import InputError, ParameterError
@@ -61,6 +61,10 @@ def by_splits(
     rng : numpy Generator
         Shuffles.
     """
+    # A few far values must not hide changes. Of a series without changes, which values are far does not depend on their
+    # order: the level stays.
+    residuals = clipped(found.residuals)
+    rows, found = rows - found.residuals + residuals, found._replace(residuals=residuals)
     gains = SplitGains(rows)
     scores = gains.best(0, len(rows))
     highest = _highest(lambda series: float(SplitGains(series).best(0, len(series)).max()), rows, found, options, rng)

@@ -1,7 +1,7 @@
 """When a series changed: segments of it, or a test that keeps a promised level."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from fewratio.applications import inputs
 from fewratio.applications.change_significance import ChangeOptions, by_splits, by_windows, check_options
-from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment
-from fewratio.applications.time_order import Series, open_series
+from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment, without_segments
+from fewratio.applications.time_order import open_series
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnOptions, Encoding
@@ -20,6 +20,9 @@ from fewratio.estimators.gaussian_basis import check_squares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# Rows on either side of a change whose means tell what changed.
+_NEAR = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +65,7 @@ class ChangePoints:
     threshold: float | None
     p_values: Floats | None
     window: int | None
+    _: KW_ONLY
     estimator: RatioEstimator | None
     row_names: Sequence[str] | None
     encoding: Encoding | None
@@ -80,13 +84,18 @@ class ChangePoints:
     def changes(self) -> list[dict[str, Any]]:
         """What changed at each point, in words of the column that changed most.
 
-        Each has the keys row, name, score, p_value, column, and mean and standard deviation of the column before and
-        after, up to the neighbouring changes: mean_before, mean_after, deviation_before, deviation_after.
+        Each has the keys row, name, score, p_value, column, mean_before and mean_after: means of up to 20 rows before
+        and after, brought to the season and trend (`background`) of the moment of the change, so that only the change
+        tells them apart; and deviation_before and deviation_after: standard deviations about a line through the rows
+        up to the neighbouring changes.
         """
         ends, found = [0, *self.points.tolist(), len(self.series)], []
+        level = self.series - self.background
         for number, row in enumerate(self.points.tolist()):
-            before, after = self.series[ends[number] : row], self.series[row : ends[number + 2]]
-            means, deviations = ([part.mean(0) for part in (before, after)], [part.std(0) for part in (before, after)])
+            before, after = level[ends[number] : row], level[row : ends[number + 2]]
+            moment = self.background[row - 1 : row + 1].mean(0)
+            means = [part.mean(0) + moment for part in (before[-_NEAR:], after[:_NEAR])]
+            deviations = [without_segments(part, [], 1).std(0) for part in (before, after)]
             # Both in units of the noise: rows of the smaller spread alone would make any step infinite.
             noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2), 1e-300)
             moved = np.abs(means[1] - means[0]) / noise + np.abs(deviations[1] - deviations[0]) / noise
@@ -108,10 +117,9 @@ class ChangePoints:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
-        scores = [None if np.isnan(score) else float(score) for score in self.scores]
         names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
-        known = inputs.plain(self, "points", "threshold", "p_values", "window", "changes")
-        return {"mode": "test" if self.is_test else "segmentation"} | known | {"scores": scores, "names": names}
+        known = inputs.plain(self, "points", "threshold", "p_values", "window", "order", "changes", "scores")
+        return {"mode": "test" if self.is_test else "segmentation", **known, "names": names}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the series and its changes, below it the scores of a test.
@@ -130,14 +138,19 @@ class ChangePoints:
 
         named = [change["column"] for change in self.changes]
         ranked = sorted(self.feature_names, key=lambda name: (-named.count(name), self.feature_names.index(name)))
-        columns = {name: self.series[:, self.feature_names.index(name)] for name in ranked}
+        places = {name: self.feature_names.index(name) for name in ranked}
+        columns = {name: (self.series[:, place], self.background[:, place]) for name, place in places.items()}
         scores = None if self.threshold is None else (self.scores, self.threshold)
         return draw_changes(columns, self.points, self.times, scores, ax)
 
-    def __repr__(self) -> str:
-        found = ", ".join(map(str, self.points)) or "none"
+    @property
+    def method(self) -> str:
+        """How the points were found, in words."""
         how = "segmentation" if self.threshold is None else f"test, threshold {self.threshold:.3g}"
-        return f"ChangePoints: {found} ({how}{f', windows of {self.window} rows' if self.window else ''})"
+        return how if self.window is None else f"{how}, windows of {self.window} rows"
+
+    def __repr__(self) -> str:
+        return f"ChangePoints: {', '.join(map(str, self.points)) or 'none'} ({self.method})"
 
 
 def detect_changes(
@@ -156,8 +169,8 @@ def detect_changes(
     """Find the moments at which a series changed.
 
     By default the series is cut into segments, each with a level, perhaps a slope, and a spread of its own. The number
-    of segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season, or rows that depend on
-    their predecessors are not changes. Nothing random is in it, and no level is promised.
+    of segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season of two periods or more,
+    or rows that depend on their predecessors are not changes. Nothing random is in it, and no level is promised.
 
     Any of `level`, `n_permutations`, `threshold`, `window`, `step` and `estimator` asks for a test instead: the chance
     to report any change in a series without changes is at most `level`. The scores of the series are held against those
@@ -225,41 +238,26 @@ def detect_changes(
     # With a threshold as a `ChangeDetector`, which knows no more than its windows.
     unknown = Segmentation([], [], np.zeros_like(opened.rows), opened.rows)
     found = segment(opened.rows) if threshold is None else unknown
-    if not is_test:
-        scores = np.full(n, np.nan)
-        scores[found.points] = found.gains
-        return _result(opened, found, np.array(found.points, dtype=np.intp), scores)
     # A model with sources knows rows as they come.
     rows = opened.rows if model.has_sources else opened.rows - found.background
-    if not uses_windows:
-        return _result(opened, found, *by_splits(rows, found, options, for_permutations))
-    model = inputs.in_common_units(model, rows)
-    tested = by_windows(model, rows, found, options, for_permutations, opened.argument)
-    return _result(opened, found, *tested, estimator=model)
-
-
-def _result(
-    opened: Series,
-    found: Segmentation,
-    points: Numbers,
-    scores: Floats,
-    threshold: float | None = None,
-    p_values: Floats | None = None,
-    window: int | None = None,
-    estimator: RatioEstimator | None = None,
-) -> ChangePoints:
+    changes: tuple[Any, ...]
+    if uses_windows:
+        model = inputs.in_common_units(model, rows)
+        changes = by_windows(model, rows, found, options, for_permutations, opened.argument)
+    elif is_test:
+        changes = by_splits(rows, found, options, for_permutations)
+    else:
+        scores = np.full(n, np.nan)
+        scores[found.points] = found.gains
+        changes = np.array(found.points, dtype=np.intp), scores, None, None, None
     return ChangePoints(
-        points,
-        scores,
-        threshold,
-        p_values,
-        window,
-        estimator,
-        opened.row_names,
-        opened.encoding,
-        opened.rows,
-        opened.feature_names,
-        opened.times,
-        opened.order,
-        found.background,
+        *changes,
+        estimator=model if uses_windows else None,
+        row_names=opened.row_names,
+        encoding=opened.encoding,
+        series=opened.rows,
+        feature_names=opened.feature_names,
+        times=opened.times,
+        order=opened.order,
+        background=found.background,
     )

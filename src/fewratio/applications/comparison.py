@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 from fewratio.applications import inputs
 from fewratio.applications.columns import ColumnDifference, column_differences
 from fewratio.applications.dependence import read_groups, warn_of_copies
-from fewratio.applications.held_out import Ratios, estimate_divergence, ratios_at
-from fewratio.applications.two_sample import TwoSampleTest, exchange_of, smaller_sample, some_rows, two_sample_test
+from fewratio.applications.held_out import estimate_divergence
+from fewratio.applications.two_sample import TwoSampleTest, exchange_of, rows_to_test, smaller_sample, two_sample_test
+from fewratio.charts.style import LEVEL
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
@@ -23,15 +23,13 @@ from fewratio.data.partition import groups_of
 from fewratio.data.raw import as_raw
 from fewratio.data.separating import Separating
 from fewratio.errors import InputError, ParameterError
-from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.base import RatioEstimator, check_finite_result, in_blocks
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.progress import progress_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# A p-value that cannot be below this shows nothing, whatever the rows are.
-_LEVEL = 0.05
 # Kernel centres of the ratio where there are more rows than are tested: it is evaluated at all of them.
 _CENTRES = 100
 
@@ -66,7 +64,7 @@ class ComparisonResult:
         How many rows of either sample the test and the divergence used: all, unless there are many.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
         The ratio A/B at the rows of either sample. At alpha = 0.5 the mean of what the fits in both directions say.
-    thin_a, thin_b : bool ndarray of shape (n_a,) and (n_b,)
+    isolated_a, isolated_b : bool ndarray of shape (n_a,) and (n_b,)
         Rows with few others of either sample near them: their ratio says little.
     samples : Samples
         The two tables, what became of their columns, and which columns tell them apart by themselves.
@@ -98,8 +96,8 @@ class ComparisonResult:
     n_tested: tuple[int, int]
     ratios_a: Floats
     ratios_b: Floats
-    thin_a: NDArray[np.bool_]
-    thin_b: NDArray[np.bool_]
+    isolated_a: NDArray[np.bool_]
+    isolated_b: NDArray[np.bool_]
     samples: inputs.Samples
     _test: TwoSampleTest | None = field(repr=False)
 
@@ -140,16 +138,13 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        return {
-            **inputs.plain(self, "names"),
-            "n_rows": [len(self.ratios_a), len(self.ratios_b)],
-            **inputs.plain(self, "divergence", "forward", "backward", "interval", "largest"),
-            **inputs.plain(self, "p_value", "statistic", "p_values", "n_tested"),
-            "n_permutations": len(self.null),
-            **inputs.plain(self, "exact", "ratios_a", "ratios_b", "thin_a", "thin_b", "rows_a", "rows_b"),
-            "row_names": [None if table.row_names is None else list(table.row_names) for table in self.samples.tables],
-            **inputs.plain(self, "separating", "columns"),
-        }
+        counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": len(self.null)}
+        divergences = inputs.plain(self, "names", "divergence", "forward", "backward", "interval", "largest")
+        test = inputs.plain(self, "p_value", "statistic", "p_values", "n_tested", "exact")
+        rows = inputs.plain(self, "ratios_a", "ratios_b", "isolated_a", "isolated_b", "rows_a", "rows_b")
+        row_names = [inputs.plain(table, "row_names")["row_names"] for table in self.samples.tables]
+        columns = inputs.plain(self, "separating", "columns")
+        return {**divergences, **test, **counts, **rows, "row_names": row_names, **columns}
 
     def plot(self) -> "Figure":
         """Draw the ratio at the rows of both samples, the test, and the columns that differ most.
@@ -190,10 +185,10 @@ def compare_datasets(
     """Compare two datasets: how far apart they are, whether that may be chance, and which rows and columns differ.
 
     The p-value is that of a permutation test, exact at any size: the rows of both are dealt anew to two samples of the
-    same sizes, and all statistics are computed again. They are the energy distance, the divergence of a least-squares
-    density ratio, the largest difference of a single column (of means, ranks or spread), and the difference of the
-    spread of all columns together; the statistic of an estimator that is given is one more. Each is ranked among the
-    permutations, and the weighted harmonic mean of the ranks is tested.
+    same sizes, and all statistics are computed again. They are the energy distance, the difference of the means of all
+    columns, the divergence of a least-squares density ratio, the largest difference of a single column (of means, ranks
+    or spread), and the difference of the spread of all columns together; the statistic of an estimator that is given is
+    one more. Each is ranked among the permutations, and the weighted harmonic mean of the ranks is tested.
 
     Parameters
     ----------
@@ -256,29 +251,30 @@ def compare_datasets(
     samples = inputs.read_samples(model, tables, columns)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
-    some = some_rows(pooled, is_first, for_rows)
-    rows, marks = pooled[some], is_first[some]
+    used = rows_to_test(pooled, is_first, for_rows)
+    rows, marks = pooled[used], is_first[used]
     model = inputs.in_common_units(model, rows)
     if estimator is None and len(rows) < len(pooled):
         model.set_params(centres=_CENTRES)
     check_squares(rows)
     test = None
     if n_permutations:
-        blocks, tested = None if numbers is None else numbers[some], None if estimator is None else model
+        blocks, tested = None if numbers is None else numbers[used], None if estimator is None else model
         test = _tested(samples, rows, marks, blocks, n_permutations, for_permutations, tested, progress)
-    at_a, at_b, forward, backward = _fitted(model, pooled, is_first, some)
+    fit_ab, fit_ba, ratios, reverse = _fitted(model, pooled, is_first, used)
+    forward, backward, interval = fit_ab.divergence(), fit_ba.divergence(), None
+    # Far from all others: both ratios are small, though one of them should not be.
+    is_isolated = ratios + reverse < 1
     alpha = float(model.get_params().get("alpha", 0.0))
-    interval = None
+    if alpha == 0.5:
+        # The two sum to 2, so both fits tell the ratio: when the samples change their names, r becomes 2 - r.
+        ratios = ((ratios + 2 - reverse) / 2).clip(0, 2)
     if estimator is None:
-        found = estimate_divergence(rows, smaller_sample(marks), for_folds)
-        forward = backward = found.estimate
+        forward, low, high = estimate_divergence(rows, smaller_sample(marks), for_folds)
+        backward = forward
         # Rows that belong together tell less than as many others: how much less is not known.
-        interval = (found.low, found.high) if groups is None else None
-    if not np.isfinite([forward, backward]).all():
-        raise InputError(
-            f"The divergence of {' and '.join(tables)} is not finite: their values are too large for this estimator's "
-            "arithmetic. Rescale the columns (to about unit size)."
-        )
+        interval = (low, high) if groups is None else None
+    check_finite_result(f"The divergence of {' and '.join(tables)}", forward, backward)
     return ComparisonResult(
         names=names,
         forward=forward,
@@ -292,10 +288,10 @@ def compare_datasets(
         exact=test is not None and test.exact,
         p_values={} if test is None else test.p_values,
         n_tested=(int(marks.sum()), int((~marks).sum())),
-        ratios_a=at_a.pooled(alpha),
-        ratios_b=at_b.pooled(alpha),
-        thin_a=at_a.is_thin,
-        thin_b=at_b.is_thin,
+        ratios_a=ratios[is_first],
+        ratios_b=ratios[~is_first],
+        isolated_a=is_isolated[is_first],
+        isolated_b=is_isolated[~is_first],
         samples=samples,
         _test=test,
     )
@@ -317,7 +313,7 @@ def _tested(
         warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
     exchange, _ = exchange_of(marks, groups)
     smallest = exchange.smallest_p_value(n_permutations)
-    if smallest > _LEVEL and exchange.is_enumerated(n_permutations):
+    if smallest > LEVEL and exchange.is_enumerated(n_permutations):
         sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
         given, more = (sizes, "rows") if groups is None else ("these groups", "groups")
         warnings.warn(
@@ -331,32 +327,24 @@ def _tested(
 
 
 def _fitted(
-    model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], some: Numbers
-) -> tuple[Ratios, Ratios, float, float]:
-    """Fit in both directions to some rows; return the ratios at the rows of either sample, and the divergences."""
-    chosen = np.zeros(len(pooled), dtype=np.bool_)
-    chosen[some] = True
+    model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], used: Numbers
+) -> tuple[RatioEstimator, RatioEstimator, Floats, Floats]:
+    """Fit in both directions to the rows that are used; return the estimators, and their ratios at all rows."""
+    chosen = np.isin(np.arange(len(pooled)), used)
     first, second = pooled[is_first & chosen], pooled[~is_first & chosen]
     forward, backward = inputs.fitted_copy(model, first, second), inputs.fitted_copy(model, second, first)
-    if chosen.all():
-        at_a = Ratios(forward.ratio_nu_, backward.ratio_de_)
-        at_b = Ratios(forward.ratio_de_, backward.ratio_nu_)
-    else:
-        at_a, at_b = (ratios_at(forward, backward, X) for X in (pooled[is_first], pooled[~is_first]))
-    return at_a, at_b, forward.divergence(), backward.divergence()
+    if not chosen.all():
+        return forward, backward, in_blocks(forward._ratio, pooled), in_blocks(backward._ratio, pooled)
+    ratios = (forward.ratio_nu_, forward.ratio_de_), (backward.ratio_de_, backward.ratio_nu_)
+    return forward, backward, np.concatenate(ratios[0]), np.concatenate(ratios[1])
 
 
 def _columns(samples: inputs.Samples) -> dict[str | int, tuple[Column, slice]]:
     """Return what became of each column, and where its features are."""
-    encoding, names = samples.encoding, samples.tables[0].feature_names
-    if encoding is not None:
-        pairs = zip(encoding.used, encoding.places.values(), strict=True)
-        return {
-            column.name if encoding.is_named else number: (column, place)
-            for number, (column, place) in enumerate(pairs)
-        }
-    labels: Sequence[str | int] = names or range(samples.tables[0].numbers.shape[1])
-    return {label: (Column(str(label)), slice(place, place + 1)) for place, label in enumerate(labels)}
+    table = samples.tables[0]
+    encoding = samples.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
+    labels = encoding.names if encoding.is_named else range(len(encoding.used))
+    return dict(zip(labels, zip(encoding.used, encoding.places.values(), strict=True), strict=True))
 
 
 def _two_samples(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:

@@ -1,12 +1,9 @@
-"""The ratio of two samples, symmetric in them, and their divergence with an interval."""
-
-from typing import NamedTuple
+"""The divergence of two samples, with an interval, from rows that were held out."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
-from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.kernel_logistic import KernelLogisticRegression
 from fewratio.estimators.randomness import deal
 
@@ -15,53 +12,9 @@ _C = 0.3
 _N_FOLDS = 5
 # The normal quantile of a 90 % interval.
 _QUANTILE = 1.645
-_BLOCK_ROWS = 2**16
 
 
-class Divergence(NamedTuple):
-    """A relative Pearson divergence at alpha = 0.5.
-
-    Attributes
-    ----------
-    estimate : float
-        The mean of what a classifier's ratio gives on the rows that it was fitted to, which is too much on average, and
-        on rows that were held out, which is too little; not negative.
-    low, high : float
-        An interval for the divergence.
-    """
-
-    estimate: float
-    low: float
-    high: float
-
-
-class Ratios(NamedTuple):
-    """Ratios of the first sample to the second, and of the second to the first, at the same rows."""
-
-    forward: Floats
-    backward: Floats
-
-    def pooled(self, alpha: float) -> Floats:
-        """Give the ratio of the first sample to the second.
-
-        At alpha = 0.5 the two ratios sum to 2, so both fits tell it, and their mean is taken: when the samples change
-        their names, r becomes 2 - r. Where both fits are near zero, far from all rows, it is near 1.
-        """
-        return self.forward if alpha != 0.5 else ((self.forward + 2 - self.backward) / 2).clip(0, 2)
-
-    @property
-    def is_thin(self) -> NDArray[np.bool_]:
-        """Whether both samples are thin at a row: both ratios are small, though one of them should not be."""
-        return self.forward + self.backward < 1
-
-
-def ratios_at(forward: RatioEstimator, backward: RatioEstimator, X: Floats) -> Ratios:
-    """Give the ratios at rows, by estimators fitted in either direction."""
-    blocks = [X[start : start + _BLOCK_ROWS] for start in range(0, len(X), _BLOCK_ROWS)]
-    return Ratios(*(np.concatenate([each._ratio(block) for block in blocks]) for each in (forward, backward)))
-
-
-def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Divergence:
+def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> list[float]:
     """Estimate the relative Pearson divergence of two samples at alpha = 0.5.
 
     The ratio is that of a classifier: twice the probability of the first sample, both counted alike.
@@ -74,12 +27,18 @@ def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.rando
         Which rows are in the first one.
     rng : numpy Generator
         Deals the rows to folds.
+
+    Returns
+    -------
+    list of three float
+        The mean of what the ratio gives on the rows that it was fitted to, which is too much on average, and on rows
+        that were held out, which is too little; not negative. And the ends of an interval for the divergence.
     """
     everyone = np.ones(len(rows), dtype=np.bool_)
     fitted, _ = _divergence(_ratios(rows, is_first, everyone, everyone), is_first)
     n_folds = min(_N_FOLDS, int(is_first.sum()), int((~is_first).sum()))
     if n_folds < 2:
-        return Divergence(float(np.clip(fitted, 0, 0.5)), 0.0, 0.5)
+        return [float(np.clip(fitted, 0, 0.5)), 0.0, 0.5]
     folds, ratios = np.empty(len(rows), dtype=np.intp), np.empty(len(rows))
     for sample in (is_first, ~is_first):
         folds[sample] = deal(int(sample.sum()), n_folds, rng)
@@ -89,7 +48,7 @@ def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.rando
     gap = max(fitted - held_out, 0.0)
     low, high = min(held_out, fitted) - _QUANTILE * error, max(held_out, fitted) + _QUANTILE * error + gap / 2
     estimate, low, high = np.clip([(max(held_out, 0) + fitted) / 2, low, high], 0, 0.5).tolist()
-    return Divergence(estimate, low, max(high, estimate))
+    return [estimate, low, max(high, estimate)]
 
 
 def _ratios(rows: Floats, is_first: NDArray[np.bool_], fit_on: NDArray[np.bool_], at: NDArray[np.bool_]) -> Floats:

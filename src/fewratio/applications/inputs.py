@@ -1,5 +1,6 @@
 """What applications are given: numbers, tables and the estimator, of which they use a seeded copy."""
 
+import math
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from numbers import Integral, Real
@@ -12,37 +13,18 @@ from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import ParameterError
-from fewratio.estimators.auto import AutoRatioEstimator
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import seeded
 from fewratio.estimators.scaling import ColumnScaling
 
 
-def default_estimator(scale: str = "columns") -> RatioEstimator:
+def default_estimator() -> RatioEstimator:
     """Give a new estimator of the kind that tests and changes use by default.
 
     Measured (docs/design.md): tests have no more power with the universal network and take five to ten times as long.
-
-    Parameters
-    ----------
-    scale : {"columns", "none"}
-        Whether it brings the columns of the two samples to a common unit.
     """
-    return RuLSIF(scale=scale)
-
-
-def default_ratio_estimator(scale: str = "columns") -> RatioEstimator:
-    """Give a new estimator of the kind that is used where ratios themselves are asked for.
-
-    The universal network's ratios of small samples are better than a kernel's (docs/design.md).
-
-    Parameters
-    ----------
-    scale : {"columns", "none"}
-        Whether it brings the columns of the two samples to a common unit.
-    """
-    return AutoRatioEstimator(scale=scale, random_state=0)
+    return RuLSIF(scale="columns")
 
 
 def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> RatioEstimator:
@@ -133,19 +115,20 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
 
 
 def plain(result: Any, *names: str) -> dict[str, Any]:
-    """Give attributes of a result as numbers, strings and lists, by their names."""
+    """Give attributes of a result as numbers, strings and lists, by their names; None for NaN, which JSON has not."""
     return {name: _plain(getattr(result, name)) for name in names}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.tolist()
+        value = value.tolist()
     if hasattr(value, "_asdict"):
         return value._asdict()
     if isinstance(value, Mapping):
         return dict(value)
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    return [_plain(each) for each in value] if is_list else value
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:

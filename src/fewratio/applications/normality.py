@@ -74,12 +74,10 @@ def normality(normals: Floats, rows: Floats) -> Normality:
     order = order[row_order(pooled[order])]
     cells = _cells(pooled, pooled[order])
     n_normals = len(normals)
-    s_rows, s_left_out, kept = _distances(pooled[:n_normals], pooled[n_normals:], order[order < n_normals])
+    s_rows, s_left_out, left_out = _distances(pooled[:n_normals], pooled[n_normals:], order[order < n_normals])
     known, unknown = cells[:n_normals], cells[n_normals:]
     scores = _weighted_ratio(known, unknown, unknown, 0) - np.log(_NEAR + s_rows)
-    if n_normals == 1:
-        return Normality(scores, np.empty(0))
-    return Normality(scores, _weighted_ratio(known, unknown, known[kept], 1) - np.log(_NEAR + s_left_out))
+    return Normality(scores, _weighted_ratio(known, unknown, known[left_out], 1) - np.log(_NEAR + s_left_out))
 
 
 def _in_units(rows: Floats) -> Floats:
@@ -138,16 +136,14 @@ def _distances(normals: Floats, rows: Floats, order: NDArray[np.intp]) -> tuple[
     """Return the distances of rows to their nearest normals, of normals to the nearest others, and which these are."""
     from sklearn.neighbors import NearestNeighbors
 
-    kept = order
-    if len(order) > _MAX_NORMALS:
-        kept = np.random.default_rng(0).permutation(order)[:_MAX_NORMALS]
-    kept = np.sort(kept)
+    kept = np.sort(np.random.default_rng(0).permutation(order)[:_MAX_NORMALS])
+    # A single normal has no others.
+    left_out = kept if len(kept) > 1 else kept[:0]
     n_columns = normals.shape[1]
     if n_columns == 0:
-        return np.zeros(len(rows)), np.zeros(len(kept)), kept
-    nearest = NearestNeighbors().fit(normals[kept])
-    found = nearest.kneighbors(rows, min(NEIGHBOURS, len(kept)))[0].mean(1)
-    if len(kept) == 1:
-        return found / np.sqrt(n_columns), np.zeros(0), kept
-    left_out = nearest.kneighbors(n_neighbors=min(NEIGHBOURS, len(kept) - 1))[0].mean(1)
-    return found / np.sqrt(n_columns), left_out / np.sqrt(n_columns), kept
+        return np.zeros(len(rows)), np.zeros(len(left_out)), left_out
+    nearest = NearestNeighbors().fit(normals[kept] / np.sqrt(n_columns))
+    of_rows = nearest.kneighbors(rows / np.sqrt(n_columns), min(NEIGHBOURS, len(kept)))[0].mean(1)
+    if not len(left_out):
+        return of_rows, np.zeros(0), left_out
+    return of_rows, nearest.kneighbors(n_neighbors=min(NEIGHBOURS, len(kept) - 1))[0].mean(1), left_out

@@ -29,7 +29,7 @@ from fewratio.data.partition import divided
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import InputError
-from fewratio.estimators.base import NotFittedError, TableEstimator, common
+from fewratio.estimators.base import TableEstimator, common
 from fewratio.estimators.randomness import deal, row_order
 
 if TYPE_CHECKING:
@@ -71,10 +71,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     Parameters
     ----------
     estimator : RatioEstimator, optional
-        Gives a ratio to score by instead of the default's. One that was pretrained, such as a `MetaRatioEstimator`
-        trained with episodes of inliers, is used with what it has learned; note that scikit-learn's ``clone`` of the
-        detector forgets that. p-values take twice as many normals with it, as half of them only calibrate. The
-        universal network is no detector (its ratio is near 1 far from all rows): it is warned of.
+        Gives a ratio to score by instead of the default's. One that was pretrained, such as a `PooledRatioEstimator`
+        or a `MetaRatioEstimator` trained with episodes of inliers, is used with what it has learned; note that
+        scikit-learn's ``clone`` of the detector forgets that. p-values take twice as many normals with it, as half of
+        them only calibrate. The universal network is no detector (its ratio is near 1 far from all rows): it is warned
+        of.
     contamination : float, optional
         Share of a batch to flag, above 0 and at most 0.5.
     false_discovery_rate : float or None, default=0.1
@@ -94,6 +95,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     Notes
     -----
+    ``fit_predict(X)``, which scikit-learn adds, takes a table for its own reference: that is an order by density, with
+    nothing promised. Give a ``contamination``, or better known normals with `fit`.
+
     scikit-learn's ``check_estimator`` passes but for ``check_methods_subset_invariance`` (a score depends on the whole
     batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``), without a
     ``contamination`` ``check_outliers_fit_predict`` (a table that is its own reference has no outliers where false
@@ -111,6 +115,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """
 
     _reference = "X_inlier"
+    _fitted_attribute, _not_fitted = "_normals", "knows no normal rows yet. Call fit(X_inlier) first."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **common("random_state"),
         # What `seeded_copy` says of a wrong one is clearer.
@@ -215,14 +220,6 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             )
         return np.where(is_outlier, -1, 1)
 
-    def fit_predict(self, X: Any, y: None = None) -> NDArray[np.int64]:
-        """Flag the outliers of a table that is its own reference: ``fit(X).predict(X)``.
-
-        That is an order by density, with nothing promised. Give a ``contamination``, or better known normals with
-        `fit`.
-        """
-        return self.fit(X).predict(X)
-
     def p_values(self, X: Any) -> Floats:
         """Give conformal p-values of the rows of the batch X; a small one speaks against the row being normal.
 
@@ -265,7 +262,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         --------
         >>> detector = InlierOutlierDetector().fit([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
         >>> detector.explain([1.0, 9.0], n_neighbours=2)
-        RowExplanation: nearest normals 2, 0; differs most in column 1 (+8 deviations), column 0 (+0.5)
+        RowExplanation: nearest normals 2, 0; differs most, in deviations, in columns 1 (+8), 0 (+0.5)
         """
         self._check_fitted()
         inputs.check_count("n_neighbours", n_neighbours)
@@ -395,10 +392,3 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def _has_sources(self) -> bool:
         return self.estimator_ is not None and self.estimator_.has_sources
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError("This InlierOutlierDetector knows no normal rows yet. Call fit(X_inlier) first.")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_normals")

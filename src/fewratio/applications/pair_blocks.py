@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewratio.applications.permutation import permute_pairs
+from fewratio.applications.permutation import both_directions
+from fewratio.applications.two_sample import rows_to_test, two_sample_test
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
@@ -19,8 +20,6 @@ from fewratio.estimators.base import RatioEstimator
 # Rows of one side of a block: as many as an estimator with a kernel can hold all distances of. And their values: 8 MB.
 _SIDE_ROWS = 2**9
 _SIDE_VALUES = 2**20
-# Row numbers of the permutations that are dealt at a time: 16 MB.
-_PERMUTED_NUMBERS = 2**21
 _KIND = "checkpoint"
 
 
@@ -64,10 +63,37 @@ def blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> list[B
     return [Block(first, second) for first, second in combinations_with_replacement(sides, 2)]
 
 
+class PairTest(NamedTuple):
+    """The test of `compare_datasets`, for each pair.
+
+    Attributes
+    ----------
+    columns : sequence of slice
+        Where the features of each column are.
+    estimator : RatioEstimator or None
+        What a user gave; its divergence is one more statistic.
+    n_permutations, seed : int
+        What is drawn for a pair depends on the seed and on the numbers of its datasets only.
+    """
+
+    columns: Sequence[slice]
+    estimator: RatioEstimator | None
+    n_permutations: int
+    seed: int
+
+    def p_value(self, first: Floats, second: Floats, pair: Sequence[int]) -> float:
+        """Test the two datasets of a pair."""
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=pair))
+        rows, is_first = np.concatenate([first, second]), np.repeat([True, False], [len(first), len(second)])
+        used = rows_to_test(rows, is_first, rng)
+        test = two_sample_test(rows[used], is_first[used], self.columns, self.n_permutations, rng, None, self.estimator)
+        return test.p_value
+
+
 def compare_block(
-    estimator: RatioEstimator, first: Floats, second: Floats, block: Block, n_permutations: int, seed: int
+    estimator: RatioEstimator, first: Floats, second: Floats, block: Block, test: PairTest | None
 ) -> Floats:
-    """Give forward and backward divergence, and the p-value if asked for, of each pair: shape (2 or 3, n_pairs).
+    """Give forward and backward divergence, and the p-value if there is a test, of each pair: shape (2 or 3, n_pairs).
 
     Parameters
     ----------
@@ -77,25 +103,19 @@ def compare_block(
         The datasets of either side.
     block : Block
         Which they are.
-    n_permutations, seed : int
-        What is drawn for a pair depends on the seed and on the numbers of its datasets only.
+    test : PairTest or None
     """
-    sides = [first] if block.first == block.second else [first, second]
-    rows = np.concatenate([side.reshape(-1, first.shape[2]) for side in sides])
+    is_square = block.first == block.second
+    rows = np.concatenate([side.reshape(-1, first.shape[2]) for side in ([first] if is_square else [first, second])])
     numbers = np.arange(len(rows))
     of_first = numbers[: first.shape[0] * first.shape[1]].reshape(first.shape[:2])
-    of_second = of_first if len(sides) == 1 else numbers[of_first.size :].reshape(second.shape[:2])
+    of_second = of_first if is_square else numbers[of_first.size :].reshape(second.shape[:2])
     a, b = block.places()
-    pairs = np.stack(block.pairs(), axis=1)
-    step = max(1, _PERMUTED_NUMBERS // ((first.shape[1] + second.shape[1]) * (1 + n_permutations)))
-    parts = [np.empty((3 if n_permutations else 2, 0))]
-    for start in range(0, len(a), step):
-        some = slice(start, start + step)
-        keys = [np.random.SeedSequence(seed, spawn_key=pair) for pair in pairs[some].tolist()] if n_permutations else []
-        rngs = [np.random.default_rng(key) for key in keys]
-        found = permute_pairs(estimator, rows, of_first[a[some]], of_second[b[some]], n_permutations, rngs)
-        parts.append(np.stack([found.forward, found.backward, *([found.p_values] if n_permutations else [])]))
-    return np.concatenate(parts, axis=1)
+    found = both_directions(estimator, rows, of_first[a], of_second[b])
+    if test is None:
+        return found
+    pairs = zip(first[a], second[b], np.stack(block.pairs(), axis=1).tolist(), strict=True)
+    return np.stack([*found, [test.p_value(*pair) for pair in pairs]])
 
 
 class Checkpoint:

@@ -29,10 +29,6 @@ class PyODStyle:
         The labels.
     """
 
-    decision_scores_: Floats
-    threshold_: float
-    labels_: NDArray[np.int64]
-
     def __init__(self, detector: Any) -> None:
         self.detector = detector
 

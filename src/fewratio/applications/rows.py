@@ -1,7 +1,7 @@
 """Single rows of a batch: how unusual they are, and how they differ from their nearest normals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,14 +43,19 @@ class RowExplanation:
         """Give all of it as plain lists."""
         return plain(self, "neighbours", "distances", "columns", "differences")
 
+    def largest(self, n: int) -> "RowExplanation":
+        """Keep the columns that differ most, so many of them."""
+        return replace(self, columns=self.columns[:n], differences=self.differences[:n])
+
+    @property
+    def summary(self) -> str:
+        """The columns with their differences, in words."""
+        differences = zip(self.columns, self.differences, strict=True)
+        return ", ".join(f"{column} ({difference:+.2g})" for column, difference in differences)
+
     def __repr__(self) -> str:
-        numbers = ", ".join(map(str, self.neighbours[:_SHOWN]))
-        first, *others = [
-            f"column {column} ({difference:+.3g}"
-            for column, difference in zip(self.columns[:_SHOWN], self.differences, strict=False)
-        ]
-        parts = ", ".join([f"{first} deviations)", *(f"{other})" for other in others)])
-        return f"RowExplanation: nearest normals {numbers}; differs most in {parts}"
+        numbers, columns = ", ".join(map(str, self.neighbours[:_SHOWN])), self.largest(_SHOWN).summary
+        return f"RowExplanation: nearest normals {numbers}; differs most, in deviations, in columns {columns}"
 
 
 def explain_row(row: Floats, normals: Floats, n_neighbours: int, names: Sequence[str] | None) -> RowExplanation:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import median_filter
 
+from fewratio.applications.seasons import deviations, repeated_season, smooth_seasons
 from fewratio.core.shapes import Floats, Numbers
 
 # Measured on annotated series (docs/design.md). The price of a parameter, in units of log n: level and spread together
@@ -23,7 +24,6 @@ _PRIOR_ROWS = 2.0
 _HIGHEST_ORDER, _HIGHEST_DEGREE = 3, 3
 # Values further than so many deviations from the running median of so many rows are moved there.
 _TAME, _RUNNING = 5.0, 7
-_LONGEST_PERIOD = 400
 # The search chooses among so many positions; in a longer series each change then moves to the best row nearby.
 _POSITIONS = 1000
 # Rows on either side of a split that is tried, and of a series.
@@ -93,19 +93,21 @@ def segment(rows: Floats) -> Segmentation:
     is_used = (np.ptp(rows, axis=0) > 0) & (spread > 0)
     scale = np.where(is_used, spread, 1.0)
     scaled = (rows - np.median(rows, axis=0)) / scale
-    season = _season(scaled)
+    season = repeated_season(scaled)
+    best, smooth = _best(_tamed(scaled - season)[:, is_used])
+    season[:, is_used] += smooth
     clean = scaled - season
-    tamed = _tamed(clean)[:, is_used]
-    best = min(_proposals(tamed))
-    residuals = without_segments(clean, best.points, best.degree)
+    tamed = _tamed(clean)
+    # Fitted to tamed values: a far one must not move the level of its segment.
+    residuals = clean - tamed + without_segments(tamed, best.points, best.degree)
     if best.points:
         # The slope that segments share; steps between them belong to the changes.
-        levelled, time = (without_segments(each, best.points, 0) for each in (clean, _times(len(rows))[:, None]))
+        levelled, time = (without_segments(each, best.points, 0) for each in (tamed, _times(len(rows))[:, None]))
         slope = (levelled * time).sum(0) / (time**2).sum() if best.degree else np.zeros(rows.shape[1])
         trend = _times(len(rows))[:, None] * slope
     else:
         trend = clean - residuals
-    gains = _gains(tamed, best.points, best.degree)
+    gains = _gains(tamed[:, is_used], best.points, best.degree)
     return Segmentation(best.points, gains, (season + trend) * scale, residuals * scale)
 
 
@@ -193,15 +195,32 @@ class SplitGains:
         return _moved(self._cost, [point], len(self._cost.values) // _POSITIONS, start, stop)[0]
 
 
-def _proposals(series: Floats) -> Iterator[_Proposal]:
+def _best(series: Floats) -> tuple[_Proposal, Floats]:
+    """Return the best description of a series, and the smooth season without which it is described."""
+    # That of the series as it is: without a season, few values become many.
+    rounding = _rounding(series)
+    found = [(min(_proposals(series, rounding)), np.zeros_like(series))]
+    candidates = []
+    for n_parameters, season, points in smooth_seasons(series):
+        price = _PRICE * np.log(len(series)) * n_parameters
+        with_it, without = (min(_described_as(each, rounding, points)).length for each in (series - season, series))
+        if with_it + price < without:
+            candidates.append((with_it + price, price, season))
+    # The search takes long: it is made again at most once.
+    if candidates:
+        _, price, season = min(candidates, key=lambda each: each[0])
+        best = min(_proposals(series - season, rounding))
+        found.append((best._replace(length=best.length + price), season))
+    return min(found, key=lambda each: each[0].length)
+
+
+def _proposals(series: Floats, rounding: Floats) -> Iterator[_Proposal]:
     """Describe a series without changes but a smooth trend, and with changes of level or of level and slope."""
     n, d = series.shape
     if n < LEAST_ROWS or not d:
         yield _Proposal(0.0, [], 0)
         return
-    rounding = _rounding(series)
-    for degree in range(_HIGHEST_DEGREE + 1):
-        yield _described(series, rounding, [], degree)
+    yield from _described_as(series, rounding, [])
     edges = np.unique(np.linspace(0, n, min(n, _POSITIONS) + 1).astype(np.intp))
     for degree in (0, 1):
         cost = _Cost(series, degree, rounding)
@@ -215,6 +234,12 @@ def _proposals(series: Floats) -> Iterator[_Proposal]:
                 seen.add(tuple(places))
                 points = _moved(cost, edges[places].tolist(), n // _POSITIONS)
                 yield _described(series, rounding, points, degree)
+
+
+def _described_as(series: Floats, rounding: Floats, points: list[int]) -> list[_Proposal]:
+    """Describe a series with given changes, or without any but a smooth trend."""
+    degrees = range(2 if points else _HIGHEST_DEGREE + 1)
+    return [_described(series, rounding, points, degree) for degree in degrees]
 
 
 def _described(series: Floats, rounding: Floats, points: list[int], degree: int) -> _Proposal:
@@ -313,55 +338,16 @@ def _gains(series: Floats, points: list[int], degree: int) -> list[float]:
     return gains
 
 
-def _season(series: Floats) -> Floats:
-    """Return the season of each column, of one period for all; zeros if there is none."""
-    period = _period(series)
-    if not period:
-        return np.zeros_like(series)
-    kernel = np.ones(period + 1 - period % 2)
-    # Of an even number of rows, the first and the last count half.
-    kernel[[0, -1]] /= 2 - period % 2
-    half, season = len(kernel) // 2, np.empty_like(series)
-    for j, column in enumerate(series.T):
-        detrended = np.full(len(column), np.nan)
-        detrended[half : len(column) - half] = (
-            column[half : len(column) - half] - np.convolve(column, kernel, "valid") / period
-        )
-        middles = np.array([np.nanmedian(detrended[phase::period]) for phase in range(period)])
-        season[:, j] = np.resize(middles - middles.mean(), len(column))
-    return season
-
-
-def _period(series: Floats) -> int:
-    """Return the number of rows after which the steps between rows repeat, chosen by BIC; 0 if they do not."""
-    steps = np.diff(series, axis=0)
-    steps -= np.median(steps, axis=0)
-    limits = 4 * _deviations(steps)
-    steps = np.clip(steps, -limits, limits)
-    steps = (steps - steps.mean(0))[:, steps.any(0)]
-    total, n, best, chosen = (steps**2).sum(0), len(steps), 0.0, 0
-    for period in range(2, min(n // 4, _LONGEST_PERIOD) + 1):
-        phases = np.arange(n) % period
-        sizes = np.bincount(phases)
-        explained = np.array([(np.bincount(phases, column) ** 2 / sizes).sum() for column in steps.T])
-        left = np.maximum(1 - explained / total, 1e-9)
-        length = float((n * np.log(left) + (period - 1) * np.log(n)).sum())
-        if length < best - 1e-9:
-            best, chosen = length, period
-    return chosen
-
-
 def _tamed(series: Floats) -> Floats:
     """Move isolated values that are far from their neighbours nearer."""
     middle = median_filter(series, size=(_RUNNING, 1), mode="nearest")
-    limits = _TAME * _deviations(series - middle)
-    return middle + np.clip(series - middle, -limits, limits)
+    return middle + clipped(series - middle)
 
 
-def _deviations(values: Floats) -> Floats:
-    """Return robust standard deviations about 0; infinity where half of the values are 0."""
-    middle = 1.4826 * np.median(np.abs(values), axis=0)
-    return np.where(middle > 0, middle, np.inf)
+def clipped(values: Floats) -> Floats:
+    """Clip values at five robust standard deviations."""
+    limits = _TAME * deviations(values)
+    return np.clip(values, -limits, limits)
 
 
 def _between(points: Sequence[int], n: int) -> list[tuple[int, int]]:

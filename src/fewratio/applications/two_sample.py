@@ -11,15 +11,18 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from fewratio.applications.permutation import ROUNDING, Exchange, both_directions
+from fewratio.core.arrays import real_deviation
 from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.randomness import row_order
 from fewratio.progress import Report
 
-# How much each statistic counts (docs/design.md): where columns shift, which is usual, the first two see it.
+# How much each statistic counts (docs/design.md).
 _COLUMNS = "largest difference of a column"
-WEIGHTS = {"energy distance": 3.0, "density ratio": 2.0, _COLUMNS: 2.0, "spread": 1.0}
+WEIGHTS = {"energy distance": 4.0, "difference of means": 3.0, "density ratio": 4.0, _COLUMNS: 4.0, "spread": 2.0}
+# Where values are clipped of which means are taken: in robust deviations from the median.
+_FAR = 2.5
 # Rows that are tested with: no more than that, and no more than make so many values, but so many in any case.
 _MAX_ROWS, _MAX_VALUES, _MIN_ROWS = 10_000, 2**23, 200
 # Kernels of more rows than that are approximated from the kernels with so many of them (Nystrom).
@@ -63,7 +66,7 @@ class TwoSampleTest:
     column_shares: Floats
 
 
-def some_rows(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
+def rows_to_test(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
     """Give the rows to test with: all of them, or where they are many a random part of either sample.
 
     They come in an order that depends on the rows alone, and what is drawn too: neither the order of rows and columns,
@@ -76,13 +79,8 @@ def some_rows(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generato
     samples = [order[is_first[order]], order[~is_first[order]]]
     samples.sort(key=lambda sample: (len(sample), sample[0] != order[0]))
     n_small = min(len(samples[0]), most // 2)
-    drawn = [
-        rng.choice(len(sample), n, replace=False) for sample, n in zip(samples, (n_small, most - n_small), strict=True)
-    ]
-    kept = np.zeros(len(rows), dtype=np.bool_)
-    for sample, places in zip(samples, drawn, strict=True):
-        kept[sample[places]] = True
-    return order[kept[order]]
+    drawn = [rng.choice(sample, n, replace=False) for sample, n in zip(samples, (n_small, most - n_small), strict=True)]
+    return order[np.isin(order, np.concatenate(drawn))]
 
 
 def smaller_sample(is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -132,7 +130,7 @@ def two_sample_test(
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        Both samples, in the order of `some_rows`.
+        Both samples, in the order of `rows_to_test`.
     is_first : bool ndarray of shape (n,)
         Which rows are in the first one.
     columns : sequence of slice
@@ -205,15 +203,11 @@ def _p_values(statistics: Floats, exact: bool, n_others: int = 0) -> Floats:
 
 def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bool_]) -> Floats:
     """Give an estimator's divergence, the mean of both directions, for each row of memberships."""
-    numbers, sizes, found = np.arange(len(rows)), members.sum(1), np.empty(len(members))
-    for size in np.unique(sizes).tolist():
+    sizes, found = members.sum(1), np.empty(len(members))
+    for size in np.unique(sizes):
         which = sizes == size
-        shape = int(which.sum()), -1
-        dealt = [
-            np.broadcast_to(numbers, (shape[0], len(rows)))[mask].reshape(shape)
-            for mask in (members[which], ~members[which])
-        ]
-        found[which] = both_directions(estimator, rows, *(each[None] for each in dealt)).mean(0)[0]
+        dealt = [np.nonzero(mask)[1].reshape(len(mask), -1) for mask in (members[which], ~members[which])]
+        found[which] = both_directions(estimator, rows, *dealt).mean(0)
     return found
 
 
@@ -225,6 +219,8 @@ class _Statistics:
     ----------
     energy : ndarray of shape (n, n_centres)
         Their inner products are |x| + |y| - |x - y| (city-block distances).
+    clipped : ndarray of shape (n, d)
+        The values, standardised; far ones are clipped.
     ratio : ndarray of shape (n, n_centres)
         Gaussian kernel features, whitened up to the regulariser: the squared difference of their means is the
         divergence of a least-squares ratio at alpha = 0.5 between samples of one size.
@@ -235,6 +231,7 @@ class _Statistics:
     """
 
     energy: Floats
+    clipped: Floats
     ratio: Floats
     marginal: Floats
     starts: Numbers
@@ -254,10 +251,11 @@ class _Statistics:
         ratio = solve_triangular(np.linalg.cholesky(covariance), kernel.T, lower=True).T
         scores = ndtri((rankdata(rows, axis=0) - 0.5) / n)
         marginal = np.stack([rows, scores, scores**2], axis=2).reshape(n, -1)
-        deviations = _unless_rounding(marginal.std(0), marginal)
+        deviations = real_deviation(marginal.mean(0), marginal.std(0))
         marginal -= marginal.mean(0)
         marginal *= np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
-        return cls(energy, ratio, marginal, np.array([3 * place.start for place in columns]))
+        clipped = _standardised(_clipped(rows), columns)
+        return cls(energy, clipped, ratio, marginal, np.array([3 * place.start for place in columns]))
 
     def __call__(self, members: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Give the statistics, in the order of `WEIGHTS`, and the largest difference of each column.
@@ -291,8 +289,8 @@ class _Statistics:
         apart = energy[0] / n_first - energy[1] / n_second
         marginal = np.abs(difference(self.marginal)) * np.sqrt(n_first * n_second)
         columns = np.maximum.reduceat(marginal, self.starts, axis=1)
-        values = [(apart**2).sum(1), (difference(self.ratio) ** 2).sum(1), columns.max(1), spread[:, 0]]
-        return np.stack(values, axis=1), columns
+        squared = [(apart**2).sum(1), *((difference(each) ** 2).sum(1) for each in (self.clipped, self.ratio))]
+        return np.stack([*squared, columns.max(1), spread[:, 0]], axis=1), columns
 
 
 def _shares(statistics: _Statistics, is_first: NDArray[np.bool_], strength: Floats) -> Floats:
@@ -328,16 +326,19 @@ def _shares(statistics: _Statistics, is_first: NDArray[np.bool_], strength: Floa
 def _standardised(rows: Floats, columns: Sequence[slice]) -> Floats:
     """Bring columns to unit variance, the zeros and ones of a category together: it counts as one column."""
     centred = rows - np.median(rows, axis=0)
-    variances = _unless_rounding(rows.std(0), rows) ** 2
+    variances = real_deviation(rows.mean(0), rows.std(0)) ** 2
     is_share = ((rows == 0) | (rows == 1)).all(0)
     for place in columns:
         variances[place] = np.where(is_share[place], variances[place][is_share[place]].sum(), variances[place])
     return centred / np.sqrt(np.where(variances > 0, variances, 1))
 
 
-def _unless_rounding(deviations: Floats, rows: Floats) -> Floats:
-    """Return deviations, zero where they cannot be told from rounding."""
-    return np.where(deviations > 1e-9 * np.abs(rows).max(0), deviations, 0)
+def _clipped(rows: Floats) -> Floats:
+    """Clip far values; a column half of whose values are equal stays as it is, as do zeros and ones."""
+    middle = np.median(rows, axis=0)
+    reach = _FAR * 1.4826 * np.median(np.abs(rows - middle), axis=0)
+    reach[reach == 0] = np.inf
+    return np.clip(rows, middle - reach, middle + reach)
 
 
 def _factor(kernel: Floats, chosen: Numbers) -> Floats:

@@ -95,12 +95,8 @@ class ImportanceWeights:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists."""
-        result = inputs.plain(
-            self, "weights", "effective_sample_size", "overlap", "n_clipped", "is_worthwhile", "advice"
-        )
-        # JSON has no NaN.
-        checks = {name: getattr(self, name) for name in ("held_out_gain", "held_out_error")}
-        return result | {name: None if np.isnan(value) else value for name, value in checks.items()}
+        size = "effective_sample_size", "overlap", "n_clipped"
+        return inputs.plain(self, "weights", *size, "is_worthwhile", "advice", "held_out_gain", "held_out_error")
 
     def plot(self) -> "Figure":
         """Draw the weights from large to small, and what they are worth.
@@ -180,9 +176,8 @@ def importance_weights(
     >>> [round(float(np.mean((model.predict(X_target) - y_target) ** 2)), 3) for model in models]
     [0.306, 0.008]
     """
-    limit = np.inf
-    if clip is not None:
-        limit = inputs.check_number("clip", clip, 0, np.inf, "a positive number, the largest ratio")
+    needed = "a positive number, the largest ratio"
+    limit = np.inf if clip is None else inputs.check_number("clip", clip, 0, np.inf, needed)
     for_model, rng = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, ClassifierRatio(alpha=0.1), for_model)
     samples = inputs.read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
@@ -201,7 +196,14 @@ def importance_weights(
     n_clipped = int((ratio > limit).sum())
     weights = weights / weights.mean() if normalise else weights
     result = ImportanceWeights(weights, ratio, n_clipped, samples, *_held_out_gain(model, *drawn, rng))
-    _warn_if_thin(result)
+    if result._is_thin:
+        n, size = len(result), result.effective_sample_size
+        warnings.warn(
+            f"The {n} rows of X_train are worth {size:.1f} rows of X_target, and the mean ratio at them is "
+            f"{result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to rely on. "
+            "Get training rows from where the target is, clip the weights, or raise the estimator's alpha.",
+            stacklevel=2,
+        )
     return result
 
 
@@ -221,15 +223,3 @@ def _held_out_gain(model: RatioEstimator, X_nu: Floats, X_de: Floats, rng: np.ra
     terms = ratios[0] - alpha / 2 * ratios[0] ** 2, (alpha - 1) / 2 * ratios[1] ** 2
     gain = sum(float(each.mean()) for each in terms) - 0.5
     return gain, sum(float(each.var()) / len(each) for each in terms) ** 0.5
-
-
-def _warn_if_thin(result: ImportanceWeights) -> None:
-    size, n = result.effective_sample_size, len(result)
-    if result._is_thin:
-        warnings.warn(
-            f"The {n} rows of X_train are worth {size:.1f} rows of X_target, and the mean ratio at them is "
-            f"{result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to rely on. "
-            "Get training rows from where the target is, clip the weights, or raise the estimator's alpha.",
-            UserWarning,
-            stacklevel=3,
-        )

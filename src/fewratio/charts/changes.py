@@ -18,18 +18,18 @@ _MOST_LABELS = 12
 
 
 def draw_changes(
-    columns: Mapping[str, Floats],
+    columns: Mapping[str, tuple[Floats, Floats]],
     points: Numbers,
     times: NDArray[Any] | None = None,
     scores: tuple[Floats, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the columns of a series with the mean of each segment, and the scores of a test; give the first panel.
+    """Draw the columns of a series with the level of each segment, and the scores of a test; give the first panel.
 
     Parameters
     ----------
-    columns : mapping of str to ndarray of shape (n,)
-        By name; the first few are drawn.
+    columns : mapping of str to pair of ndarray of shape (n,)
+        By name, the values and what is no change in them (season, trend); the first few are drawn.
     points : ndarray of int
         The first rows after changes.
     times : ndarray of shape (n,), optional
@@ -46,9 +46,9 @@ def draw_changes(
         axes = list(panels[:, 0])
     else:
         axes = [ax]
-    moments = np.arange(len(columns[shown[0]])) if times is None else times
+    moments = np.arange(len(columns[shown[0]][0])) if times is None else times
     for panel, name in zip(axes, shown, strict=False):
-        _draw_column(panel, moments, columns[name], points)
+        _draw_column(panel, moments, *columns[name], points)
         tidy(panel, name)
     if scores is not None and ax is None:
         there = np.flatnonzero(~np.isnan(scores[0]))
@@ -69,9 +69,11 @@ def draw_changes(
     return axes[0]
 
 
-def _draw_column(panel: "Axes", moments: NDArray[Any], values: Floats, points: Numbers) -> None:
-    """Draw a column, and the mean of each segment over it."""
+def _draw_column(panel: "Axes", moments: NDArray[Any], values: Floats, background: Floats, points: Numbers) -> None:
+    """Draw a column, and the level of each segment over it."""
     panel.plot(moments, values, color=FIRST, lw=0.8)
     panel.grid(axis="y", color=GRID, lw=0.5)
     for start, stop in zip([0, *points], [*points, len(values)], strict=True):
-        panel.hlines(values[start:stop].mean(), moments[start], moments[stop - 1], color=MUTED, lw=1.5)
+        part = slice(start, stop)
+        level = background[part] + (values - background)[part].mean()
+        panel.plot(moments[part], level, color=MUTED, lw=1.5)

@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, SECOND, new_figure, tidy
+from fewratio.charts.style import FIRST, GRID, LEVEL, MUTED, OUTLIER, SECOND, new_figure, tidy
 from fewratio.core.shapes import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _N_COLUMNS = 10
-# Columns of a larger p-value are not told from chance.
-_LEVEL = 0.05
 # More names than that cannot be read.
 _N_LABELS = 60
 
@@ -56,11 +54,11 @@ def draw_comparison(
     title = "no test" if p_value is None else f"p = {p_value:.3g}"
     tidy(test, title, "test statistic: evidence of a difference", "permutations")
     top = columns[:_N_COLUMNS][::-1]
-    colours = [SECOND if p is None or p <= _LEVEL else GRID for _, _, p in top]
+    colours = [SECOND if p is None or p <= LEVEL else GRID for _, _, p in top]
     bars.barh(range(len(top)), [effect for _, effect, _ in top], color=colours)
     bars.axvline(0, color=MUTED, lw=0.8)
     bars.set_yticks(range(len(top)), [name for name, _, _ in top])
-    tested = "" if p_value is None else f" (grey: p > {_LEVEL})"
+    tested = "" if p_value is None else f" (grey: p > {LEVEL})"
     tidy(bars, f"effect sizes of columns{tested}", f"above 0: more in {names[0]}")
     figure.suptitle(f"{names[0]} and {names[1]}", x=0.01, ha="left", weight="bold")
     return figure

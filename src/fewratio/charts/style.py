@@ -2,25 +2,21 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from fewratio.errors import MissingPackageError
+from fewratio.lazy import import_home
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# The p-value up to which a difference is called one, in pictures, words and warnings.
+LEVEL = 0.05
 FIRST, SECOND, OUTLIER, MUTED, GRID = "#009e73", "#9a6fb0", "#d55e00", "#6b7280", "#e5e7eb"
 
 
 def new_figure(size: tuple[float, float], layout: Literal["constrained", "tight"] | None = "tight") -> "Figure":
     """Give an empty figure of a size in inches."""
-    try:
-        # Not through pyplot, which would keep the figure and choose a backend for the whole program.
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingPackageError(
-            "Drawing needs matplotlib, which is not installed. Install it: pip install 'fewratio[plot]'."
-        ) from error
-    return Figure(figsize=size, dpi=120, layout=layout)
+    # Not through pyplot, which would keep the figure and choose a backend for the whole program.
+    return import_home("matplotlib.figure", "Drawing").Figure(figsize=size, dpi=120, layout=layout)
 
 
 def tidy(panel: "Axes", title: str, xlabel: str = "", ylabel: str = "") -> None:

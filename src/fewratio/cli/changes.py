@@ -50,9 +50,7 @@ def changes(
     )
     payload, n_rows = result.to_dict(), tables[0].n_rows
     table = tables[0] if result.order is None else tables[0].take(result.order)
-    how = "segmentation" if result.threshold is None else f"test, threshold {result.threshold:.3g}"
-    how += f", windows of {result.window} rows" if result.window is not None else ""
-    lines = [f"{counted(len(result.points), 'change')} in {n_rows} rows of {exchange.label(series)} ({how})"]
+    lines = [f"{counted(len(result.points), 'change')} in {n_rows} rows of {exchange.label(series)} ({result.method})"]
     if result.encoding is not None and result.encoding.is_named:
         lines.append(f"columns  {result.encoding.summary}")
     for change in result.changes:

@@ -4,9 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain, combinations
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -84,8 +82,10 @@ def compare(
             collection = Collection.from_arrays(dict(zip(names, samples, strict=True)), **options)
             # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
-            pairs = deliver_all(request, collection, estimator, n_permutations)
-            return _exit(fails is not None and any(map(fails, _pairs(pairs))))
+            pairs = deliver_all(request, collection, estimator, n_permutations, jobs=1)
+            if fails is not None and _any_fails(fails, pairs):
+                raise typer.Exit(_FAILED)
+            return
         tables = samples
     else:
         labels = [exchange.label(a), exchange.label(b)]
@@ -95,13 +95,12 @@ def compare(
     from fewratio.applications.comparison import compare_datasets
 
     first, second = tables
-    # The default of `compare_datasets` has an interval of the divergence.
-    chosen = estimator if request.model is not None or request.scale == "none" else None
-    found = compare_datasets(first, second, chosen, n_permutations, request.seed, groups=groups, **options)
+    found = compare_datasets(first, second, estimator, n_permutations, request.seed, groups=groups, **options)
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot)
-    _exit(fails is not None and fails(result))
+    if fails is not None and fails(result.p_value, result.divergence):
+        raise typer.Exit(_FAILED)
 
 
 def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
@@ -132,22 +131,15 @@ def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions"
     return {"encoding": encoding}
 
 
-def _exit(failed: bool) -> None:
-    if failed:
-        raise typer.Exit(_FAILED)
-
-
-def _pairs(result: "AllPairsResult") -> "Iterator[SimpleNamespace]":
-    """Return what a condition can test, for each pair of groups; p-values are adjusted for the number of pairs."""
+def _any_fails(fails: Callable[[Any, Any], Any], result: "AllPairsResult") -> bool:
+    """Tell whether a condition holds for any pair of groups; p-values are adjusted for the number of pairs."""
+    apart = [(i, j) for i in range(len(result.names)) for j in range(len(result.names)) if i != j]
     adjusted, divergences = result.adjusted_p_values, result.divergences
-    for i, j in combinations(range(len(result.names)), 2):
-        both = float(divergences[i, j]), float(divergences[j, i])
-        p_value = None if adjusted is None else float(adjusted[i, j])
-        yield SimpleNamespace(p_value=p_value, divergence=max(both))
+    return any(fails(None if adjusted is None else adjusted[pair], divergences[pair]) for pair in apart)
 
 
-def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
-    """Return a function that tells whether a condition holds for a result."""
+def _condition(text: str, permutations: int) -> Callable[[Any, Any], Any]:
+    """Return a function that tells whether a condition holds for a p-value and a divergence."""
     found = _CONDITION.fullmatch(text)
     if found is None:
         raise ParameterError(
@@ -161,8 +153,8 @@ def _condition(text: str, permutations: int) -> Callable[[Any], bool]:
         )
     from fewratio.data.partition import SIGNS
 
-    attribute, sign, limit = {"p": "p_value"}.get(found[1], found[1]), SIGNS[found[2]], float(found[3])
-    return lambda result: sign(getattr(result, attribute), limit)
+    is_p_value, sign, limit = found[1] == "p", SIGNS[found[2]], float(found[3])
+    return lambda p_value, divergence: sign(p_value if is_p_value else divergence, limit)
 
 
 def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
@@ -172,13 +164,11 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
     yield f"{a} ({counted(len(result.ratios_a), 'row')}) and {b} ({counted(len(result.ratios_b), 'row')})"
     yield from request.summary(result.samples, result.names)
     most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
-    if result.interval is not None:
-        low, high = result.interval
-        yield f"divergence  {result.forward:.3g}{most} (90 % interval {low:.2g} to {high:.2g})"
-    elif result.forward == result.backward:
-        yield f"divergence  {result.forward:.3g}{most}"
-    else:
-        yield f"divergence  {result.forward:.3g} ({a} over {b}), {result.backward:.3g} ({b} over {a}){most}"
+    divergence = f"{result.forward:.3g}"
+    if result.forward != result.backward:
+        divergence += f" ({a} over {b}), {result.backward:.3g} ({b} over {a})"
+    interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
+    yield f"divergence  {divergence}{most}{interval}"
     if result.p_value is not None:
         differ = result.p_value <= exchange.LEVEL
         verdict = "the tables differ" if differ else f"no difference found at the level {exchange.LEVEL}"
@@ -194,9 +184,9 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
         yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
     if result.p_value is None or result.p_value <= exchange.LEVEL:
         yield from _typical(result, [str(each.column) for each in result.columns], tables)
-    if thin := int(result.thin_a.sum() + result.thin_b.sum()):
+    if isolated := int(result.isolated_a.sum() + result.isolated_b.sum()):
         n_rows = len(result.ratios_a) + len(result.ratios_b)
-        yield f"thin        {counted(thin, 'row')} of {n_rows} far from all others, where ratios say little"
+        yield f"isolated    {counted(isolated, 'row')} of {n_rows} far from all others, where ratios say little"
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
@@ -209,7 +199,7 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     for each in named[: exchange.SHOWN]:
         test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.share:.0%}")
         cells.append((str(each.column), each.first, each.second, f"{each.effect:+.2f}", *test))
-    yield from _table(cells)
+    yield from exchange.aligned(cells)
     if len(named) > exchange.SHOWN:
         yield f"  and {len(named) - exchange.SHOWN} more; --json gives all"
 
@@ -222,27 +212,14 @@ def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[R
         values = [raw.cells(label) for label in shown]
         counting = " (counting from 0)" * (table.row_names is None)
         yield f"rows        the most typical of {name}{counting}"
-        cells: list[tuple[str, ...]] = [("", "ratio", *shown)]
+        cells: list[tuple[Any, ...]] = [("", "ratio", *shown)]
         for row in rows[:_ROWS].tolist():
-            called = str(row) if table.row_names is None else str(table.row_names[row])
-            cells.append((called, f"{ratios[row]:.2f}", *(_cell(column[row]) for column in values)))
-        yield from _table(cells)
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def _table(cells: "Sequence[tuple[str, ...]]") -> "Iterator[str]":
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+            called = row if table.row_names is None else table.row_names[row]
+            cells.append((called, f"{ratios[row]:.2f}", *(column[row] for column in values)))
+        yield from exchange.aligned(cells)
 
 
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
-    sides = list(zip(result.names, (result.ratios_a.tolist(), result.ratios_b.tolist()), strict=True))
-    return {
-        "sample": [name for name, ratios in sides for _ in ratios],
-        "row": [row for _, ratios in sides for row in range(len(ratios))],
-        "ratio": list(chain.from_iterable(ratios for _, ratios in sides)),
-    }
+    a, b = result.ratios_a.tolist(), result.ratios_b.tolist()
+    samples = [result.names[0]] * len(a) + [result.names[1]] * len(b)
+    return {"sample": samples, "row": [*range(len(a)), *range(len(b))], "ratio": a + b}

@@ -31,13 +31,13 @@ def compare_all(
 
 
 def deliver_all(
-    request: exchange.Request, collection: "Collection", estimator: "RatioEstimator", permutations: int, jobs: int = 1
+    request: exchange.Request, datasets: "Collection", estimator: "RatioEstimator | None", permutations: int, jobs: int
 ) -> "AllPairsResult":
     """Compare all datasets of a collection, deliver the answer, and return the result."""
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets
 
-    result = compare_all_datasets(collection, estimator, permutations, n_jobs=jobs, random_state=request.seed)
-    lines = [f"columns  {collection.encoding.summary}"] if collection.encoding is not None else []
+    result = compare_all_datasets(datasets, estimator, permutations, n_jobs=jobs, random_state=request.seed)
+    lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
     lines += _lines(result, request)
     request.deliver(exchange.Answer(lines, result.to_dict(), _columns(result)), result.plot)
     return result
@@ -48,10 +48,8 @@ def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str
 
     names = [result.names[i] for i in result.order()]
     yield f"{counted(len(names), 'dataset')}, similar ones side by side:"
-    width = max(map(len, names[: exchange.SHOWN]))
-    for name in names[: exchange.SHOWN]:
-        (other, divergence), *_ = result.nearest(name, 1)
-        yield f"  {name:<{width}}  nearest {other} ({divergence:.4g})"
+    nearest = [(name, *result.nearest(name, 1)[0]) for name in names[: exchange.SHOWN]]
+    yield from exchange.aligned([("", "nearest", "divergence"), *nearest])
     yield from request.and_more(len(names) - exchange.SHOWN)
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
@@ -61,14 +59,10 @@ def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str
 
 
 def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
-    n = len(result.names)
-    pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
-    columns: dict[str, list[Any]] = {
-        "numerator": [result.names[i] for i, _ in pairs],
-        "denominator": [result.names[j] for _, j in pairs],
-        "divergence": [float(result.divergences[pair]) for pair in pairs],
-    }
-    if result.p_values is not None and result.adjusted_p_values is not None:
-        columns["p_value"] = [float(result.p_values[pair]) for pair in pairs]
-        columns["adjusted_p_value"] = [float(result.adjusted_p_values[pair]) for pair in pairs]
-    return columns
+    import numpy as np
+
+    i, j = (~np.eye(len(result.names), dtype=np.bool_)).nonzero()
+    names, adjusted = np.array(result.names), result.adjusted_p_values
+    matrices = {"divergence": result.divergences, "p_value": result.p_values, "adjusted_p_value": adjusted}
+    values = {name: matrix[i, j].tolist() for name, matrix in matrices.items() if matrix is not None}
+    return {"numerator": names[i].tolist(), "denominator": names[j].tolist(), **values}

@@ -1,12 +1,11 @@
 """``fewratio data``: what collections there are, where they are, and what they look like."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fewratio.cli.exchange import Answer, AsJson, Request, check_picture, verb
+from fewratio.cli.exchange import Answer, AsJson, Request, aligned, check_picture, verb
 from fewratio.errors import DataNotFoundError, FewRatioError
 
 app = typer.Typer(
@@ -26,13 +25,10 @@ def list_sources(as_json: AsJson = False) -> None:
     from fewratio.data.registry import SOURCES
 
     described = [source.describe() for source in SOURCES.values()]
-    if as_json:
-        typer.echo(json.dumps(described, indent=2))
-        return
-    typer.echo("name       here  what (`data info` says more)")
+    cells = [("name", "here", "what (`data info` says more)")]
     for each in described:
-        first, *_ = each["description"].splitlines() or [""]
-        typer.echo(f"{each['name']:<10} {'yes' if each['available'] else 'no':<4}  {first}")
+        cells.append((each["name"], "yes" if each["available"] else "no", each["description"].partition("\n")[0]))
+    Request(as_json=as_json).deliver(Answer(list(aligned(cells)), described, {}))
 
 
 @app.command()

@@ -12,16 +12,16 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from fewratio.charts.style import LEVEL as LEVEL
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
-from fewratio.errors import DataNotFoundError, FewRatioError, MissingPackageError, ParameterError
-from fewratio.lazy import torch_is_installed
+from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
+from fewratio.lazy import import_home
 
 if TYPE_CHECKING:
     from fewratio.applications.inputs import Samples
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fewratio.data.raw import RawTable
     from fewratio.data.table import Table
     from fewratio.estimators.base import RatioEstimator
-    from fewratio.estimators.meta import MetaRatioEstimator
 
 # What the errors about parameters, tables, files and models are besides.
 _WRONG_INPUT = (ValueError, FileNotFoundError)
@@ -38,12 +37,9 @@ _RESULTS = (".json", *_SEPARATORS)
 _PICTURES = (".png", ".svg", ".pdf")
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
-# The p-value up to which tables are said to differ.
-LEVEL = 0.05
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 _OUTPUT = "File for the whole result: .json, or .csv or .tsv for its rows."
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
 
 def _columns(help: str) -> Any:
@@ -57,7 +53,7 @@ class Answer(NamedTuple):
     """
 
     lines: Sequence[str]
-    payload: Mapping[str, Any]
+    payload: Mapping[str, Any] | Sequence[Any]
     columns: Mapping[str, Sequence[Any]]
     tables: "Sequence[RawTable]" = ()
 
@@ -80,40 +76,42 @@ class Request:
     as_json: AsJson = False
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT)] = None
     plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")] = None
-    seed: Seed = 0
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0
 
-    def read(self, *paths: Path, for_ratios: bool = False) -> "tuple[list[RawTable], RatioEstimator]":
-        """Refuse what cannot be written, then read the tables and the model: nothing heavy is imported for a mistake.
+    def read(self, *paths: Path) -> "tuple[list[RawTable], RatioEstimator | None]":
+        """Refuse what cannot be written, then read the model and the tables: nothing heavy is imported for a mistake.
 
         Parameters
         ----------
         *paths : path
             The tables; ``-`` for CSV on standard input.
-        for_ratios : bool
-            Whether ratios themselves are asked for, not a test.
+
+        Returns
+        -------
+        (list of RawTable, RatioEstimator or None)
+            The tables, and an estimator if one is asked for.
         """
         from fewratio.data.files import STANDARD_INPUT, find_file, read_raw
 
-        model = self._load_model(*paths)
+        estimator = self._estimator(*paths)
         if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
             raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
         found = [find_file(path, separator=self.separator, decimal=self.decimal) for path in paths]
-        return [read_raw(file) for file in found], self._estimator(model, for_ratios)
+        return [read_raw(file) for file in found], estimator
 
-    def read_folder(self, folder: Path) -> "tuple[Datasets, RatioEstimator]":
+    def read_folder(self, folder: Path) -> "tuple[Datasets, RatioEstimator | None]":
         """Do the same for a folder of tables, one dataset each."""
         from fewratio.data.collection import Collection
 
-        model = self._load_model(folder)
-        options: Any = self.options()
-        if model is not None and options:
+        estimator, options = self._estimator(folder), self.options()
+        if self.model is not None and options:
             raise ParameterError(
                 f"--{next(iter(options))} is given with --model, but a model has its own encoding of columns. Leave it "
                 "out, or give it to `fewratio train`."
             )
-        options = options if model is None else {"encoding": model.encoding_}
-        collection = Collection.from_folder(folder, separator=self.separator, decimal=self.decimal, **options)
-        return collection, self._estimator(model)
+        if estimator is not None and self.model is not None:
+            options = {"encoding": estimator.encoding_}
+        return Collection.from_folder(folder, separator=self.separator, decimal=self.decimal, **options), estimator
 
     def options(self, *tables: "RawTable") -> Any:
         """Return what is said about columns, as Python's functions take it."""
@@ -163,40 +161,30 @@ class Request:
 
     def first_rows(self, columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
         """Return the first rows of a result as lines, and say where to find the others."""
-        yield "  ".join(f"{name:>10}" for name in columns)
         rows = list(zip(*columns.values(), strict=True))
-        for row in rows[:SHOWN]:
-            yield "  ".join(f"{f'{value:.4g}' if isinstance(value, float) else value!s:>10}" for value in row)
+        yield from aligned([tuple(columns), *rows[:SHOWN]])
         yield from self.and_more(len(rows) - SHOWN)
 
-    def _load_model(self, *inputs: Path) -> "MetaRatioEstimator | None":
-        """Refuse files that cannot be written, or that would take the place of inputs; then read the model, if any."""
+    def _estimator(self, *inputs: Path) -> "RatioEstimator | None":
+        """Refuse files that cannot be written, or that would take the place of inputs; then read the model, if any.
+
+        Without one it is up to the verb what to use, but for columns that are to stay in their own units.
+        """
         if self.output is not None:
             check_target(self.output, "--output", *inputs, self.model, endings=_RESULTS)
         if self.plot is not None:
             check_picture(self.plot, "--plot", *inputs, self.model)
-        if self.model is None:
-            return None
-        from fewratio import MetaRatioEstimator
-
-        return MetaRatioEstimator.load(self.model)
-
-    def _estimator(self, model: "MetaRatioEstimator | None", for_ratios: bool = False) -> "RatioEstimator":
-        """Return the model, or what is used without one: for ratios themselves, or for tests."""
         check_scale(self.scale)
-        if model is not None:
-            if self.scale is not None:
-                raise ParameterError(
-                    "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, "
-                    "or give it to `fewratio train`."
-                )
-            return model
-        from fewratio.applications.inputs import default_estimator, default_ratio_estimator
+        if self.model is not None and self.scale is not None:
+            raise ParameterError(
+                "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, "
+                "or give it to `fewratio train`."
+            )
+        if self.model is None and self.scale != "none":
+            return None
+        import fewratio
 
-        if for_ratios and not torch_is_installed():
-            _say("torch is not installed; RuLSIF is used instead of the network. Run pip install 'fewratio[networks]'.")
-            for_ratios = False
-        return (default_ratio_estimator if for_ratios else default_estimator)(self.scale or "columns")
+        return fewratio.RuLSIF() if self.model is None else fewratio.load_model(self.model)
 
 
 def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
@@ -262,9 +250,12 @@ def row_columns(table: "Table") -> dict[str, Sequence[Any]]:
     return rows if table.row_names is None else rows | {"name": list(table.row_names)}
 
 
-def plain_names(table: "Table") -> list[str] | None:
-    """Return the names of rows, for JSON."""
-    return None if table.row_names is None else list(map(str, table.row_names))
+def aligned(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Return the rows of a table as lines, each column as wide as its longest cell."""
+    cells = [[f"{value:.5g}" if isinstance(value, float) else str(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def label(path: Path) -> str:
@@ -280,9 +271,8 @@ def label(path: Path) -> str:
 
 def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
     """Refuse a picture that cannot be drawn or written."""
-    if find_spec("matplotlib") is None:
-        raise MissingPackageError(f"matplotlib is not installed; {option} needs it. Run pip install 'fewratio[plot]'.")
     check_target(path, option, *inputs, endings=_PICTURES)
+    import_home("matplotlib", option)
 
 
 def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequence[str] = ()) -> None:

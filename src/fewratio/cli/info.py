@@ -17,11 +17,11 @@ def info(
 
     Example: fewratio info sites.model
     """
-    from fewratio import MetaRatioEstimator
+    from fewratio import load_model
 
-    estimator = MetaRatioEstimator.load(model)
+    estimator = load_model(model)
     names = list(getattr(estimator, "feature_names_in_", ()))
-    encoding = estimator.encoding_
+    encoding, networks = estimator.encoding_, getattr(estimator, "networks_", [])
     parameters = {name: value for name, value in estimator.get_params().items() if not hasattr(value, "get_params")}
     payload = {
         "model": str(model),
@@ -30,15 +30,16 @@ def info(
         "n_features": estimator.n_features_in_,
         "feature_names": names or None,
         "encoding": None if encoding is None else encoding.to_dict(),
-        "history": estimator.history_.to_dict(),
-        "networks": [network.to_dict() for network in estimator.networks_],
+        "networks": [network.to_dict() for network in networks],
     }
+    if networks:
+        payload["history"] = estimator.history_.to_dict()
     shown = ", ".join(names[: exchange.SHOWN]) + ", ..." * (len(names) > exchange.SHOWN) or "without names"
     lines = [
         f"model       {type(estimator).__name__}: {model}",
         f"features    {estimator.n_features_in_} ({shown})",
         *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
-        *(f"trained     {network.summary()}" for network in estimator.networks_),
+        *(f"trained     {network.summary()}" for network in networks),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
     exchange.Request(as_json=as_json).deliver(exchange.Answer(lines, payload, {}))

@@ -8,6 +8,7 @@ import typer
 from fewratio.cli import exchange
 from fewratio.errors import ParameterError
 
+_REASONS = 3
 _MEANINGS = {
     "contamination": "the share of rows that --contamination asks for is below it",
     "false discovery rate": "at most a tenth of the outliers are expected to be normal",
@@ -37,8 +38,7 @@ def outliers(
             f"{found}; one of them must say which rows are normal. Give a table with --normal, or a condition with "
             "--normal-if."
         )
-    tables, given = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
-    estimator = None if request.model is None and request.scale != "none" else given
+    tables, estimator = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
     import numpy as np
 
     from fewratio.applications.inputs import Samples
@@ -76,14 +76,13 @@ def outliers(
     encoding = None if detector.encoding_ is None else detector.encoding_.without(apart)
     lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the rows to judge"))
     lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
-    names = exchange.plain_names(X) or list(map(str, range(X.n_rows)))
-    width = max(8, *(len(names[row]) for row in order[: exchange.SHOWN]))
-    lines.append(f"{'row':>{width}}  {'score':>8}  {'':<7}  differs most from the nearest normal rows in")
+    table = exchange.row_columns(X)
+    names = table.get("name", range(X.n_rows))
+    cells = [("row", "score", "", "differs most from the nearest normal rows in")]
     for row in order[: exchange.SHOWN]:
-        columns = ", ".join(_differences(detector.explain(X.row(row), leave_out=apart)))
-        lines.append(
-            f"{names[row]:>{width}}  {scores[row]:>8.3g}  {'outlier' if is_outlier[row] else '':<7}  {columns}"
-        )
+        reasons = detector.explain(X.row(row), leave_out=apart).largest(_REASONS).summary
+        cells.append((names[row], f"{scores[row]:.3g}", "outlier" if is_outlier[row] else "", reasons))
+    lines += exchange.aligned(cells)
     lines += request.and_more(sum(is_outlier) - exchange.SHOWN)
     payload: dict[str, Any] = {
         "rule": rule,
@@ -92,26 +91,14 @@ def outliers(
         "margin": margins.tolist(),
         "outlier": is_outlier,
         "order": order,
-        "row_names": exchange.plain_names(X),
+        "row_names": table.get("name"),
     }
-    # Explaining many rows takes long, and only JSON shows them all.
+    # Explaining many rows takes long, and only JSON shows them all; with all columns it would be as large as the table.
     if request.as_json or (request.output is not None and request.output.suffix.lower() == ".json"):
         payload["explanations"] = [
-            {"row": row, **_explained(detector.explain(X.row(row), leave_out=apart))}
+            {"row": row, **detector.explain(X.row(row), leave_out=apart).largest(exchange.SHOWN).to_dict()}
             for row in order
             if is_outlier[row]
         ]
-    marks = [int(flag) for flag in is_outlier]
-    table = exchange.row_columns(X) | {"score": scores, "margin": margins.tolist(), "outlier": marks}
+    table |= {"score": scores, "margin": margins.tolist(), "outlier": [int(flag) for flag in is_outlier]}
     request.deliver(exchange.Answer(lines, payload, table, [raw]), lambda: detector.plot(X))
-
-
-def _explained(explanation: Any) -> dict[str, Any]:
-    """Return an explanation with the columns that differ most: with all, it would be as large as the table."""
-    payload = explanation.to_dict()
-    return payload | {key: payload[key][: exchange.SHOWN] for key in ("columns", "differences")}
-
-
-def _differences(explanation: Any, most: int = 3) -> list[str]:
-    found = zip(explanation.columns[:most], explanation.differences, strict=False)
-    return [f"{column} ({difference:+.2g})" for column, difference in found]

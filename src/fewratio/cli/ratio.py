@@ -23,11 +23,15 @@ def ratio(
     Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
     """
     paths = [nu, de] if rows is None else [nu, de, rows]
-    tables, estimator = request.read(*paths, for_ratios=True)
+    tables, estimator = request.read(*paths)
+    from fewratio import AutoRatioEstimator
     from fewratio.applications.inputs import read_samples
     from fewratio.charts.results import draw_ratios
     from fewratio.data.columns import counted
 
+    if estimator is None or request.model is None:
+        # The network's ratios of small samples are better than a kernel's (docs/design.md).
+        estimator = AutoRatioEstimator(scale=request.scale or "columns", random_state=0)
     samples = read_samples(estimator, {raw.argument: raw for raw in tables[:2]}, request.options(*tables[:2]))
     X_nu, X_de = samples.tables
     raw, table = tables[0], X_nu
@@ -45,7 +49,7 @@ def ratio(
         f"ratio at the rows of {names[2]}:",
         *request.first_rows(columns),
     ]
-    payload = {"divergence": divergence, "ratio": values, "row_names": exchange.plain_names(table)}
+    payload = {"divergence": divergence, "ratio": values, "row_names": columns.get("name")}
     title = f"ratio {names[0]}/{names[1]} at the rows of {names[2]}"
     request.deliver(
         exchange.Answer(lines, payload, columns, [raw]),

@@ -2,11 +2,20 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fewratio.cli import exchange
+from fewratio.errors import ParameterError
+
+if TYPE_CHECKING:
+    from fewratio.data.collection import Collection
+
+_EPISODES = ("pairs", "inliers")
+
+
+_NETWORK_OPTIONS = ("features", "networks", "init", "steps", "device", "checkpoint")
 
 
 @partial(exchange.verb, without=("model", "scale", "output", "plot"))
@@ -14,27 +23,32 @@ def train(
     request: exchange.Request,
     sources: Annotated[Path, typer.Argument(help="Folder of tables, one related dataset per file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
-    episodes: Annotated[str, typer.Option(help="What to train on: pairs, or inliers for outlier detection.")] = (
-        "pairs"
-    ),
+    learner: Annotated[
+        str, typer.Option(help="fast: in closed form, in about a second; network: by gradient descent, in minutes.")
+    ] = "fast",
+    episodes: Annotated[str, typer.Option(help="What to learn: pairs, or inliers for outlier detection.")] = "pairs",
     outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
-    features: Annotated[
-        str,
-        typer.Option(help="Features to learn: mlp (fast), relational, or both (most accurate; slow without a GPU)."),
-    ] = "mlp",
-    networks: Annotated[int, typer.Option(min=1, help="Networks of each kind, whose mean is taken.")] = 1,
-    init: Annotated[
-        str, typer.Option(help="Where to start: random, or universal where related datasets are few (below 20).")
-    ] = "random",
-    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 5_000,
     scale: Annotated[str, typer.Option(help="columns: centre and scale the columns; none: as they are.")] = "columns",
-    device: Annotated[str, typer.Option(help="Where to train: cpu, cuda, or auto for CUDA if available.")] = "auto",
+    features: Annotated[
+        str | None,
+        typer.Option(help="Of networks: mlp (default), relational, or both (most accurate; slow without a GPU)."),
+    ] = None,
+    networks: Annotated[int | None, typer.Option(min=1, help="Networks of each kind, whose mean is taken.")] = None,
+    init: Annotated[
+        str | None, typer.Option(help="Where networks start: random (default), or universal, of a fixed kind.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Training steps of networks, 5,000 by default.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where networks train: cpu, cuda, or auto (default) for CUDA if available.")
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="File that keeps the state of the training; if it exists, the training resumes from it."),
     ] = None,
 ) -> None:
-    """Learn a model from related datasets. Ctrl-C stops early and keeps the best model so far.
+    """Learn a model from related datasets.
+
+    With networks, Ctrl-C stops early and keeps the best model so far.
 
     Example: fewratio train sites/ -o sites.model
     """
@@ -42,38 +56,59 @@ def train(
     if checkpoint is not None:
         exchange.check_target(checkpoint, "--checkpoint", sources)
     exchange.check_scale(scale)
+    for option, value, known in (("learner", learner, ("fast", "network")), ("episodes", episodes, _EPISODES)):
+        if value not in known:
+            raise ParameterError(f"--{option} must be one of {' and '.join(known)}; it is {value!r}. Choose one.")
+    given = dict(zip(_NETWORK_OPTIONS, (features, networks, init, steps, device, checkpoint), strict=True))
+    of_networks = {name: value for name, value in given.items() if value is not None}
+    if learner == "fast" and of_networks:
+        raise ParameterError(
+            f"--{next(iter(of_networks))} is for networks. Give --learner network as well, or leave it out."
+        )
     from fewratio.data.collection import Collection
 
     collection = Collection.from_folder(
         sources, outlier, separator=request.separator, decimal=request.decimal, **request.options()
     )
-    from fewratio import MetaRatioEstimator
-    from fewratio.errors import ParameterError
-    from fewratio.estimators.settings import Architecture, Inliers, Pairs, Training
-
-    if episodes not in ("pairs", "inliers"):
-        raise ParameterError(f"--episodes must be one of pairs and inliers; it is {episodes!r}. Choose one.")
-    estimator = MetaRatioEstimator(
-        episodes=Inliers() if episodes == "inliers" else Pairs(),
-        network=Architecture(features, networks),
-        training=Training(max_steps=steps),
-        init=init,
-        scale=scale,
-        device=device,
-        random_state=request.seed,
-    )
-    estimator.pretrain(collection, checkpoint=checkpoint).save(output)
+    estimator = _trained(collection, learner, episodes, scale, request.seed, of_networks)
+    estimator.save(output)
+    trained = getattr(estimator, "networks_", [])
     lines = [
         f"Learned from {collection!r}.",
         *([] if collection.encoding is None else [f"columns  {collection.encoding.summary}"]),
-        *(f"  {network.summary()}" for network in estimator.networks_),
+        *(f"  {network.summary()}" for network in trained),
         f"Model: {output}",
     ]
     payload = {
         "model": str(output),
+        "estimator": type(estimator).__name__,
         "n_datasets": len(collection),
         "n_features": collection.n_features,
-        "history": estimator.history_.to_dict(),
-        "networks": [network.to_dict() for network in estimator.networks_],
+        "networks": [network.to_dict() for network in trained],
     }
+    if trained:
+        payload["history"] = estimator.history_.to_dict()
     request.deliver(exchange.Answer(lines, payload, {}))
+
+
+def _trained(
+    collection: "Collection", learner: str, episodes: str, scale: str, seed: int, of_networks: dict[str, Any]
+) -> Any:
+    """Learn from the datasets with what the options name."""
+    import fewratio
+
+    if learner == "fast":
+        if episodes == "inliers":
+            return fewratio.PooledRatioEstimator(random_state=seed).pretrain(collection)
+        return fewratio.AutoRatioEstimator(scale=scale, random_state=seed).pretrain(collection)
+    shape = of_networks.pop("features", "mlp"), of_networks.pop("networks", 1)
+    checkpoint, steps = of_networks.pop("checkpoint", None), of_networks.pop("steps", 5_000)
+    estimator = fewratio.MetaRatioEstimator(
+        episodes=fewratio.Inliers() if episodes == "inliers" else fewratio.Pairs(),
+        network=fewratio.Architecture(*shape),
+        training=fewratio.Training(max_steps=steps),
+        scale=scale,
+        random_state=seed,
+        **of_networks,
+    )
+    return estimator.pretrain(collection, checkpoint=checkpoint)

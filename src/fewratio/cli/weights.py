@@ -23,8 +23,8 @@ def weights(
     (X_train, X_target), estimator = request.read(train, target)
     from fewratio.applications.weights import importance_weights
 
-    chosen, options = None if request.model is None else estimator, request.options(X_train, X_target)
-    result = importance_weights(X_train, X_target, chosen, clip, random_state=request.seed, **options)
+    options = request.options(X_train, X_target)
+    result = importance_weights(X_train, X_target, estimator, clip, random_state=request.seed, **options)
     table, names = result.samples.tables[0], [exchange.label(train), exchange.label(target)]
     columns = exchange.row_columns(table) | {"weight": result.weights.tolist()}
     lines = [
@@ -34,5 +34,5 @@ def weights(
         *request.summary(result.samples, names),
         *request.first_rows(columns),
     ]
-    payload = result.to_dict() | {"row_names": exchange.plain_names(table)}
+    payload = result.to_dict() | {"row_names": columns.get("name")}
     request.deliver(exchange.Answer(lines, payload, columns, [X_train]), result.plot)

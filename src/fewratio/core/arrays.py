@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from fewratio.core.shapes import Array, Float
+from fewratio.core.shapes import Array, Bool, Float
 
 
 def namespace(array: Any) -> ModuleType:
@@ -45,3 +45,9 @@ def equal_shares(n_nu: int, n_de: int, like: Array) -> Float[Array, "2 n"]:
     shares[0, :n_nu] = 1 / n_nu
     shares[1, n_nu:] = 1 / n_de
     return shares
+
+
+def masked_shares(real: Bool[Array, "... n"], shares: Float[Array, "2 n"]) -> Float[Array, "... 2 n"]:
+    """Give the shares of those rows that are real, or kept, from the shares of all; the others have none."""
+    kept = real[..., None, :] * shares
+    return kept / kept.sum(-1, keepdims=True)

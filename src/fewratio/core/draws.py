@@ -26,9 +26,7 @@ def fold(key: Int[Tensor, "..."], data: int | Int[Tensor, "..."]) -> Int[Tensor,
 
 def uniform(key: Int[Tensor, "..."], n: int) -> Float[Tensor, "... n"]:
     """Give n numbers in [0, 1) for each key, float32."""
-    counter = torch.arange(1, n + 1, device=key.device) * _GOLDEN
-    bits = _mix(key.unsqueeze(-1) + counter)
-    return _shift(bits, 40).to(torch.float32) * 2.0**-24
+    return _shift(_bits(key, n), 40).to(torch.float32) * 2.0**-24
 
 
 # All ranks are smaller.
@@ -40,9 +38,12 @@ def ranks(key: Int[Tensor, "..."], n: int) -> Int[Tensor, "... n"]:
 
     The position fills the low bits, so that no tie is left for a sorting algorithm to break in its own way.
     """
-    counter = torch.arange(1, n + 1, device=key.device) * _GOLDEN
-    bits = _shift(_mix(key.unsqueeze(-1) + counter), 44) * 1024
+    bits = _shift(_bits(key, n), 44) * 1024
     return (bits + torch.arange(n, device=key.device)).to(torch.int32)
+
+
+def _bits(key: Tensor, n: int) -> Tensor:
+    return _mix(key.unsqueeze(-1) + torch.arange(1, n + 1, device=key.device) * _GOLDEN)
 
 
 def _mix(x: Tensor) -> Tensor:

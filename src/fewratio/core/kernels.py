@@ -54,15 +54,21 @@ def squared_distances(
     return (of_x + of_centres - 2 * x @ centres.mT).clip(min=0)
 
 
-def distances_within(rows: Float[Array, "... n d"]) -> Float[Array, "... pairs"]:
-    """Distances between the rows, exactly (zero for equal rows), one per pair: those above the diagonal, row by row."""
+def distances_within(
+    rows: Float[Array, "... n d"], real: Bool[Array, "... n"] | None = None
+) -> Float[Array, "... pairs"]:
+    """Distances between the rows, exactly (zero for equal rows), one per pair: those above the diagonal, row by row.
+
+    Of tensors, those to rows that are padding, where `real` is False, are NaN.
+    """
     if namespace(rows) is numpy:
         from scipy.spatial.distance import pdist
 
         return pdist(rows)
     torch: Any = namespace(rows)
     first, second = torch.triu_indices(rows.shape[-2], rows.shape[-2], offset=1, device=rows.device)
-    return torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")[..., first, second]
+    distances = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")[..., first, second]
+    return distances if real is None else torch.where(real[..., first] & real[..., second], distances, torch.nan)
 
 
 def median_distance(rows: Float[Array, "... n d"], real: Bool[Array, "... n"] | None = None) -> Float[Array, "..."]:
@@ -75,13 +81,7 @@ def median_distance(rows: Float[Array, "... n d"], real: Bool[Array, "... n"] | 
     real : bool Tensor of shape (..., n), optional
         False where a row is padding, for tensors; by default none is.
     """
-    distances = distances_within(rows)
-    if real is not None:
-        torch: Any = namespace(rows)
-        first, second = torch.triu_indices(rows.shape[-2], rows.shape[-2], offset=1, device=rows.device)
-        # Distances to padding become NaN, which the medians pass over.
-        distances = torch.where(real[..., first] & real[..., second], distances, torch.nan)
-    return median_width(distances)
+    return median_width(distances_within(rows, real))
 
 
 def median_width(distances: Float[Array, "... pairs"]) -> Float[Array, "..."]:

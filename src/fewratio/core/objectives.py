@@ -110,13 +110,10 @@ class NonNegativeLSIF:
 
     def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
         """Give the loss for each task."""
-        share_nu, share_de = shares[..., 0, :], shares[..., 1, :]
-        mean_nu, square_nu, square_de = (
-            (share * value).sum(-1)
-            for share, value in ((share_nu, ratio), (share_nu, ratio.square()), (share_de, ratio.square()))
-        )
+        squares = (shares * ratio.square().unsqueeze(-2)).sum(-1)
+        square_nu, square_de = squares[..., 0], squares[..., 1]
         corrected = (square_de - self.bound * square_nu).relu()
-        return 0.5 * (self.bound * square_nu + corrected) - mean_nu
+        return 0.5 * (self.bound * square_nu + corrected) - numerator_mean(ratio, shares)
 
 
 def numerator_mean(value: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fewratio.core.arrays import equal_shares as equal_shares
+from fewratio.core.arrays import equal_shares, masked_shares
 from fewratio.core.shapes import Bool, Float, Int
 from fewratio.errors import InputError
 
@@ -133,8 +133,9 @@ class Episode:
         query: Pair,
         alpha: Float[Tensor, "..."] | None = None,
         support_index: Int[Tensor, " q"] | None = None,
+        rows: Float[Tensor, "... n d"] | None = None,
     ) -> None:
-        rows = torch.cat([support.rows, query.rows], dim=-2)
+        rows = torch.cat([support.rows, query.rows], dim=-2) if rows is None else rows
         vars(self).update(rows=rows, support=support, query=query, alpha=alpha, support_index=support_index)
 
     @classmethod
@@ -152,16 +153,8 @@ class Episode:
         n_support = support_shares.shape[-1]
         support = Pair.joined(rows[..., :n_support, :], support_shares, n_support_nu)
         query = Pair.joined(rows[..., n_support:, :], query_shares, n_query_nu)
-        episode = cls.__new__(cls)
-        vars(episode).update(rows=rows, support=support, query=query, alpha=alpha, support_index=support_index)
-        return episode
+        return cls(support, query, alpha, support_index, rows)
 
     def __iter__(self) -> Iterator[Pair]:
         """Unpack as ``support, query``."""
         return iter((self.support, self.query))
-
-
-def masked_shares(real: Bool[Tensor, "... n"], shares: Float[Tensor, "2 n"]) -> Float[Tensor, "... 2 n"]:
-    """Shares of padded samples, from the shares without padding."""
-    kept = real.unsqueeze(-2) * shares
-    return kept / kept.sum(-1, keepdim=True)

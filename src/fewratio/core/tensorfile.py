@@ -114,14 +114,12 @@ def read_tensors(path: str | os.PathLike[str], kind: str, finite: bool = False) 
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            header = _parse_header(path, metadata.get(_KEY), kind)
             tensors: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        if isinstance(error, ModelFileError):
-            raise
         raise ModelFileError(
             f"{path} cannot be read ({error}): it is truncated, damaged or not a safetensors file. " + _ADVICE[kind]
         ) from error
+    header = _parse_header(path, metadata.get(_KEY), kind)
     # Files of the first two versions have no checksum; one that has one must agree with it.
     promised = metadata.get(_CHECKSUM)
     if (header["format"] > 2 or promised) and promised != _checksum(metadata[_KEY], tensors):

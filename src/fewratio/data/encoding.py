@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.data.column_encoding import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, all_different, decide
 from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted, shortened
-from fewratio.data.deciding import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, all_different, decide
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.data.table import Table, all_finite, as_table, check_finite, frozen, raw_numbers
@@ -100,6 +100,11 @@ class Encoding:
             found = f"{' and '.join(raw.argument for raw in raws)}: no column is left to use: {why}"
             raise InputError(f"{found}; at least one is needed. Name one in keep=, categorical= or numeric=.")
         return encoding
+
+    @classmethod
+    def of_numbers(cls, names: Sequence[str] | None, n_columns: int) -> Encoding:
+        """Return the encoding of columns of numbers that stay as they are, with or without names."""
+        return cls(tuple(map(Column, names or map(str, range(n_columns)))), names is not None)
 
     @cached_property
     def used(self) -> tuple[Column, ...]:
@@ -214,8 +219,7 @@ class Encoding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the encoding as plain values, for JSON."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return plain
+        return json.loads(json.dumps(asdict(self)))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
@@ -275,7 +279,7 @@ def encode_together(
         names = raws[0].labels if raws[0].is_named else None
         chosen = [raw if names is None else raw.select(names) for raw in raws]
         encoded = [Table(raw_numbers(raw), names, raw.argument, raw.index) for raw in chosen]
-        return None if names is None else Encoding(tuple(map(Column, names))), encoded
+        return None if names is None else Encoding.of_numbers(names, len(names)), encoded
     encoding = Encoding.learn(raws, rules, leave_out)
     return encoding, [encoding.encode(raw) for raw in raws]
 

@@ -25,6 +25,7 @@ from fewratio.data.partition import without_flags
 from fewratio.data.raw import RawTable, as_raw, raw_of_arrow
 from fewratio.data.values import as_arrow
 from fewratio.errors import DataFileError, DataNotFoundError
+from fewratio.lazy import import_home
 
 STANDARD_INPUT = "-"
 ARRAYS = (".npy", ".npz")
@@ -49,11 +50,8 @@ def _read_json(path: Path) -> pa.Table:
 
 
 def _read_excel(path: Path) -> pa.Table:
-    try:
-        from openpyxl import load_workbook
-    except ImportError as error:
-        raise ImportError("reading Excel files needs the package openpyxl; run pip install openpyxl") from error
-    rows = list(load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True))
+    openpyxl = import_home("openpyxl", "Reading Excel files")
+    rows = list(openpyxl.load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True))
     if not rows:
         raise ValueError("its first sheet is empty")
     names = ["" if name is None else str(name) for name in rows[0]]

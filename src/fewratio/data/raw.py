@@ -248,8 +248,7 @@ def _read_array(X: Any, argument: str) -> NDArray[Any]:
         # To the host first: not every device knows float64.
         tensor = X.detach().resolve_conj().resolve_neg().cpu()
         keep = tensor.is_complex() or tensor.dtype is torch.float32
-        values: NDArray[Any] = (tensor if keep else tensor.to(torch.float64)).numpy()
-        return values
+        return (tensor if keep else tensor.to(torch.float64)).numpy()
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X) and X.dtype.kind in "biufO":
         floats: Any = X.astype(X.dtype if X.dtype.kind in "fO" else np.float64)
         return np.ma.filled(floats, np.nan)

@@ -38,8 +38,8 @@ class Table:
     >>> table = as_table([[1, 2], [3, 4], [5, 6]], argument="X_nu")
     >>> table.n_rows, table.n_features
     (3, 2)
-    >>> table.block(1, 3).tolist()
-    [[3.0, 4.0], [5.0, 6.0]]
+    >>> table.to_numpy().tolist()
+    [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
     """
 
     numbers: NDArray[Any]
@@ -56,10 +56,6 @@ class Table:
     def n_features(self) -> int:
         """Number of columns."""
         return int(self.numbers.shape[1])
-
-    def block(self, start: int, stop: int) -> NDArray[np.float64]:
-        """Return rows `start` to `stop` as a new, writeable float64 array in C order."""
-        return np.array(self.numbers[start:stop], dtype=np.float64, order="C", copy=True)
 
     def row(self, number: int) -> Table:
         """Return a table of one row."""

@@ -138,8 +138,7 @@ def is_number_type(kind: pa.DataType) -> bool:
 def arrow_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     """Return numbers of pyarrow, NaN for what is missing; its own conversion would import pandas if it is installed."""
     kind = column.type if column.type == pa.float32() else pa.float64()
-    numbers: NDArray[Any] = np.from_dlpack(column.cast(kind, safe=False).fill_null(np.nan).combine_chunks())
-    return numbers
+    return np.from_dlpack(column.cast(kind, safe=False).fill_null(np.nan).combine_chunks())
 
 
 def _days(column: pa.ChunkedArray) -> NDArray[np.float64]:

@@ -9,9 +9,11 @@ from fewratio.estimators.kullback_leibler import KLIEP as KLIEP
 from fewratio.estimators.kullback_leibler import UnconstrainedKL as UnconstrainedKL
 from fewratio.estimators.least_squares import ULSIF as ULSIF
 from fewratio.estimators.least_squares import RuLSIF as RuLSIF
+from fewratio.estimators.loading import load_model as load_model
 from fewratio.estimators.meta import MetaRatioEstimator as MetaRatioEstimator
 from fewratio.estimators.meta import pretrain_together as pretrain_together
 from fewratio.estimators.moment_matching import KMM as KMM
+from fewratio.estimators.pooled import PooledRatioEstimator as PooledRatioEstimator
 from fewratio.estimators.selection import HeldOutSelection as HeldOutSelection
 from fewratio.estimators.settings import Architecture as Architecture
 from fewratio.estimators.settings import Inliers as Inliers

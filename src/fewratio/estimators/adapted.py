@@ -11,13 +11,8 @@ from torch import Tensor
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.errors import InputError
-from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.base import BLOCK_VALUES, HIDDEN_VALUES, RatioEstimator, check_finite_result
 from fewratio.nn import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, SampleScaled
-
-# Values of a block of pairs, with what becomes of them on the way: about 30 MB as float64.
-_BLOCK_VALUES = 2**22
-_HIDDEN_VALUES = 256
 
 Model = RatioModel | RatioCommittee | SampleScaled
 
@@ -39,11 +34,7 @@ class NetworkEstimator(RatioEstimator):
         with torch.no_grad():
             ratio = model.adapt(pair)
             values: Floats = ratio.at_support().double().cpu().numpy()
-        if not np.isfinite(values).all():
-            raise InputError(
-                "The ratio of these samples is not finite: their values are too large for the model's arithmetic. Use "
-                'scale="columns", or rescale the columns to about unit size (those of source datasets alike).'
-            )
+        check_finite_result("The ratio of these samples", values)
         # Only now: a refused fit leaves the one before it as it was.
         self.model_, self.ratio_ = model, ratio
         self.ratio_nu_, self.ratio_de_ = values[: len(X_nu)], values[len(X_nu) :]
@@ -56,7 +47,7 @@ class NetworkEstimator(RatioEstimator):
     def _ratios_of_pairs(self, nu: Floats, de: Floats, rows: Floats) -> Floats:
         """Give the ratios of many pairs of samples, of shape (pair, n, d), at rows of each."""
         model = self._model()
-        step = max(1, _BLOCK_VALUES // (rows.shape[1] * (rows.shape[2] + nu.shape[1] * _HIDDEN_VALUES)))
+        step = max(1, BLOCK_VALUES // (rows.shape[1] * (rows.shape[2] + nu.shape[1] * HIDDEN_VALUES)))
         found = []
         for start in range(0, len(rows), step):
             block = [as_rows(model, X[start : start + step]) for X in (nu, de, rows)]
@@ -67,7 +58,7 @@ class NetworkEstimator(RatioEstimator):
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         model, alpha = self._model(), float(self.alpha)
         table, numbers = as_rows(model, rows), torch.from_numpy(np.concatenate([nu, de], axis=1))
-        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + _HIDDEN_VALUES)))
+        step = max(1, BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + HIDDEN_VALUES)))
         found = [np.empty(0)]
         for block in numbers.to(table.device).split(step):
             pair = Pair(table[block[:, : nu.shape[1]]], table[block[:, nu.shape[1] :]])

@@ -17,10 +17,11 @@ from fewratio.data.collection import Collection
 from fewratio.estimators.base import NotFittedError, RatioEstimator, common, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
+from fewratio.estimators.learned_file import check_kind, refused_if_unfit
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
-from fewratio.estimators.source_columns import SourceEstimator, check_collection, check_kind, refused_if_unfit
+from fewratio.estimators.source_columns import SourceEstimator, check_collection
 from fewratio.estimators.source_shares import SIZES, learned_shares
 from fewratio.lazy import torch_is_installed
 
@@ -166,7 +167,7 @@ class AutoRatioEstimator(SourceEstimator):
         ratios = [np.zeros(len(X)) for X in (X_nu, X_de)]
         for estimator, share, most in self._parts(len(X_nu), len(X_de)):
             # What was learned from sources scales rows itself.
-            own = scaling if not estimator.has_sources else ColumnScaling(np.zeros(X_nu.shape[1]), None)
+            own = ColumnScaling(0.0, 1.0) if estimator.has_sources else scaling
             samples = own(X_nu), own(X_de)
             drawn = [draw_rows(X, most, rng) if len(X) > most else np.arange(len(X)) for X in samples]
             estimator._fit(*(X[rows] for X, rows in zip(samples, drawn, strict=True)))

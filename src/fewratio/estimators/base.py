@@ -11,6 +11,7 @@ import numpy as np
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 
 from fewratio.core.shapes import Floats, Numbers
@@ -22,8 +23,8 @@ from fewratio.estimators.scaling import ColumnScaling
 
 # Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
 # of however few features becomes a few hundred values (kernels, hidden units), which count too.
-_BLOCK_VALUES = 2**22
-_HIDDEN_VALUES = 512
+BLOCK_VALUES = 2**22
+HIDDEN_VALUES = 512
 
 COUNT = Interval(Integral, 1, None, closed="left")
 POSITIVE, NOT_NEGATIVE = (Interval(Real, 0, None, closed=closed) for closed in ("neither", "left"))
@@ -45,12 +46,24 @@ def common(*names: str) -> dict[str, list[Any]]:
     return {name: _COMMON[name] for name in names}
 
 
-def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: Floats) -> Floats:
-    """Compute a value for each row, a block of rows at a time, so that memory stays bounded."""
-    result, step = np.empty(len(X)), max(1, _BLOCK_VALUES // (X.shape[1] + _HIDDEN_VALUES))
-    for start in range(0, len(X), step):
-        result[start : start + step] = of_rows(X[start : start + step])
+def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any]) -> Floats:
+    """Compute a value for each row, a block of rows at a time, so that memory stays bounded.
+
+    A block is a new float64 array in C order, whatever the table is.
+    """
+    result, step = np.empty(len(X)), max(1, BLOCK_VALUES // (X.shape[1] + HIDDEN_VALUES))
+    for block in gen_batches(len(X), step):
+        result[block] = of_rows(np.array(X[block], dtype=np.float64, order="C"))
     return result
+
+
+def check_finite_result(what: str, *values: ArrayLike) -> None:
+    """Refuse ratios or divergences that are not finite."""
+    if not all(np.isfinite(each).all() for each in values):
+        raise InputError(
+            f"{what} is not finite: the values are too large for this estimator's arithmetic. Rescale the columns (to "
+            'about unit size, those of source datasets alike), or use scale="columns".'
+        )
 
 
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
@@ -85,6 +98,8 @@ class TableEstimator(Parameters):
     # Whether the columns are those of sources that it has learned from, and what messages call the fitted sample.
     has_sources = False
     _reference = "the fitted sample"
+    # What `fit` sets last, and what is said before that.
+    _fitted_attribute, _not_fitted = "ratio_nu_", "has not seen the two samples yet. Call fit(X_nu, X_de) first."
 
     def _read(
         self, tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = False
@@ -105,12 +120,15 @@ class TableEstimator(Parameters):
 
     def _by_blocks(self, X: Any, of_rows: Callable[[Floats], NDArray[Any]]) -> Floats:
         """Compute a value for each row of a user's table, a block of rows at a time; the values may not be finite."""
-        table = self._open(X, "X")
-        result = np.empty(table.n_rows)
-        step = max(1, _BLOCK_VALUES // (table.n_features + _HIDDEN_VALUES))
-        for start in range(0, table.n_rows, step):
-            result[start : start + step] = of_rows(table.block(start, start + step))
-        return result
+        return in_blocks(of_rows, self._open(X, "X").numbers)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} {self._not_fitted}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` was called."""
+        return hasattr(self, self._fitted_attribute)
 
     def _remember(self, encoding: Encoding | None, table: Table) -> None:
         """Keep what became of the columns, and what they were."""
@@ -187,11 +205,7 @@ class RatioEstimator(TableEstimator):
         """
         self._check_fitted()
         result = self._by_blocks(X, self._ratio)
-        if not np.isfinite(result).all():
-            raise InputError(
-                "The ratio of some rows of X is not finite: their values are too large for this estimator's "
-                "arithmetic. Rescale the columns (to about unit size) before fitting."
-            )
+        check_finite_result("The ratio of some rows of X", result)
         return result
 
     def log_ratio(self, X: Any) -> Floats:
@@ -294,16 +308,6 @@ class RatioEstimator(TableEstimator):
                 'scale="columns" or with both samples transformed, to choose parameters within HeldOutSelection '
                 "(fewratio.estimators)."
             )
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} has not seen the two samples yet. Call fit(X_nu, X_de) first."
-            )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` was called."""
-        return hasattr(self, "ratio_nu_")
 
 
 def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> Numbers:

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
@@ -16,7 +14,7 @@ from fewratio.core.exact import relative_ratio
 from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import RatioEstimator, common, in_blocks
-from fewratio.estimators.kernel_logistic import KernelLogisticRegression
+from fewratio.estimators.kernel_logistic import KernelLogisticRegression, fit_logistic
 from fewratio.estimators.randomness import draw_rows, seeded
 from fewratio.estimators.scaling import ColumnScaling
 
@@ -88,7 +86,7 @@ class ClassifierRatio(RatioEstimator):
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
-        self._scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
+        self._scaling = ColumnScaling.of([X_nu, X_de], self.scale)
         most = _MAX_ROWS if self.classifier is None else None
         nu, de = (self._scaling(X[draw_rows(X, most, rng)]) for X in (X_nu, X_de))
         X, is_nu = np.concatenate([nu, de]), np.repeat([1, 0], [len(nu), len(de)])
@@ -143,18 +141,13 @@ def _sigmoid(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Flo
     n_de, n_nu = np.bincount(is_nu)
     targets = np.where(is_nu == 1, (n_nu + 1) / (n_nu + 2), 1 / (n_de + 2))
     scale = max(float(np.abs(scores).max()), 1.0)
-    scores = scores / scale
-
-    def loss(line: Floats) -> tuple[float, Floats]:
-        log_odds = line[0] * scores + line[1]
-        error = expit(log_odds) - targets
-        value = np.mean(np.logaddexp(0, log_odds) - targets * log_odds)
-        return float(value), np.array([np.mean(error * scores), np.mean(error)])
-
-    # A negative slope would turn the classifier round, which only chance in small folds can suggest.
-    bounds, options = [(0, None), (None, None)], {"ftol": 1e-14, "gtol": 1e-9}
-    start = np.array([scale, 0.0])
-    slope, offset = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    # A target between 0 and 1 is a row of either class, with weights.
+    features = np.tile(np.column_stack([scores / scale, np.ones(len(scores))]), (2, 1))
+    signs = np.repeat([1.0, -1.0], len(scores))
+    slope, offset = fit_logistic(np.inf, features, signs, np.concatenate([targets, 1 - targets]))
+    if slope < 0:
+        # That would turn the classifier round, which only chance in small folds can suggest.
+        slope, offset = 0.0, logit(targets.mean())
     return np.poly1d([slope / scale, offset])
 
 
@@ -169,11 +162,7 @@ def _isotonic(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Fl
     share = is_nu.mean()
     n_more = 1 / min(share, 1 - share)
     inside = (steps * counts[step] + n_more * share) / (counts[step] + n_more)
-    return partial(_log_odds, IsotonicRegression(out_of_bounds="clip").fit(scores, inside))
-
-
-def _log_odds(steps: Any, scores: Floats) -> Floats:
-    return logit(steps.predict(scores))
+    return IsotonicRegression(out_of_bounds="clip").fit(scores, logit(inside)).predict
 
 
 def _scores(classifier: Any, X: Floats) -> Floats:

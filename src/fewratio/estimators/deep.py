@@ -14,8 +14,7 @@ from fewratio.core.draws import fold, uniform
 from fewratio.core.objectives import NonNegativeLSIF
 from fewratio.core.pair import Episode, Pair
 from fewratio.core.shapes import Floats
-from fewratio.errors import InputError
-from fewratio.estimators.base import COUNT, NOT_NEGATIVE, RatioEstimator, common
+from fewratio.estimators.base import COUNT, NOT_NEGATIVE, RatioEstimator, check_finite_result, common
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
@@ -87,7 +86,7 @@ class D3RE(RatioEstimator):
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         device = resolve_device(self.device)
         start, sampling = (int(seed) for seed in np.random.default_rng(self.random_state).integers(2**62, size=2))
-        scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
+        scaling = ColumnScaling.of([X_nu, X_de], self.scale)
         rows = [torch.from_numpy(scaling(in_row_order(X))).to(device, torch.float32) for X in (X_nu, X_de)]
         features = MLPFeatures(
             X_nu.shape[1], width=self.width, depth=self.depth, generator=torch.Generator().manual_seed(start)
@@ -98,11 +97,7 @@ class D3RE(RatioEstimator):
         objective = NonNegativeLSIF(float(self.bound))
         list(train_in_stages(ensemble, draw, objective, [self.n_steps], rate))
         ratios = [_evaluate(model, scaling(X)).astype(np.float64) for X in (X_nu, X_de)]
-        if not all(np.isfinite(ratio).all() for ratio in ratios):
-            raise InputError(
-                "The ratio of these samples is not finite after training: their values are too large for the network. "
-                "Rescale the columns (to about unit size), or use a smaller learning_rate."
-            )
+        check_finite_result("The ratio of these samples, after training,", *ratios)
         self.model_, self._scaling = model, scaling
         self.ratio_nu_, self.ratio_de_ = ratios
 

@@ -16,7 +16,6 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.collection import Collection
-from fewratio.data.encoding import Encoding
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
 from fewratio.estimators.discriminant_choice import Learned, learn
@@ -27,13 +26,12 @@ from fewratio.estimators.discriminant_model import (
     assembled,
     ratio_of_log,
 )
-from fewratio.estimators.scaling import ColumnScaling
+from fewratio.estimators.learned_file import check_kind, columns_of, header_of, refused_if_unfit
+from fewratio.estimators.scaling import ColumnScaling, column_scaling
 from fewratio.estimators.source_columns import (
     SourceColumns,
     SourceEstimator,
     check_collection,
-    check_kind,
-    refused_if_unfit,
 )
 from fewratio.estimators.summary import FeatureMap, Summary
 
@@ -148,7 +146,8 @@ class DiscriminantRatioEstimator(SourceEstimator):
         """Learn, and give also what was learned without the datasets held out."""
         sources = [_as_float64(dataset.X) for dataset in collection]
         held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
-        scaling = ColumnScaling.of(sources, self.scale)
+        mean, units = column_scaling(sources)
+        scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
         learned = learn(sources, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state))
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
         return learned
@@ -221,21 +220,16 @@ class DiscriminantRatioEstimator(SourceEstimator):
 
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Give what was learned as arrays and a JSON header."""
-        model, columns = self._learned(), self._source_columns
-        assert columns is not None
+        model = self._learned()
         scaling = model.features.scaling
-        header = {
-            "estimator": type(self).__name__,
-            "parameters": self.get_params(deep=False),
-            "n_features": columns.n_features,
-            "feature_names": None if columns.names is None else list(columns.names),
-            "encoding": None if columns.encoding is None else columns.encoding.to_dict(),
+        header = header_of(type(self).__name__, self._source_columns, self.get_params(deep=False))
+        header |= {
             "settings": self.settings_._asdict(),
             "calibration": model.calibration._asdict(),
             "map": {"width": model.features.width, "seed": model.features.seed},
         }
-        arrays = {**model.coordinates._asdict(), "spreads": model.spreads, "mean": scaling.mean}
-        return arrays | ({} if scaling.scale is None else {"scale": scaling.scale}), header
+        scales = {"mean": np.asarray(scaling.mean), "scale": np.asarray(scaling.scale)}
+        return {**model.coordinates._asdict(), "spreads": model.spreads, **scales}, header
 
     @classmethod
     def _of_payload(cls, path: str | os.PathLike[str], arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
@@ -359,28 +353,16 @@ def _as_float64(X: NDArray[Any]) -> Floats:
 def _rebuilt(
     arrays: dict[str, NDArray[Any]], header: dict[str, Any]
 ) -> tuple[DiscriminantModel, Settings, None, SourceColumns]:
-    settings, map_ = Settings(**header["settings"]), header["map"]
+    columns, settings, map_ = columns_of(header), Settings(**header["settings"]), header["map"]
     calibration = header["calibration"]
     calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
-    features = FeatureMap(
-        ColumnScaling(arrays["mean"], arrays.get("scale")), settings.n_components, float(map_["width"]), map_["seed"]
-    )
+    scaling = ColumnScaling(arrays["mean"], arrays["scale"])
+    features = FeatureMap(scaling, settings.n_components, float(map_["width"]), map_["seed"])
     coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
     n_axes = len(coordinates.signal)
-    names = None if header["feature_names"] is None else tuple(header["feature_names"])
-    encoding = None if header["encoding"] is None else Encoding.from_dict(header["encoding"])
-    columns = SourceColumns(header["n_features"], names, encoding)
-    wrong = (
-        coordinates.axes.shape != (features.n_outputs, n_axes)
-        or coordinates.centre.shape != (features.n_outputs,)
-        or features.scaling.mean.shape != (columns.n_features,)
-        or (features.scaling.scale is not None and features.scaling.scale.shape != (columns.n_features,))
-        or (names is not None and len(names) != columns.n_features)
-        or (encoding is not None and encoding.n_features != columns.n_features)
-        or arrays["spreads"].ndim != 1
-        or not len(arrays["spreads"])
-    )
-    if wrong:
+    shapes = {"mean": (columns.n_features,), "scale": (columns.n_features,), "spreads": arrays["spreads"].shape[:1]}
+    shapes |= {"centre": (features.n_outputs,), "axes": (features.n_outputs, n_axes), "signal": (n_axes,)}
+    if {name: array.shape for name, array in arrays.items()} != shapes or not arrays["spreads"].size:
         raise ValueError("its arrays are not those of its settings")
     model = DiscriminantModel(features, coordinates, arrays["spreads"], settings.power, calibration)
     return model, settings, None, columns

@@ -33,15 +33,15 @@ def check_squares(*samples: Floats) -> None:
 def choose_centres(nu: Floats, de: Floats, centres: str | int, rng: np.random.Generator) -> Floats:
     """Give the instances that carry a kernel: of the numerator, of both samples, or so many of both."""
     at_most = MAX_CENTRES if isinstance(centres, str) else centres
-    return some_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
+    return pooled_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
 
 
 def median_of_some(nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> float:
     """Give the median distance between the scaled rows of both samples together; where there are many, of some."""
-    return float(median_distance(scaling(some_rows(nu, de, MEDIAN_ROWS, rng))))
+    return float(median_distance(scaling(pooled_rows(nu, de, MEDIAN_ROWS, rng))))
 
 
-def some_rows(nu: Floats, de: Floats, at_most: int, rng: np.random.Generator) -> Floats:
+def pooled_rows(nu: Floats, de: Floats, at_most: int, rng: np.random.Generator) -> Floats:
     """Give all rows of both samples, or so many drawn from them; for that they must be in the order of `row_order`."""
     n_rows = len(nu) + len(de)
     if n_rows <= at_most:
@@ -72,7 +72,7 @@ class GaussianBasis:
         for start in range(0, len(rows), step):
             # Distances are the dearer part for more than a few columns, so all widths share them.
             squares = squared_distances(self.scaling(rows[start : start + step]), centres, unit)
-            yield _features(squares, [unit / sigma for sigma in sigmas])
+            yield (np.exp(-((unit / sigma) ** 2) * squares) for sigma in sigmas)
 
     def moments(self, nu: Floats, de: Floats, sigmas: Sequence[float]) -> list[Moments]:
         """Sum what the weights depend on over all rows, width by width."""
@@ -91,9 +91,3 @@ class GaussianBasis:
             for features in self.blocks(rows, sigmas)
         ]
         return np.concatenate(blocks, -1).clip(min=0)
-
-
-def _features(squares: Floats, scales: Sequence[float]) -> Iterator[Floats]:
-    for scale in scales:
-        phi = squares * -(scale**2)
-        yield np.exp(phi, out=phi)

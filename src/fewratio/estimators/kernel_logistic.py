@@ -13,7 +13,7 @@ from fewratio.core.kernels import distances_within, gaussian_kernel, median_widt
 from fewratio.core.shapes import Floats
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.estimators.randomness import deal
-from fewratio.estimators.scaling import ColumnScaling
+from fewratio.estimators.scaling import ColumnScaling, column_scaling
 
 # Values beyond so many deviations count as that many.
 _FARTHEST = 5.0
@@ -67,9 +67,8 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         """Learn to tell rows of class 1 from those of class 0."""
         check_squares(X)
         rng = np.random.default_rng(self.random_state)
-        self._scaling = ColumnScaling.of([X], "columns")
         # A single far value moves the mean.
-        self._middle = np.median(self._scaling(X), axis=0)
+        self._scaling = ColumnScaling(np.median(X, axis=0), column_scaling([X])[1])
         rows = self._standard(X)
         self.centres_ = rows[np.sort(rng.permutation(len(rows))[:_N_CENTRES])]
         self.width_ = float(median_width(distances_within(self.centres_)))
@@ -80,7 +79,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         weights, signs = (2 / (1 / sizes).sum() / sizes)[y], np.where(y == 1, 1.0, -1.0)
         features = self._features(X)
         self.C_ = self._chosen(features, signs, weights, rng) if self.C is None else float(self.C)
-        self.coef_ = _coefficients(self.C_, features, signs, weights)
+        self.coef_ = fit_logistic(self.C_, features, signs, weights)
         return self
 
     def decision_function(self, X: Floats) -> Floats:
@@ -108,7 +107,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         for k in range(n_folds):
             kept, out, start = fold != k, fold == k, None
             for i, C in enumerate(_CS):
-                start = _coefficients(C, features[kept], signs[kept], weights[kept], start)
+                start = fit_logistic(C, features[kept], signs[kept], weights[kept], start)
                 likelihood[i] -= weights[out] @ np.logaddexp(0, -signs[out] * (features[out] @ start))
         gains = likelihood - likelihood[_CS.index(1.0)]
         return _CS[int(gains.argmax())] if gains.max() > _LEAST_GAIN else 1.0
@@ -122,14 +121,14 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.concatenate([columns, norms, kernels, np.ones((len(rows), 1))], axis=1)
 
     def _standard(self, X: Floats) -> Floats:
-        return (self._scaling(X) - self._middle).clip(-_FARTHEST, _FARTHEST)
+        return self._scaling(X).clip(-_FARTHEST, _FARTHEST)
 
     def _kernel(self, rows: Floats) -> Floats:
         kernel = _OF_KERNEL * gaussian_kernel(rows, self.centres_, self.width_)
         return kernel if rows.shape[1] <= _MAX_COLUMNS else kernel + _OF_COLUMNS * rows @ self.centres_.T
 
 
-def _coefficients(C: float, features: Floats, signs: Floats, weights: Floats, start: Floats | None = None) -> Floats:
+def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, start: Floats | None = None) -> Floats:
     """Give the coefficients of a logistic regression; that of the last feature, which is 1, has no penalty.
 
     By SciPy's minimiser, usually in ten steps: scikit-learn's Newton method warns where all rows are alike, and takes a

@@ -5,11 +5,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils._param_validation import StrOptions
 
-from fewratio.core.arrays import equal_shares
+from fewratio.core.arrays import equal_shares, masked_shares
 from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.core.kernels import gaussian_kernel
 from fewratio.core.objectives import UnnormalisedKL, shares_of_expectations
@@ -126,8 +125,8 @@ class UnconstrainedKL(RatioEstimator):
         for i, sigma in enumerate(widths):
             phi = gaussian_kernel(rows, centres, float(sigma))
             for k in range(n_folds):
-                weights = self._weights(phi, _of_rows(shares, fold != k))
-                losses[i] += loss(phi @ weights, _of_rows(shares, fold == k))
+                weights = self._weights(phi, masked_shares(fold != k, shares))
+                losses[i] += loss(phi @ weights, masked_shares(fold == k, shares))
         return float(widths[losses.argmin()])
 
     def _weights(self, phi: Floats, shares: Floats) -> Floats:
@@ -219,8 +218,3 @@ def minimise(phi: Floats, linear: Floats, reg: float) -> Floats:
 def _longest(value: Floats, change: Floats) -> float:
     """Give the longest step, at most 1, after which everything is still positive."""
     return min(1.0, 0.99 / max((-change / value).max(), 1e-300))
-
-
-def _of_rows(shares: Floats, kept: NDArray[np.bool_]) -> Floats:
-    some = shares * kept
-    return some / some.sum(-1, keepdims=True)

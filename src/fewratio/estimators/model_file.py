@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
+from fewratio.estimators.learned_file import check_kind, refused_if_unfit
 from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, build
 from fewratio.estimators.settings import Architecture, Inliers, Pairs, Settings, Training, architecture_of, grouped
-from fewratio.estimators.source_columns import check_kind, refused_if_unfit
 from fewratio.estimators.universal import universal_with_units
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import History

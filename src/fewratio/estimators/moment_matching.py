@@ -13,12 +13,13 @@ from sklearn.utils._param_validation import Interval
 
 from fewratio.core.kernels import gaussian_kernel
 from fewratio.core.shapes import Floats
-from fewratio.errors import FewRatioError, InputError, TrainingError
+from fewratio.errors import InputError, TrainingError
 from fewratio.estimators.base import NOT_NEGATIVE, POSITIVE, RatioEstimator, common
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.estimators.kernel_selection import kernel_widths
 from fewratio.estimators.randomness import in_row_order
 from fewratio.estimators.scaling import ColumnScaling
+from fewratio.lazy import import_home
 
 # What is left of a kernel (its values are 1 at most) when its factor is complete: far below any `reg` of use.
 FACTOR_TOLERANCE = 1e-10
@@ -139,13 +140,7 @@ def _quadratic_programme(
     With kernel = LL' and y = L'b beside b the quadratic form is diagonal. Kernel matrices are of low rank where the
     data have few features, so L has few columns and a step of the solver costs little.
     """
-    try:
-        import clarabel
-    except ImportError as error:
-        raise FewRatioError(
-            "KMM needs a solver of quadratic programmes, and Clarabel is not installed. "
-            "Install it: pip install 'fewratio[kmm]'."
-        ) from error
+    clarabel = import_home("clarabel", "KMM")
     m = len(kernel)
     factor = _factor(kernel)
     rank = factor.shape[1]

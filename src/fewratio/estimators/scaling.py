@@ -18,38 +18,27 @@ _BLOCK_VALUES = 2**20
 class ColumnScaling:
     """What is done to rows before distances are taken: a common origin taken off, and columns divided by their units.
 
-    The origin leaves distances as they are, but far from zero it is what keeps their digits.
-
     Attributes
     ----------
-    mean : ndarray of shape (d,)
-        The origin: the mean of the samples together.
-    scale : ndarray of shape (d,) or None
-        The columns' units; None to leave them as they are.
+    mean : ndarray of shape (d,) or float
+        The origin: the mean of the samples together, or 0.
+    scale : ndarray of shape (d,) or float
+        The columns' units, or 1.
     """
 
-    mean: Floats
-    scale: Floats | None
+    mean: Floats | float
+    scale: Floats | float
 
     @classmethod
     def of(cls, samples: Iterable[Floats], scale: "str | ColumnScaling") -> "ColumnScaling":
         """Learn from samples together; ``scale`` is "columns" or "none", as in the estimators, or known already."""
         if isinstance(scale, ColumnScaling):
             return scale
-        samples = list(samples)
-        if scale == "columns":
-            return cls(*column_scaling(samples))
-        return cls(sum(X.sum(0) for X in samples) / sum(map(len, samples)), None)
-
-    @classmethod
-    def of_columns(cls, samples: Iterable[Floats], scale: str) -> "ColumnScaling":
-        """Learn from samples together as `of` does, but leave rows as they are, origin too, where scale is "none"."""
-        samples = list(samples)
-        return cls(np.zeros(samples[0].shape[1]), None) if scale == "none" else cls.of(samples, scale)
+        return cls(*column_scaling(samples)) if scale == "columns" else cls(0.0, 1.0)
 
     def __call__(self, rows: Floats) -> Floats:
         """Scale rows."""
-        return rows - self.mean if self.scale is None else (rows - self.mean) / self.scale
+        return (rows - self.mean) / self.scale
 
 
 def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[Floats, Floats]:

@@ -103,11 +103,7 @@ class HeldOutSelection(RatioEstimator):
         mean, deviation = errors.mean(1), errors.std(1, ddof=min(1, n_folds - 1)) / np.sqrt(max(n_folds, 1))
         best = grid[int(mean.argmin())]
         self.best_estimator_ = _fitted(estimator, best, X_nu, X_de)
-        # An estimator of the user's own may have no more than the methods.
-        self.ratio_nu_, self.ratio_de_ = (
-            getattr(self.best_estimator_, name) if hasattr(self.best_estimator_, name) else self._ratio(X)
-            for name, X in (("ratio_nu_", X_nu), ("ratio_de_", X_de))
-        )
+        self.ratio_nu_, self.ratio_de_ = self.best_estimator_.ratio_nu_, self.best_estimator_.ratio_de_
         self.best_params_ = best
         self.scores_ = [
             {"params": parameters, "mean_error": float(error), "std_error": float(std)}

@@ -1,8 +1,6 @@
 """Estimators that learn from related datasets: the columns of samples are those of the sources."""
 
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +9,7 @@ from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnRules, Encoding
 from fewratio.data.raw import as_raw
 from fewratio.data.table import Table, as_table, check_same_features
-from fewratio.errors import CollectionError, InputError, ModelFileError, ParameterError
+from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 
 _SOURCES = "the source collection"
@@ -117,21 +115,3 @@ def check_collection(given: Any, argument: str, optional: bool = False, at_least
             f"collection {given.name!r} has {counted(len(given), 'dataset')}; at least {at_least} are needed to learn "
             "how datasets differ. Add more."
         )
-
-
-def check_kind(header: dict[str, Any], estimator: str) -> None:
-    """Refuse the header of another estimator's file."""
-    if header["estimator"] != estimator:
-        raise TypeError(f"it holds a {header['estimator']}")
-
-
-@contextmanager
-def refused_if_unfit(path: str | os.PathLike[str], estimator: str) -> Iterator[None]:
-    """Say which file it is that does not fit together."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, OverflowError) as error:
-        raise ModelFileError(
-            f"{path} does not fit together ({error}): it is damaged, or of another kind of estimator than "
-            f"{estimator}. Use another copy."
-        ) from error

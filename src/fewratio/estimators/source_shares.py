@@ -13,7 +13,7 @@ SIZES = (1, 3, 10)
 _N_PAIRS, _N_QUERY = 36, 24
 _SHARES = np.linspace(0, 1, 11)
 # Standard errors that a smaller share may lose.
-_STANDARD_ERRORS = 1.0
+_STANDARD_ERRORS = 0.5
 # Where nothing can be measured.
 _UNMEASURED = 0.1
 
@@ -26,8 +26,8 @@ def learned_shares(
 ) -> tuple[float, ...]:
     """Give the share of the learned model in its mean with another one, for each of `SIZES`.
 
-    It is the smallest share whose squared error (Eq. 8) on pairs of datasets that were held out is within a standard
-    error of the best: few sources say little of how much they say.
+    It is the smallest share whose squared error (Eq. 8) on pairs of datasets that were held out is within half a
+    standard error of the best: few sources say little of how much they say.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class FeatureMap:
     Attributes
     ----------
     scaling : ColumnScaling
-        Origin and units of the columns.
+        Origin and unit of each column.
     n_components : int
         Number of random Fourier features; 0 for the columns themselves.
     width : float
@@ -45,7 +45,7 @@ class FeatureMap:
     @property
     def n_outputs(self) -> int:
         """Number of features."""
-        return self.n_components or len(self.scaling.mean)
+        return self.n_components or np.size(self.scaling.mean)
 
     @property
     def dtype(self) -> type[np.floating[Any]]:
@@ -56,7 +56,7 @@ class FeatureMap:
     def _waves(self) -> tuple[np.ndarray, np.ndarray]:
         # The stream of RandomState is frozen (NEP 19), so that maps with one seed agree between versions of NumPy.
         draws = np.random.RandomState(self.seed)
-        directions = draws.standard_normal((len(self.scaling.mean), self.n_components)) / self.width
+        directions = draws.standard_normal((np.size(self.scaling.mean), self.n_components)) / self.width
         phases = draws.uniform(0, 2 * np.pi, self.n_components)
         return directions.astype(np.float32), phases.astype(np.float32)
 
@@ -80,7 +80,7 @@ class FeatureMap:
         """What tells this map from others: summaries of different maps cannot be added."""
         digest = hashlib.sha256(repr((self.n_components, float(self.width), self.seed)).encode())
         for array in (self.scaling.mean, self.scaling.scale):
-            digest.update(b"-" if array is None else np.ascontiguousarray(array, dtype=np.float64).tobytes())
+            digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
         return digest.hexdigest()
 
 

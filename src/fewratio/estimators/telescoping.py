@@ -117,7 +117,7 @@ class Telescoping(RatioEstimator):
                 f"The estimator has alpha = {alpha}; only plain ratios multiply to a ratio. Set its alpha to 0."
             )
         rng = np.random.default_rng(self.random_state)
-        self._scaling = ColumnScaling.of_columns([X_nu, X_de], self.scale)
+        self._scaling = ColumnScaling.of([X_nu, X_de], self.scale)
         nu, de = (self._scaling(in_row_order(X)) for X in (X_nu, X_de))
         marks = _waymarks(nu, de, self.n_bridges, self.n_pairings, rng)
         self.bridges_ = [seeded(clone(estimator), rng).fit(nearer, farther) for nearer, farther in pairwise(marks)]

@@ -78,7 +78,7 @@ def universal_start(alpha: float, scaler: Standardiser | None) -> RatioModel:
 
 def untrained_intervals(generator: torch.Generator | None = None) -> Intervals:
     """Make the intervals that belong to the universal network."""
-    return Intervals(_WIDTH, _WIDTH + 1, generator=generator)
+    return Intervals(_WIDTH, _WIDTH + 1, _WIDTH, generator)
 
 
 @cache
@@ -159,7 +159,7 @@ class UniversalRatioEstimator(NetworkEstimator):
     finds_outliers: ClassVar[bool] = False
 
     def interval(self, X: Any, level: float = 0.9) -> Floats:
-        """Give, for each row, bounds that the true ratio is within with this probability.
+        """Give, for each row, bounds that the true ratio is within with this probability, on either side of `predict`.
 
         The probability is over distributions like those that the network was trained on; the model's card says how
         often it held on kinds that it had not.
@@ -183,11 +183,14 @@ class UniversalRatioEstimator(NetworkEstimator):
 
     @torch.no_grad()
     def divergence_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Give bounds that the true divergence is within with this probability, as `interval` does for the ratio."""
+        """Give bounds that the true divergence is within with this probability, as `interval` does for the ratio.
+
+        `divergence` is within them too, or below zero where no true divergence is.
+        """
         column, divergence = _level(level), self.divergence()
-        estimate = self.ratio_.weights.new_tensor(divergence)
-        low, high = self._intervals().of_divergence(self.ratio_, estimate)[column].tolist()
-        return low, high
+        low, high = self._intervals().of_divergence(self.ratio_)[column].tolist()
+        # The network's is in float32.
+        return min(low, max(divergence, 0.0)), max(high, divergence)
 
     def _model(self) -> SampleScaled:
         model, _ = shipped_parts(str(resolve_device(self.device)))

@@ -2,7 +2,9 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
 
+from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Float
 from fewratio.nn.mlp import mlp
 from fewratio.nn.ratio_model import AdaptedRatio
@@ -12,10 +14,12 @@ QUANTILES = tuple((1 - level) / 2 for level in LEVELS[::-1]) + tuple((1 + level)
 
 # Share of the range, at either end, that counts as the end.
 _NEAR = 0.01
+# Size, mean ratio and mean squared ratio of two samples.
+_N_SUMMARY = 6
 
 
 class Intervals(nn.Module):
-    """Quantiles of the truth beside the estimates of a trained `RatioModel` that is told alpha.
+    """Quantiles of the truth on either side of the estimates of a trained `RatioModel` that is told alpha.
 
     Parameters
     ----------
@@ -33,35 +37,36 @@ class Intervals(nn.Module):
         self, n_features: int, n_latent: int, width: int = 64, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        self.ratio = mlp([n_features + n_latent + 1, width, width, len(QUANTILES)], generator)
-        self.divergence = mlp([n_latent + 1, width, width, len(QUANTILES)], generator)
+        n_told = n_latent + _N_SUMMARY + 1
+        self.ratio = mlp([n_told + n_features, width, width, len(QUANTILES)], generator)
+        self.divergence = mlp([n_told, width, width, len(QUANTILES)], generator)
 
     def of_ratio(self, ratio: AdaptedRatio, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n level 2"]:
-        """Give bounds of the true ratio at new instances, for every level."""
+        """Give bounds of the true ratio at new instances, for every level; the estimate is within them."""
         phi = ratio.model.features(ratio.model.scaler(x), ratio.support, ratio.z)
-        assert ratio.z is not None
-        assert isinstance(ratio.alpha, Tensor)
-        quantiles = self.ratio_quantiles(phi, ratio.z, ratio.combine(phi), ratio.alpha)
-        return _bounds(quantiles, (1 / ratio.alpha)[..., None, None])
+        most = (1 / _alpha(ratio))[..., None, None]
+        return _bounds(self.ratio_quantiles(ratio, phi), ratio.combine(phi).unsqueeze(-1), most)
 
-    def of_divergence(self, ratio: AdaptedRatio, estimate: Float[Tensor, "..."]) -> Float[Tensor, "... level 2"]:
-        """Give bounds of the true divergence of each pair, for every level."""
-        assert ratio.z is not None
-        assert isinstance(ratio.alpha, Tensor)
-        most = largest_divergence(ratio.alpha).unsqueeze(-1)
-        return _bounds(self.divergence_quantiles(ratio.z, estimate, ratio.alpha), most)
+    def of_divergence(self, ratio: AdaptedRatio) -> Float[Tensor, "... level 2"]:
+        """Give bounds of the true divergence of each pair, for every level; the estimate is within them.
 
-    def ratio_quantiles(self, phi: Tensor, z: Tensor, estimate: Tensor, alpha: Tensor) -> Float[Tensor, "... n q"]:
-        """Quantiles of the true ratio, which is at most 1 / alpha."""
-        told = torch.cat([z.unsqueeze(-2).expand(*phi.shape[:-1], -1), phi], dim=-1)
-        share = (estimate * alpha.unsqueeze(-1)).unsqueeze(-1)
-        return _rising(self.ratio(torch.cat([told, share], dim=-1)), share) / alpha[..., None, None]
+        An estimate below zero, where no divergence is, counts as zero.
+        """
+        most = largest_divergence(_alpha(ratio)).unsqueeze(-1)
+        return _bounds(self.divergence_quantiles(ratio), _divergence(ratio).unsqueeze(-1), most)
 
-    def divergence_quantiles(self, z: Tensor, estimate: Tensor, alpha: Tensor) -> Float[Tensor, "... q"]:
+    def ratio_quantiles(self, ratio: AdaptedRatio, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n q"]:
+        """Quantiles of the true ratio, which is at most 1 / alpha, where the features are ``phi``."""
+        alpha = _alpha(ratio).unsqueeze(-1)
+        share = (ratio.combine(phi) * alpha).clamp(0, 1).unsqueeze(-1)
+        told = _told(ratio).unsqueeze(-2).expand(*phi.shape[:-1], -1)
+        return _around(share, self.ratio(torch.cat([told, phi, share], dim=-1))) / alpha.unsqueeze(-1)
+
+    def divergence_quantiles(self, ratio: AdaptedRatio) -> Float[Tensor, "... q"]:
         """Quantiles of the true divergence."""
-        most = largest_divergence(alpha)
-        share = (estimate / most).clamp(0, 1).unsqueeze(-1)
-        return _rising(self.divergence(torch.cat([z, share], dim=-1)), share) * most.unsqueeze(-1)
+        most = largest_divergence(_alpha(ratio)).unsqueeze(-1)
+        share = (_divergence(ratio).unsqueeze(-1) / most).clamp(0, 1)
+        return _around(share, self.divergence(torch.cat([_told(ratio), share], dim=-1))) * most
 
 
 def largest_divergence(alpha: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -69,20 +74,46 @@ def largest_divergence(alpha: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return (1 - alpha) / (2 * alpha)
 
 
-def _rising(raw: Tensor, share: Tensor) -> Tensor:
-    """Turn a network's outputs into rising quantiles within (0, 1), around an estimate."""
-    first, rest = raw[..., :1], torch.nn.functional.softplus(raw[..., 1:])
-    start = torch.logit(share.clamp(0.02, 0.98))
-    return torch.sigmoid(start + torch.cat([first, first + rest.cumsum(-1)], dim=-1))
+def _alpha(ratio: AdaptedRatio) -> Tensor:
+    assert isinstance(ratio.alpha, Tensor)
+    return ratio.alpha
 
 
-def _bounds(quantiles: Float[Tensor, "... q"], most: Float[Tensor, "... 1"]) -> Float[Tensor, "... level 2"]:
+def _divergence(ratio: AdaptedRatio) -> Float[Tensor, "..."]:
+    estimate: Tensor = relative_pearson_divergence(ratio.at_support(), ratio.support.shares, _alpha(ratio))
+    return estimate.clamp_min(0)
+
+
+def _told(ratio: AdaptedRatio) -> Float[Tensor, "... e"]:
+    """Say what is known of a pair: its encoding, and size, mean ratio and mean squared ratio of each sample."""
+    assert ratio.z is not None
+    shares = ratio.support.shares
+    share = ratio.at_support() * _alpha(ratio).unsqueeze(-1)
+    means = (shares @ torch.stack([share, share.square()], dim=-1)).flatten(-2)
+    sizes = (shares > 0).sum(-1).to(means.dtype).log().expand(*means.shape[:-1], 2)
+    return torch.cat([ratio.z, sizes, means], dim=-1)
+
+
+def _around(share: Float[Tensor, "... 1"], raw: Float[Tensor, "... q"]) -> Float[Tensor, "... q"]:
+    """Turn a network's outputs into rising quantiles within (0, 1), half of them below an estimate and half above.
+
+    Each is a part of the way from the one before it, beginning at the estimate, to the end of the range.
+    """
+    below, above = logsigmoid(raw).unflatten(-1, (2, -1)).cumsum(-1).exp().unbind(-2)
+    return torch.cat([(share * below).flip(-1), 1 - (1 - share) * above], dim=-1)
+
+
+def _bounds(
+    quantiles: Float[Tensor, "... q"], estimate: Float[Tensor, "... 1"], most: Float[Tensor, "... 1"]
+) -> Float[Tensor, "... level 2"]:
     """Lower and upper bound of each level, from rising quantiles of something between zero and the most it can be.
 
     Equal and entirely different distributions are at the ends, which a network's quantiles come near but never reach.
     """
     half = len(LEVELS)
-    low, high = quantiles[..., :half].flip(-1), quantiles[..., half:]
+    # The estimate is between them but for rounding.
+    low = torch.minimum(quantiles[..., :half].flip(-1), estimate)
+    high = torch.maximum(quantiles[..., half:], estimate)
     low = torch.where(low < _NEAR * most, torch.zeros_like(low), low)
     high = torch.where(high > (1 - _NEAR) * most, most.expand_as(high), high)
     return torch.stack([low, high], dim=-1)

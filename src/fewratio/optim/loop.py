@@ -50,6 +50,8 @@ class TrainingPlan:
         validation are kept.
     show_progress : bool, optional
         By default where standard error is a terminal.
+    capture : bool
+        Whether steps on a GPU are captured as one CUDA graph: faster where they are small.
     checkpoint : path, optional
         File to write the state to now and then, and to resume from if it is there.
     checkpoint_seconds : float
@@ -64,6 +66,7 @@ class TrainingPlan:
     validate_every: int = 100
     patience: int | None = None
     show_progress: bool | None = None
+    capture: bool = True
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_seconds: float = 30.0
     identity: str = ""
@@ -167,7 +170,9 @@ class Training:
         # What the step reads and writes stays on the device, so that it can be captured.
         self.counter = torch.zeros((), dtype=torch.int64, device=ensemble.device)
         self.loss_sum = torch.zeros(ensemble.size, device=ensemble.device)
-        self.advance: Callable[[], None] = GraphedStep(self._gradient_step) if on_gpu else self._gradient_step
+        self.advance: Callable[[], None] = self._gradient_step
+        if on_gpu and plan.capture:
+            self.advance = GraphedStep(self._gradient_step)
 
     def run(self, interrupted: Callable[[], bool], report: Callable[[int, float | None], None]) -> None:
         """Step until the plan is fulfilled, nothing improves any more, or Ctrl-C."""

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from fewratio.core.arrays import equal_shares, masked_shares
 from fewratio.core.draws import RANKS_BELOW, fold, ranks, uniform
-from fewratio.core.pair import Episode, equal_shares, masked_shares
+from fewratio.core.pair import Episode
 from fewratio.core.shapes import Float, Int
 from fewratio.data.columns import counted
 from fewratio.errors import CollectionError, ParameterError

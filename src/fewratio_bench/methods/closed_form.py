@@ -1,4 +1,4 @@
-"""The learner in closed form, and its mean with networks."""
+"""The learner in closed form."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,13 +11,11 @@ import torch
 from torch import Tensor
 
 from fewratio.core.discriminant import Support
-from fewratio.core.objectives import shares_of_expectations
 from fewratio.core.pair import Episode
 from fewratio.estimators import DiscriminantRatioEstimator
 from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
 from fewratio_bench.evaluate import judged_values
 from fewratio_bench.methods.base import Bench, Method, Parameters, Verdict, by_split
-from fewratio_bench.methods.pretrained import Pretrained
 from fewratio_bench.problems import Problem, Trial
 
 # Support and query ratio of an episode.
@@ -99,61 +97,3 @@ def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, al
     device = episode.rows.device
     at_support, at_query = (torch.as_tensor(np.mean(found, axis=0), device=device) for found in (of_support, of_query))
     return at_support, at_query
-
-
-@dataclass(frozen=True)
-class Combined(Method):
-    """The mean of networks and of learners in closed form, in shares that are best on the validation datasets.
-
-    Attributes
-    ----------
-    networks, closed_form : Method
-        What is taken the mean of.
-    """
-
-    published: str | None = None
-    networks: Pretrained = field(default_factory=lambda: Pretrained("networks"))
-    closed_form: ClosedForm = field(default_factory=lambda: ClosedForm("closed form"))
-
-    def quick(self) -> Self:
-        """Give the mean of quick ones."""
-        return replace(self, networks=self.networks.quick(), closed_form=self.closed_form.quick())
-
-    def settings(self, problem: Problem) -> list[Parameters]:
-        """Give the settings of both."""
-        (of_networks,), (of_closed,) = self.networks.settings(problem), self.closed_form.settings(problem)
-        return [of_networks | {f"closed_form_{name}": value for name, value in of_closed.items()}]
-
-    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Train both on every split, and judge with their mean."""
-        (setting,) = self.settings(trials[0].problem)
-        alpha = self.networks.alpha
-        networks = {id(group[0]): (model, seconds) for group, model, seconds in self.networks.trained(trials, bench)}
-        for group, models, seconds in self.closed_form.learned(trials, bench):
-            model, of_networks = networks[id(group[0])]
-            for trial in group:
-                share = None
-                # Validation comes first, and chooses the share.
-                for role, evaluation in trial.evaluations.items():
-                    episode, started = evaluation.episode, time.perf_counter()
-                    with torch.no_grad():
-                        ratio = model.adapt(episode.support)
-                        values = ratio.at_support(), ratio(episode.query.rows, episode.support_index)
-                    others = closed_form_values(models, episode, alpha)
-                    if share is None:
-                        share = best_share(values[1].double(), others[1], episode.query.shares.double(), alpha)
-                    at_support, at_query = (
-                        share * mine.double() + (1 - share) * other for mine, other in zip(values, others, strict=True)
-                    )
-                    judgement = judged_values(at_support, at_query, episode, alpha)
-                    took = seconds + of_networks + time.perf_counter() - started
-                    yield Verdict(trial, role, setting, judgement, took, trial.seed(self.networks.name))
-
-
-def best_share(ratio: Tensor, other: Tensor, shares: Tensor, alpha: float) -> float:
-    """Give the share of a ratio in its mean with another one for which the squared error (Eq. 8) is least."""
-    share_nu, mixture = shares_of_expectations(shares, alpha)
-    difference = ratio - other
-    curvature = (mixture * difference.square()).sum().item()
-    slope = (share_nu * difference - mixture * other * difference).sum().item()
-    return min(max(slope / curvature, 0.0), 1.0) if curvature else 0.5

@@ -11,7 +11,6 @@ from typing import Any, Self
 import torch
 
 from fewratio.estimators import MetaRatioEstimator, pretrain_together
-from fewratio.estimators.adapted import Model
 from fewratio.estimators.settings import KINDS, architecture_of
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, Bench, Method, Parameters, Verdict, by_split
@@ -49,31 +48,21 @@ class Pretrained(Method):
 
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Train on every split, and judge with what was learned."""
+        groups = by_split(trials)
         (setting,) = self.settings(trials[0].problem)
-        for group, model, seconds in self.trained(trials, bench):
+        seeds = [group[0].seed(self.name) for group in groups]
+        started = time.perf_counter()
+        train = partial(self._pretrain, replace(bench, trained={}))
+        trained = bench.train(train, groups, _complete, self.name, json.dumps(setting), *seeds)
+        seconds = (time.perf_counter() - started) / len(trials)
+        for group, estimator, seed in zip(groups, trained, seeds, strict=True):
             for trial in group:
+                model = estimator.model_.to(trial.device)
                 for role, evaluation in trial.evaluations.items():
                     episode, started = evaluation.episode, time.perf_counter()
                     with torch.no_grad():
                         judgement = judged_ratio(model.adapt(episode.support), episode, self.alpha)
-                    took = seconds + time.perf_counter() - started
-                    yield Verdict(trial, role, setting, judgement, took, group[0].seed(self.name))
-
-    def trained(self, trials: Sequence[Trial], bench: Bench) -> Iterator[tuple[list[Trial], Model, float]]:
-        """Give the model of each split, its trials, and the seconds of training per trial."""
-        groups = by_split(trials)
-        (setting,) = self.settings(trials[0].problem)
-        seeds = [group[0].seed(self.name) for group in groups]
-        # Methods that share a name and settings share their models.
-        key: tuple[str | int, ...] = (self.name, json.dumps(setting), *seeds)
-        if key not in bench.trained:
-            started = time.perf_counter()
-            train = partial(self._pretrain, replace(bench, trained={}))
-            estimators = bench.train(train, groups, _complete, *key)
-            bench.trained[key] = estimators, (time.perf_counter() - started) / len(trials)
-        estimators, seconds = bench.trained[key]
-        for group, estimator in zip(groups, estimators, strict=True):
-            yield group, estimator.model_.to(group[0].device), seconds
+                    yield Verdict(trial, role, setting, judgement, seconds + time.perf_counter() - started, seed)
 
     def _pretrain(
         self, bench: Bench, groups: Sequence[Sequence[Trial]], checkpoint: Path | None

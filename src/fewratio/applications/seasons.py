@@ -1,0 +1,115 @@
+"""Seasons of a series: what returns after a period is not a change."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fewratio.core.shapes import Floats
+
+_LONGEST_PERIOD = 400
+# Of a smooth season: how often it returns at least, and of how many waves it is made at most.
+_LEAST_PERIODS, _MOST_WAVES = 2, 3
+# Frequencies that are tried, between two of the Fourier transform.
+_FINER = 8
+# A step beside a season has so large a share of the rows on either side.
+_LEAST_SHARE = 0.05
+
+
+def repeated_season(series: Floats) -> Floats:
+    """Return the season of each column as one value per phase, of one period for all; zeros if there is none.
+
+    It is found where the steps between rows repeat, in series of four periods or more.
+    """
+    period = _period(series)
+    if not period:
+        return np.zeros_like(series)
+    kernel = np.ones(period + 1 - period % 2)
+    # Of an even number of rows, the first and the last count half.
+    kernel[[0, -1]] /= 2 - period % 2
+    half, season = len(kernel) // 2, np.empty_like(series)
+    for j, column in enumerate(series.T):
+        detrended = np.full(len(column), np.nan)
+        detrended[half : len(column) - half] = (
+            column[half : len(column) - half] - np.convolve(column, kernel, "valid") / period
+        )
+        middles = np.array([np.nanmedian(detrended[phase::period]) for phase in range(period)])
+        season[:, j] = np.resize(middles - middles.mean(), len(column))
+    return season
+
+
+def _period(series: Floats) -> int:
+    """Return the number of rows after which the steps between rows repeat, chosen by BIC; 0 if they do not."""
+    steps = np.diff(series, axis=0)
+    steps -= np.median(steps, axis=0)
+    limits = 4 * deviations(steps)
+    steps = np.clip(steps, -limits, limits)
+    steps = (steps - steps.mean(0))[:, steps.any(0)]
+    total, n, best, chosen = (steps**2).sum(0), len(steps), 0.0, 0
+    for period in range(2, min(n // 4, _LONGEST_PERIOD) + 1):
+        phases = np.arange(n) % period
+        sizes = np.bincount(phases)
+        explained = np.array([(np.bincount(phases, column) ** 2 / sizes).sum() for column in steps.T])
+        left = np.maximum(1 - explained / total, 1e-9)
+        length = float((n * np.log(left) + (period - 1) * np.log(n)).sum())
+        if length < best - 1e-9:
+            best, chosen = length, period
+    return chosen
+
+
+def smooth_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
+    """Give seasons of few sine waves: those too long or too noisy to be seen in the steps between rows.
+
+    A step would bend the waves and hide their frequency, so they are fitted with and without one. There are two periods
+    at least, of eight rows or more.
+
+    Yields
+    ------
+    n_parameters : int
+    season : ndarray of shape (n, d)
+    points : list of int
+        The step, if there is one.
+    """
+    n, d = series.shape
+    if n <= _FINER * _LEAST_PERIODS or not d:
+        return
+    step, basis = np.zeros_like(series), np.ones((n, 1))
+    points: list[int] = []
+    for with_step in (False, True):
+        if with_step:
+            step, points = _with_step(series, basis)
+        frequency = _strongest_frequency(series - step)
+        for n_waves in range(1, _MOST_WAVES + 1):
+            phases = 2 * np.pi * frequency * np.arange(n)[:, None] * np.arange(1, n_waves + 1)
+            waves = np.column_stack([np.sin(phases), np.cos(phases)])
+            basis = np.column_stack([waves, np.ones(n), np.linspace(-1, 1, n)])
+            coefficients = np.linalg.lstsq(basis, series - step)[0][: 2 * n_waves]
+            yield 1 + 2 * n_waves * d, waves @ coefficients, points
+
+
+def _strongest_frequency(series: Floats) -> float:
+    """Return the strongest frequency about a line, in periods per row."""
+    n = len(series)
+    line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
+    level = series - line @ np.linalg.lstsq(line, series)[0]
+    power = (np.abs(np.fft.rfft(level, _FINER * n, axis=0)) ** 2).sum(1)
+    lowest = _FINER * _LEAST_PERIODS
+    return float(lowest + power[lowest : n + 1].argmax()) / (_FINER * n)
+
+
+def _with_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:
+    """Return the step that best explains what a basis leaves over, both fitted together."""
+    n, margin = len(series), max(1, int(_LEAST_SHARE * len(series)))
+    orthogonal, _ = np.linalg.qr(basis)
+    residuals = series - orthogonal @ (orthogonal.T @ series)
+    # Of the indicator of all rows from each one on: products with the residuals, and squares of what the basis leaves.
+    products, shares = (each[::-1].cumsum(0)[::-1] for each in (residuals, orthogonal))
+    squares = np.maximum(np.arange(n, 0, -1) - (shares**2).sum(1), 1e-9)
+    point = margin + int(((products**2).sum(1) / squares)[margin : n - margin].argmax())
+    height = products[point] / squares[point]
+    return (np.arange(n) >= point)[:, None] * height, [point]
+
+
+def deviations(values: Floats) -> Floats:
+    """Return robust standard deviations about 0; infinity where half of the values are 0."""
+    middle = 1.4826 * np.median(np.abs(values), axis=0)
+    return np.where(middle > 0, middle, np.inf)

@@ -1,0 +1,36 @@
+"""Read a model whatever estimator wrote it."""
+
+import os
+from importlib import import_module
+from typing import Any
+
+from fewratio.core.tensorfile import read_tensors
+from fewratio.errors import ModelFileError
+
+# Those with `save`, and the module of each.
+_HOMES = {
+    "AutoRatioEstimator": "auto",
+    "DiscriminantRatioEstimator": "discriminant",
+    "MetaRatioEstimator": "meta",
+    "PooledRatioEstimator": "pooled",
+}
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` of any estimator or ``fewratio train`` wrote. Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    AutoRatioEstimator, DiscriminantRatioEstimator, MetaRatioEstimator or PooledRatioEstimator
+        What it holds.
+    """
+    _, header = read_tensors(path, "model", finite=True)
+    name = str(header.get("estimator"))
+    if name not in _HOMES:
+        raise ModelFileError(f"{path} holds a {name}, which this fewratio does not know. Upgrade it, or use another.")
+    return getattr(import_module(f"fewratio.estimators.{_HOMES[name]}"), name).load(path)

@@ -1,0 +1,74 @@
+"""`PooledRatioEstimator`, which learns from the sources in closed form: one for all sizes of a split."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fewratio.core.pair import Episode
+from fewratio.data.collection import Collection
+from fewratio.data.dataset import as_flags
+from fewratio.estimators import PooledRatioEstimator
+from fewratio_bench.evaluate import Judgement
+from fewratio_bench.methods.base import Bench, Method, Parameters, Verdict, by_split
+from fewratio_bench.problems import Problem, Trial
+
+
+@dataclass(frozen=True)
+class Pooled(Method):
+    """The ratio of the sources' known normals to all their rows, at each row of a target.
+
+    Attributes
+    ----------
+    marks : bool
+        Whether all normals of the sources are known, and so all outliers; else so many normals as the split says, as
+        in the paper.
+    """
+
+    name: str = "fewratio, pooled"
+    published: str | None = None
+    marks: bool = False
+    alpha: float = 0.5
+
+    def settings(self, problem: Problem) -> list[Parameters]:
+        """Give the one setting there is."""
+        return [{"alpha": self.alpha, "n_components": PooledRatioEstimator().n_components, "marks": self.marks}]
+
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Learn from every split, and judge with what was learned."""
+        (setting,) = self.settings(trials[0].problem)
+        for group in by_split(trials):
+            started, seed = time.perf_counter(), group[0].seed(self.name)
+            estimator = PooledRatioEstimator(self.alpha).pretrain(self._sources(group[0], seed))
+            learning = (time.perf_counter() - started) / len(group)
+            for trial in group:
+                for role, evaluation in trial.evaluations.items():
+                    started = time.perf_counter()
+                    query = self._ratios(estimator, evaluation.episode)
+                    seconds = learning + time.perf_counter() - started
+                    yield Verdict(trial, role, setting, Judgement(query, alpha=self.alpha), seconds, seed)
+
+    def _ratios(self, estimator: PooledRatioEstimator, episode: Episode) -> Tensor:
+        """Give the ratio at the query rows of every task."""
+        support, found = episode.support, []
+        is_real = support.shares.sum(-2).expand(support.rows.shape[:-1]) > 0
+        for rows, query, real in zip(support.rows, episode.query.rows, is_real, strict=True):
+            nu, de = rows[: support.n_nu], rows[support.n_nu :][real[support.n_nu :]]
+            estimator.fit(nu.double().cpu().numpy(), de.double().cpu().numpy())
+            found.append(torch.from_numpy(estimator.predict(query.double().cpu().numpy())))
+        return torch.stack(found)
+
+    def _sources(self, trial: Trial, seed: int) -> Collection:
+        """Give the sources; without marks, with every row marked that is not one of the known normals."""
+        source, n_known = trial.split.source, trial.split.n_normals
+        if self.marks:
+            return source
+        rng, datasets = np.random.default_rng(seed), []
+        for dataset in source:
+            normals = np.flatnonzero(~as_flags(dataset.is_outlier, f"is_outlier of {dataset.name!r}"))
+            known = rng.permutation(normals)[:n_known]
+            datasets.append(replace(dataset, is_outlier=~np.isin(np.arange(len(dataset)), known)))
+        return replace(source, datasets=datasets)
