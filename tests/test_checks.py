@@ -55,8 +55,8 @@ def test_estimators_of_the_library_pass(estimator, invariant_under):
     check_ratio_estimator(estimator, random_state=1, invariant_under=invariant_under)
 
 
-@pytest.mark.parametrize("program", ["learned", "universal", "auto"])
-def test_estimators_with_networks_pass(program):
+@pytest.mark.parametrize("program", ["learned", "closed form", "universal", "auto"])
+def test_estimators_that_learn_pass(program):
     # In a process of its own: the checks of shapes in this one draw from Python's global random state.
     run = subprocess.run([sys.executable, "-c", PROGRAMS[program]], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -70,6 +70,11 @@ settings = dict(
 )
 check_ratio_estimator(MetaRatioEstimator(**settings, episodes=Pairs(n_query=20)))
 check_ratio_estimator(MetaRatioEstimator(**settings, episodes=Inliers(n_query=20), scale="columns"), random_state=1)
+""",
+    "closed form": """
+from fewratio import DiscriminantRatioEstimator, check_ratio_estimator
+check_ratio_estimator(DiscriminantRatioEstimator(n_components=64))
+check_ratio_estimator(DiscriminantRatioEstimator(features="columns", alpha=0.1), random_state=1)
 """,
     # Once: with samples of thousands, which it is not made for, it takes its time.
     "universal": """

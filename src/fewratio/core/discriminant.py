@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
-from scipy.special import logsumexp
 
-from fewratio.core.shapes import Floats
+from fewratio.core.shapes import Floats, Numbers
 
 # Coordinates whose signal is below this share of the largest say nothing.
 _FAINT = 1e-3
+# Least shrinkage, and the share of the shrunk variance within datasets below which the variance itself is rounding.
+_LEAST_SHRINKAGE, _ROUNDING = 1e-8, 1e-6
 
 
 class Coordinates(NamedTuple):
@@ -63,7 +64,9 @@ def discriminant_coordinates(
     """
     n_features = len(within)
     shrunk = (1 - shrinkage) * within
-    shrunk[np.diag_indices(n_features)] += shrinkage * np.trace(within) / n_features + np.finfo(np.float64).tiny
+    # Where no row varies the root needs a number; the coordinate is left out below.
+    floor = np.trace(within) / n_features or 1.0
+    shrunk[np.diag_indices(n_features)] += max(shrinkage, _LEAST_SHRINKAGE) * floor
     root = cholesky(shrunk, lower=True, overwrite_a=True, check_finite=False)
     white = solve_triangular(root, factor.T, lower=True, check_finite=False)
     basis, triangle = qr(white, mode="economic", check_finite=False)
@@ -72,9 +75,10 @@ def discriminant_coordinates(
     axes = solve_triangular(root, directions, lower=True, trans="T", check_finite=False)
     # Shrinkage has made variances within a little other than one.
     variance = np.einsum("hk,hk->k", axes, within @ axes)
-    safe = np.where(variance > 0, variance, 1.0)
+    is_real = variance > _ROUNDING
+    safe = np.where(is_real, variance, 1.0)
     signal = between / safe - noise
-    kept = (variance > 0) & (signal > _FAINT * signal.max(initial=0.0)) & (signal > 0)
+    kept = is_real & (signal > _FAINT * signal.max(initial=0.0)) & (signal > 0)
     order = np.flatnonzero(kept)[np.argsort(-signal[kept])]
     axes, signal = axes[:, order] / np.sqrt(safe[order]), signal[order]
     if complete:
@@ -82,7 +86,8 @@ def discriminant_coordinates(
         rest = np.eye(n_features) - directions @ directions.T
         others = solve_triangular(root, rest, lower=True, trans="T", check_finite=False)
         axes, signal = np.concatenate([axes, others], axis=1), np.append(signal, np.zeros(n_features))
-    return Coordinates(centre, axes, signal)
+    # In the order of a file, so that a model that is read from one gives bit-identical answers.
+    return Coordinates(centre, np.ascontiguousarray(axes), signal)
 
 
 class Support(NamedTuple):
@@ -117,6 +122,35 @@ class Support(NamedTuple):
         return Support(self.n, self.total[..., None, :], self.squares[..., None])
 
 
+class Products(NamedTuple):
+    """Parts of the log density (Eq. D4) of rows given samples of so many others, all of one table of m rows.
+
+    Attributes
+    ----------
+    single : ndarray of shape (m,)
+        What depends on the row alone.
+    cross, square : ndarray of shape (m, m)
+        Summed over the sample, what the row has in common with it; summed over all its pairs, what depends on it alone.
+    """
+
+    single: Floats
+    cross: Floats
+    square: Floats
+
+    def log_density(self, rows: Numbers, sample: Numbers) -> Floats:
+        """Give it for rows and samples by their numbers, of shapes (pairs, q) and (pairs, n): shape (pairs, q)."""
+        cross = self.cross[rows[:, :, None], sample[:, None]].sum(2)
+        square = self.square[sample[:, :, None], sample[:, None]].sum((1, 2))
+        return -0.5 * (self.single[rows] - 2 * cross + square[:, None])
+
+    def log_density_left_out(self, sample: Numbers) -> Floats:
+        """Give it for each row of samples given the others, of shape (pairs, n)."""
+        blocks = (table[sample[:, :, None], sample[:, None]] for table in (self.cross, self.square))
+        (cross, own_cross), (square, own_square) = ((each.sum(2), each.diagonal(0, 1, 2)) for each in blocks)
+        others = square.sum(1, keepdims=True) - 2 * square + own_square
+        return -0.5 * (self.single[sample] - 2 * (cross - own_cross) + others)
+
+
 @dataclass(frozen=True, eq=False)
 class DatasetPosterior:
     """The density of new rows of a dataset of which a few rows are known.
@@ -134,30 +168,56 @@ class DatasetPosterior:
 
     def log_density(self, rows: Floats, support: Support) -> Floats:
         """Give the logarithm of the predictive density at rows of shape (..., K), up to a constant (Eq. D4, D5)."""
-        parts, weights = zip(*(self._given(spread, rows, support) for spread in self.spreads), strict=True)
-        if len(parts) == 1:
-            return parts[0]
-        joint = [part + weight for part, weight in zip(parts, weights, strict=True)]
-        return np.asarray(logsumexp(joint, axis=0) - logsumexp(weights, axis=0))
+        parts = []
+        for spread in self.spreads:
+            mean, variance = self._mean(spread, support)
+            misfit = rows - mean
+            np.square(misfit, out=misfit)
+            parts.append(-0.5 * (misfit @ (1 / (spread + variance)) + np.log(spread + variance).sum()))
+        return self._mixed(parts, support)
 
-    def _given(self, spread: float, rows: Floats, support: Support) -> tuple[Floats, Floats]:
-        """Give log densities under one spread, and the log likelihood of the support under it."""
-        mean, variance = self._mean(spread, support)
-        predictive = spread + variance
-        # The square is expanded: rows and means of many datasets meet in the middle term alone.
-        misfit_of_rows = np.square(rows) @ (1 / predictive) + np.square(mean) @ (1 / predictive)
-        misfit_of_rows = misfit_of_rows - 2 * np.einsum("...k,...k->...", rows, mean / predictive)
-        log_density = -0.5 * (misfit_of_rows + np.log(predictive).sum())
-        total = spread + support.n * self.signal
-        misfit = support.squares - (self.signal / total * np.square(support.total)).sum(-1)
-        n_free = (support.n - 1) * len(self.signal)
-        log_likelihood = -0.5 * (n_free * np.log(spread) + np.log(total).sum() + misfit / spread)
-        return np.asarray(log_density), np.asarray(log_likelihood)
+    def log_densities(self, rows: Floats, support: Support) -> Floats:
+        """Give the same for all rows, of shape (n, K), and all supports, of shape (m, K): shape (n, m)."""
+        parts = []
+        for spread in self.spreads:
+            mean, variance = self._mean(spread, support)
+            precision = 1 / (spread + variance)
+            # The square is expanded: rows meet means in a product of matrices.
+            misfit = rows @ (-2 * mean * precision).T
+            misfit += (np.square(rows) @ precision)[:, None] + np.square(mean) @ precision
+            parts.append(-0.5 * (misfit - np.log(precision).sum()))
+        return self._mixed(parts, support)
+
+    def products(self, rows: Floats, n: int) -> "Products":
+        """Give what the log density of rows given any n of them is a sum of; for one spread."""
+        (spread,) = self.spreads
+        mean, variance = self._mean(spread, Support(n, np.ones_like(self.signal), np.zeros(())))
+        precision = 1 / (spread + variance)
+        # A matrix times its transpose is half the work.
+        weighted = (rows * np.sqrt(precision * mean**power) for power in (1, 2))
+        cross, square = (each @ each.T for each in weighted)
+        return Products(np.square(rows) @ precision - np.log(precision).sum(), cross, square)
+
+    def _mixed(self, log_densities: list[Floats], support: Support) -> Floats:
+        """Give the logarithm of the mean of densities, weighted by how probable the support makes each spread."""
+        if len(log_densities) == 1:
+            return np.asarray(log_densities[0])
+        return _log_sum(np.stack([a + b for a, b in zip(log_densities, self._log_shares(support), strict=True)]))
+
+    def _log_shares(self, support: Support) -> Floats:
+        """Give the logarithm of the posterior probability of each spread, the first axis (Eq. D5)."""
+        n_free, likelihoods = (support.n - 1) * len(self.signal), []
+        for spread in self.spreads:
+            total = spread + support.n * self.signal
+            misfit = support.squares - np.square(support.total) @ (self.signal / total)
+            likelihoods.append(-0.5 * (n_free * np.log(spread) + np.log(total).sum() + misfit / spread))
+        stacked = np.stack(likelihoods)
+        return stacked - _log_sum(stacked)
 
     def _mean(self, spread: float, support: Support) -> tuple[Floats, Floats]:
-        """Give mean and variance of the posterior of the dataset's mean, in each coordinate."""
+        """Give mean and variance of the posterior of the dataset's mean, in each coordinate (Eq. D3)."""
         total = spread + support.n * self.signal
-        return self.signal * support.total / total, self.signal * spread / total
+        return support.total * (self.signal / total), self.signal * spread / total
 
     def log_ratio_moments(self, rows: Floats, nu: Support, de: Support) -> tuple[Floats, Floats]:
         """Give mean and variance of the log-ratio of two datasets at rows, over their posteriors (Eq. D7)."""
@@ -166,14 +226,20 @@ class DatasetPosterior:
 
     def _uncertainty(self, rows: Floats, support: Support) -> tuple[Floats, Floats]:
         """Give mean and variance of a dataset's log density at rows, over its posterior."""
-        means, variances, weights = [], [], []
+        means, variances = [], []
         for spread in self.spreads:
             mean, variance = self._mean(spread, support)
             square = np.square(rows - mean)
             n = len(self.signal)
             means.append(-0.5 * ((square + variance).sum(-1) / spread + n * np.log(spread)))
             variances.append((variance**2 / 2 + variance * square).sum(-1) / spread**2)
-            weights.append(np.broadcast_to(self._given(spread, rows, support)[1], means[-1].shape))
-        shares = np.exp(np.stack(weights) - logsumexp(weights, axis=0))
+        shares = np.exp(self._log_shares(support))
+        shares = shares.reshape(shares.shape + (1,) * (np.ndim(means[0]) - shares.ndim + 1))
         mean = (shares * means).sum(0)
-        return mean, (shares * (np.array(variances) + np.square(np.stack(means) - mean))).sum(0)
+        return mean, (shares * (np.array(variances) + np.square(means - mean))).sum(0)
+
+
+def _log_sum(parts: Floats) -> Floats:
+    """Give the logarithm of the sum of exponentials over the first axis; scipy's is slow on small arrays."""
+    largest = parts.max(0)
+    return np.asarray(largest + np.log(np.exp(parts - largest).sum(0)))

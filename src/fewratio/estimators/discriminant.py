@@ -18,13 +18,12 @@ from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
+from fewratio.estimators.discriminant_choice import Learned, learn
 from fewratio.estimators.discriminant_model import (
     Calibration,
     DiscriminantModel,
-    Learned,
     Settings,
     assembled,
-    learn,
     ratio_of_log,
 )
 from fewratio.estimators.learned_file import check_kind, columns_of, header_of, refused_if_unfit
@@ -41,8 +40,8 @@ _WIDTHS, _SHRINKAGES, _POWERS = (0.4, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
 _N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
 # With a background there are as many coordinates as features.
 _MOST_COMPONENTS_WITH_BACKGROUND = 512
-# Values of a block of pairs: about 30 MB as float64.
-_BLOCK_VALUES = 2**22
+# Values of a block of pairs: 2 MB as float64, which a cache holds.
+_BLOCK_VALUES = 2**18
 
 
 @dataclass(eq=False, repr=False)
@@ -130,8 +129,8 @@ class DiscriminantRatioEstimator(SourceEstimator):
         collection : Collection
             The source datasets, at least two.
         validation : Collection, optional
-            Datasets to choose the settings by. By default sources are held out in turn for that; fewer than four are
-            too few to choose anything.
+            Datasets to choose the settings by. By default, or where there are fewer than four of them, sources are
+            held out in turn for that; fewer than four sources are too few to choose anything.
 
         Returns
         -------
@@ -326,7 +325,8 @@ class DiscriminantRatioEstimator(SourceEstimator):
         rows = model(X)
         mean, variance = model.posterior.log_ratio_moments(rows, nu, de)
         estimate = model.log_ratio(rows, nu, de)
-        bound = model.calibration.temperature(nu.n, de.n) * (mean + deviations * np.sqrt(variance))
+        # Not tempered: that takes from what is claimed, and would make the interval narrower.
+        bound = mean + deviations * np.sqrt(variance)
         outer = np.minimum(bound, estimate) if deviations < 0 else np.maximum(bound, estimate)
         return ratio_of_log(outer, float(self.alpha))
 
@@ -334,13 +334,13 @@ class DiscriminantRatioEstimator(SourceEstimator):
         model, alpha = self._learned(), float(self.alpha)
         # Each row once, in however many pairs it is.
         places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
-        coordinates = model(rows[places])
-        numbers = numbers.reshape(len(nu), -1)
-        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(coordinates.shape[1], 1)))
-        shares, found = equal_shares(nu.shape[1], de.shape[1], coordinates), [np.empty(0)]
+        coordinates, n_nu, n_de = model(rows[places]), nu.shape[1], de.shape[1]
+        numbers = numbers.reshape(len(nu), n_nu + n_de)
+        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(min(coordinates.shape[1], 128), 1)))
+        shares, found = equal_shares(n_nu, n_de, coordinates), [np.empty(0)]
+        log_ratios_of = model.fitted_log_ratios_of(coordinates, len(nu), n_nu, n_de)
         for start in range(0, len(numbers), step):
-            block = coordinates[numbers[start : start + step]]
-            log_ratios = model.fitted_log_ratios(block[:, : nu.shape[1]], block[:, nu.shape[1] :])
+            log_ratios = log_ratios_of(*np.split(numbers[start : start + step], [n_nu], axis=1))
             ratios = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
             found.append(relative_pearson_divergence(ratios, shares, alpha))
         return np.concatenate(found)

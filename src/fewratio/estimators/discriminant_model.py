@@ -1,35 +1,26 @@
-"""What a closed-form learner knows of a family of datasets, and how its settings are chosen."""
+"""What a closed-form learner knows of a family of datasets."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support, discriminant_coordinates
 from fewratio.core.exact import relative_ratio
-from fewratio.core.shapes import Floats
-from fewratio.estimators.randomness import row_order
-from fewratio.estimators.scaling import ColumnScaling
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.summary import FeatureMap, Summary
 
 # Beyond these the relative ratio is at its bounds, and an exponential would overflow.
 _LARGEST_LOG_RATIO = 60.0
-TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.2])
 # Support sizes that settings are chosen for.
 SIZES = (1, 3, 10)
-# Of a dataset held out at most so many rows count, and so many of them are the query; of a fold, so many datasets.
-_MOST_ROWS, _N_QUERY, _MOST_DATASETS = 256, 64, 16
-_N_FOLDS, _FEWEST_FOR_FOLDS = 4, 4
-# Means of sources differ: what says that they do not is chance.
-_LEAST_SIGNAL = 1e-3
-# Columns that rows are put in order by: enough to tell them apart.
-_ORDERED_COLUMNS = 24
-# Settings are chosen with so many random features, sources, and rows of each, at most.
-_CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
+
+
+# Products of all rows of a table are taken where they are at most so many times the rows of all samples, and at most so
+# many (8 MB); and where there are at least so many coordinates per row of a pair: to look products up is slow.
+_PRODUCTS_PER_ROW, _MOST_PRODUCTS, _COORDINATES_PER_ROW = 20, 2**20, 12
 
 
 class Settings(NamedTuple):
@@ -116,10 +107,8 @@ class DiscriminantModel:
 
     @cached_property
     def _axes(self) -> tuple[np.ndarray, np.ndarray]:
-        # In the precision of the features: float32 for cosines.
-        kind = np.float32 if self.features.n_components else np.float64
-        axes = self.coordinates.axes.astype(kind)
-        return axes, (self.coordinates.centre @ self.coordinates.axes).astype(kind)
+        axes = self.coordinates.axes.astype(self.features.dtype)
+        return axes, (self.coordinates.centre @ self.coordinates.axes).astype(self.features.dtype)
 
     def __call__(self, rows: Floats) -> Floats:
         """Give the coordinates of rows."""
@@ -132,7 +121,7 @@ class DiscriminantModel:
         return scaled(found, self.coordinates.signal, self.power, self.calibration)
 
     def log_ratio(self, rows: Floats, nu: Support, de: Support) -> Floats:
-        """Give the plain log-ratio at coordinates of rows."""
+        """Give the plain log-ratio at coordinates of rows (Eq. D6)."""
         difference = self.posterior.log_density(rows, nu) - self.posterior.log_density(rows, de)
         return self.calibration.temperature(nu.n, de.n) * difference
 
@@ -143,11 +132,30 @@ class DiscriminantModel:
         at_de = self.log_ratio(de, supports[0].for_rows(), supports[1].without_each(de))
         return at_nu, at_de
 
+    def fitted_log_ratios_of(
+        self, rows: Floats, n_pairs: int, n_nu: int, n_de: int
+    ) -> Callable[[Numbers, Numbers], tuple[Floats, Floats]]:
+        """Give a function of the numbers of rows, of shapes (pairs, n), that does the same for pairs of one table."""
+        n_products = len(rows) ** 2
+        few_rows = n_products <= min(_PRODUCTS_PER_ROW * n_pairs * (n_nu + n_de), _MOST_PRODUCTS)
+        if len(self.spreads) > 1 or not few_rows or _COORDINATES_PER_ROW * (n_nu + n_de) > rows.shape[1]:
+            return lambda nu, de: self.fitted_log_ratios(rows[nu], rows[de])
+        # Few rows in many pairs: their products once, and then coordinates do not matter.
+        tables = {n: self.posterior.products(rows, n) for n in {n_nu - 1, n_nu, n_de - 1, n_de}}
+        temperature = self.calibration.temperature
+
+        def log_ratios(nu: Numbers, de: Numbers) -> tuple[Floats, Floats]:
+            at_nu = tables[n_nu - 1].log_density_left_out(nu) - tables[n_de].log_density(nu, de)
+            at_de = tables[n_nu].log_density(de, nu) - tables[n_de - 1].log_density_left_out(de)
+            return temperature(n_nu - 1, n_de) * at_nu, temperature(n_nu, n_de - 1) * at_de
+
+        return log_ratios
+
 
 def scaled(rows: Floats, learned: Floats, power: float, calibration: Calibration) -> Floats:
-    """Bring the scatter of coordinates to one, and divide them by their length to a power."""
+    """Bring the scatter of coordinates to one, and divide them by their length to a power (Eq. D8)."""
     rows = rows / np.sqrt(calibration.noises(learned))
-    if power:
+    if power and rows.shape[-1]:
         length = np.square(rows / np.sqrt(1 + calibration.signals(learned))).mean(-1, keepdims=True)
         # A row at the very centre has no direction, and stays there.
         rows = rows / np.where(length > 0, length, 1.0) ** (power / 2)
@@ -155,154 +163,19 @@ def scaled(rows: Floats, learned: Floats, power: float, calibration: Calibration
 
 
 def ratio_of_log(log_ratio: Floats, alpha: float) -> Floats:
-    """Give the relative ratio of a plain log-ratio."""
+    """Give the relative ratio of a plain log-ratio (Eq. D6)."""
     return np.asarray(relative_ratio(log_ratio.clip(-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO), 0.0, alpha))
-
-
-class Learned(NamedTuple):
-    """What was learned from sources.
-
-    Attributes
-    ----------
-    model : DiscriminantModel
-        The model of all sources.
-    settings : Settings
-        How it was made.
-    summary : Summary
-        Sums over the sources.
-    folds : sequence of (DiscriminantModel, sequence of ndarray)
-        Models with the same settings, and datasets that each has not learned from.
-    """
-
-    model: DiscriminantModel
-    settings: Settings
-    summary: Summary
-    folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]]
-
-
-def learn(
-    sources: Sequence[Floats],
-    validation: Sequence[Floats],
-    scaling: ColumnScaling,
-    candidates: Sequence[Settings],
-    alpha: float,
-    seed: int,
-) -> "Learned":
-    """Learn from datasets: choose settings by the squared error (Eq. 8) on datasets held out, then use all sources.
-
-    Parameters
-    ----------
-    sources, validation : sequence of ndarray of shape (n, d)
-        Datasets to learn from, and to choose by; without the latter, sources are held out in turn.
-    scaling : ColumnScaling
-        Origin and units of the columns.
-    candidates : sequence of Settings
-        What to choose from.
-    alpha : float
-        Relative parameter of the squared error.
-    seed : int
-        Seed of the random features.
-    """
-    sources = _in_order(sources)
-    held_out = [_some_rows(rows, _MOST_ROWS) for rows in validation or sources]
-    distance = _distance(sources, scaling)
-
-    def feature_map(settings: Settings, most: int | None = None) -> FeatureMap:
-        n_components = min(settings.n_components, most or settings.n_components)
-        return FeatureMap(scaling, n_components, settings.width * distance, seed)
-
-    chosen = candidates[0]
-    can_choose = bool(validation) or len(sources) >= _FEWEST_FOR_FOLDS
-    if len(candidates) > 1 and can_choose:
-        # As many sources as count, evenly spaced in their order; a few rows of each.
-        few = np.unique(np.linspace(0, len(sources) - 1, min(len(sources), _CHOOSE_SOURCES)).round().astype(int))
-        some = [_some_rows(sources[number], _CHOOSE_ROWS) for number in few]
-        some_held_out = held_out if validation else some
-        losses: dict[Settings, float] = {}
-        for _, group in groupby(candidates, key=lambda each: each[:2]):
-            alike = list(group)
-            held = _HeldOut(feature_map(alike[0], _CHOOSE_COMPONENTS), some, some_held_out, bool(validation))
-            losses |= {settings: held.calibrate(settings, alpha)[1] for settings in alike}
-        chosen = min(losses, key=losses.__getitem__)
-    features = feature_map(chosen)
-    if not can_choose:
-        summary = Summary.of_many(sources, features)
-        return Learned(assembled(features, summary, chosen, Calibration()), chosen, summary, [])
-    held = _HeldOut(features, sources, held_out, bool(validation))
-    calibration = held.calibrate(chosen, alpha)[0]
-    folds = [
-        (assembled(features, summary, chosen, calibration), held_out[number :: len(held.parts)])
-        for number, (summary, _) in enumerate(held.parts)
-    ]
-    return Learned(assembled(features, held.total, chosen, calibration), chosen, held.total, folds)
 
 
 def assembled(
     features: FeatureMap, summary: Summary, settings: Settings, calibration: Calibration
 ) -> DiscriminantModel:
     """Make the model of a summary."""
-    coordinates = _coordinates(summary, settings)
     spreads = summary.spread_quantiles(settings.n_spreads)
-    return DiscriminantModel(features, coordinates, spreads, settings.power, calibration)
+    return DiscriminantModel(features, coordinates_of(summary, settings), spreads, settings.power, calibration)
 
 
-class _HeldOut:
-    """Models of all sources but some, and the datasets that they have not learned from."""
-
-    def __init__(
-        self, features: FeatureMap, sources: Sequence[Floats], held_out: Sequence[Floats], is_other: bool
-    ) -> None:
-        n_folds = 1 if is_other else min(_N_FOLDS, len(sources) // 2)
-        parts = [Summary.of_many(sources[number::n_folds], features) for number in range(n_folds)]
-        self.total: Summary = sum(parts[1:], parts[0])
-        # What is learned from, and the features of what is held out.
-        self.parts = [
-            (self.total if is_other else self.total - part, [features(rows) for rows in held_out[number::n_folds]])
-            for number, part in enumerate(parts)
-        ]
-        self._coordinates: dict[tuple[float, bool], list[tuple[Coordinates, list[Floats]]]] = {}
-
-    def calibrate(self, settings: Settings, alpha: float) -> tuple[Calibration, float]:
-        """Give what the datasets held out say of a model with these settings, and its loss on them."""
-        known = self._of(settings)
-        noise, of_means = _moments([(each, coordinates.signal > 0) for coordinates, each in known])
-        learned = float(np.mean([coordinates.signal.sum() for coordinates, _ in known])) or 1.0
-        first = Calibration(noise, max(of_means / learned, _LEAST_SIGNAL))
-        if settings.background:
-            noise, of_means = _moments([(each, coordinates.signal == 0) for coordinates, each in known])
-            per_axis = settings.background * of_means / self.total.scatter.shape[0]
-            first = first._replace(other_noise=noise, other_signal=per_axis)
-        moved = [
-            ([scaled(rows, coordinates.signal, settings.power, first) for rows in each], coordinates.signal)
-            for coordinates, each in known
-        ]
-        signals = [first.signals(signal) for _, signal in moved]
-        scaled_noise, of_means = _moments([(each, signal > 0) for each, signal in moved])
-        expected = float(np.mean([each[signal > 0].sum() for each, (_, signal) in zip(signals, moved, strict=True)]))
-        scaled_signal = max(of_means / (expected or 1.0), _LEAST_SIGNAL)
-        losses = np.zeros((len(SIZES), len(TEMPERATURES)))
-        for (each, _), signal, (summary, _) in zip(moved, signals, self.parts, strict=True):
-            posterior = DatasetPosterior(
-                signal * scaled_signal / scaled_noise, summary.spread_quantiles(settings.n_spreads)
-            )
-            losses += _losses([rows / np.sqrt(scaled_noise) for rows in each], posterior, alpha)
-        temperatures = tuple(TEMPERATURES[losses.argmin(1)].tolist())
-        found = first._replace(scaled_noise=scaled_noise, scaled_signal=scaled_signal, temperatures=temperatures)
-        return found, float(losses.min(1).sum())
-
-    def _of(self, settings: Settings) -> list[tuple[Coordinates, list[Floats]]]:
-        key = settings.shrinkage, settings.background > 0
-        if key not in self._coordinates:
-            known = []
-            for summary, held_out in self.parts:
-                coordinates = _coordinates(summary, settings)
-                centre = coordinates.centre @ coordinates.axes
-                known.append((coordinates, [features @ coordinates.axes - centre for features in held_out]))
-            self._coordinates[key] = known
-        return self._coordinates[key]
-
-
-def _coordinates(summary: Summary, settings: Settings) -> Coordinates:
+def coordinates_of(summary: Summary, settings: Settings) -> Coordinates:
     """Give the discriminant coordinates of a summary."""
     n = max(summary.n_sources, 1)
     centre = summary.mean_sum / n
@@ -313,65 +186,3 @@ def _coordinates(summary: Summary, settings: Settings) -> Coordinates:
     return discriminant_coordinates(
         summary.within, centre, factor, signs, noise, settings.shrinkage, complete=settings.background > 0
     )
-
-
-def _moments(parts: Iterable[tuple[Sequence[Floats], NDArray[np.bool_]]]) -> tuple[float, float]:
-    """Give the variance of held-out rows about their means, and that of the means, summed over some coordinates."""
-    noises, of_means = [], []
-    for datasets, used in parts:
-        rows = [each[:, used] for each in datasets]
-        squares = sum(np.square(each - each.mean(0)).sum() for each in rows)
-        free = sum(len(each) - 1 for each in rows) * int(used.sum())
-        noise = float(squares / free) if free and squares else 1.0
-        inverse_size = float(np.mean([1 / len(each) for each in rows]))
-        total = float(np.mean([np.square(each.mean(0)).sum() for each in rows]))
-        noises.append(noise)
-        of_means.append(max(total - noise * int(used.sum()) * inverse_size, 0.0))
-    return float(np.mean(noises)), float(np.mean(of_means))
-
-
-def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: float) -> Floats:
-    """Give the mean squared error (Eq. 8) over all pairs of datasets, for every support size and temperature.
-
-    The first rows of a dataset are its support as a numerator, the next as a denominator, and others are the query.
-    """
-    kept = [rows for rows in datasets if len(rows) > 2][:_MOST_DATASETS]
-    losses = np.zeros((len(SIZES), len(TEMPERATURES)))
-    if not kept:
-        return losses
-    shortest = min(map(len, kept))
-    for place, size in enumerate(SIZES):
-        n = min(size, (shortest - 1) // 2)
-        query = np.stack([rows[2 * n : 2 * n + min(_N_QUERY, shortest - 2 * n)] for rows in kept])
-        # Densities of the query of each dataset (first axis) given the support of each (last axis).
-        as_nu, as_de = (
-            posterior.log_density(query[:, :, None], Support.of(np.stack([rows[part] for rows in kept])))
-            for part in (slice(n), slice(n, 2 * n))
-        )
-        own = np.arange(len(kept))
-        at_nu = as_nu[own, :, own][:, :, None] - as_de
-        at_de = as_nu.transpose(2, 1, 0) - as_de[own, :, own].T[None]
-        for number, temperature in enumerate(TEMPERATURES):
-            nu, de = ratio_of_log(temperature * at_nu, alpha), ratio_of_log(temperature * at_de, alpha)
-            losses[place, number] = (alpha * np.square(nu).mean() + (1 - alpha) * np.square(de).mean()) / 2 - nu.mean()
-    return losses
-
-
-def _in_order(sources: Sequence[Floats]) -> list[Floats]:
-    """Give the sources in an order of their values, which does not depend on the order that they came in."""
-    keys: list[Any] = [tuple(np.round(rows.mean(0, dtype=np.float64), 9)) for rows in sources]
-    return [sources[number] for number in sorted(range(len(sources)), key=keys.__getitem__)]
-
-
-def _some_rows(rows: Floats, most: int) -> Floats:
-    """Give rows in an order of their values, at most so many."""
-    columns = np.unique(np.linspace(0, rows.shape[1] - 1, _ORDERED_COLUMNS).round().astype(int))
-    return rows[row_order(rows[:, columns])[:most]]
-
-
-def _distance(sources: Sequence[Floats], scaling: ColumnScaling) -> float:
-    """Give the root mean square distance of two rows of any sources."""
-    n = sum(map(len, sources))
-    scaled_sums = [(rows.sum(0), np.square(rows).sum(0)) for rows in map(scaling, sources)]
-    first, second = (sum(part) / n for part in zip(*scaled_sums, strict=True))
-    return float(np.sqrt(2 * np.maximum(second - first**2, 0.0).sum())) or 1.0

@@ -1,7 +1,7 @@
 """Sources as sums: what a closed-form learner needs of related datasets, additive and without their rows."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.shapes import Floats
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import InputError
 from fewratio.estimators.scaling import ColumnScaling
 
 # Values of a block of features: about 30 MB as float64.
@@ -17,11 +17,13 @@ _BLOCK_VALUES = 2**22
 # Spreads of datasets are counted on a grid of logarithms, 32 bins per factor of e, from e^-20 to e^20.
 _BINS_PER_UNIT, _LARGEST_LOG = 32, 20
 _N_BINS = 2 * _LARGEST_LOG * _BINS_PER_UNIT + 1
+# So many means are kept as they are, however few features there are.
+_MOST_MEANS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """What rows become before their moments are taken: columns in common units, or random cosine features of them.
+    """What rows become before their moments are taken: columns in common units, or random cosines of them (Eq. D1).
 
     Attributes
     ----------
@@ -45,6 +47,11 @@ class FeatureMap:
         """Number of features."""
         return self.n_components or np.size(self.scaling.mean)
 
+    @property
+    def dtype(self) -> type[np.floating[Any]]:
+        """Kind of numbers that the features are: cosines are in single precision."""
+        return np.float32 if self.n_components else np.float64
+
     @cached_property
     def _waves(self) -> tuple[np.ndarray, np.ndarray]:
         # The stream of RandomState is frozen (NEP 19), so that maps with one seed agree between versions of NumPy.
@@ -54,7 +61,7 @@ class FeatureMap:
         return directions.astype(np.float32), phases.astype(np.float32)
 
     def __call__(self, rows: Floats) -> np.ndarray:
-        """Give the features of rows, in float32 where they are cosines."""
+        """Give the features of rows."""
         scaled = self.scaling(rows)
         if not self.n_components:
             return scaled
@@ -75,6 +82,17 @@ class FeatureMap:
         for array in (self.scaling.mean, self.scaling.scale):
             digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
         return digest.hexdigest()
+
+
+def _outer(blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """Give the sum of outer products of the rows of all blocks."""
+    rows = np.concatenate(blocks)
+    return rows.T @ rows
+
+
+def _bin(variance: float) -> int:
+    place = round((np.log(max(variance, 1e-300)) + _LARGEST_LOG) * _BINS_PER_UNIT)
+    return min(max(place, 0), _N_BINS - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,39 +133,48 @@ class Summary:
     @classmethod
     def of_rows(cls, rows: Floats, features: FeatureMap) -> "Summary":
         """Sum up one dataset."""
-        n, width = len(rows), features.n_outputs
-        total, outer = np.zeros(width), np.zeros((width, width))
-        for block in features.blocks(rows):
-            total += block.sum(0, dtype=np.float64)
-            outer += block.T @ block
-        mean = total / n
-        outer -= n * np.outer(mean, mean)
-        variance = max(float(np.trace(outer)), 0.0) / (max(n - 1, 1) * width)
-        counts = np.zeros(_N_BINS, dtype=np.int64)
-        if n > 1:
-            place = round((np.log(max(variance, 1e-300)) + _LARGEST_LOG) * _BINS_PER_UNIT)
-            counts[min(max(place, 0), _N_BINS - 1)] = 1
-        return cls(features.fingerprint, 1, n, 1 / n, mean, mean[None], np.ones(1), outer, counts)
+        return cls.of_many([rows], features)
 
     @classmethod
     def of_many(cls, datasets: Iterable[Floats], features: FeatureMap) -> "Summary":
-        """Sum up datasets one after the other, in the memory of one summary."""
+        """Sum up datasets one after the other, in the memory of one summary and a block of features."""
         total = cls.nothing(features)
+        scatter, spreads, mean_sum = total.scatter, total.spreads, total.mean_sum
+        sizes: list[int] = []
         means: list[Floats] = []
+        centred: list[np.ndarray] = []
+        n_values = 0
         for rows in datasets:
-            one = cls.of_rows(rows, features)
-            means.append(one.mean_sum)
-            total.scatter[...] += one.scatter
-            total.mean_sum[...] += one.mean_sum
-            total.spreads[...] += one.spreads
-            total = replace(
-                total,
-                n_sources=total.n_sources + 1,
-                n_rows=total.n_rows + one.n_rows,
-                inverse_sizes=total.inverse_sizes + one.inverse_sizes,
-            )
-            if len(means) > features.n_outputs:
+            n, moved, squares = len(rows), np.zeros(features.n_outputs), 0.0
+            origin = None
+            for block in features.blocks(rows):
+                if origin is None:
+                    origin = block.mean(0, dtype=np.float64)
+                block -= origin.astype(block.dtype)
+                moved += block.sum(0, dtype=np.float64)
+                squares += float(np.square(block).sum(dtype=np.float64))
+                centred.append(block)
+                # Products of large matrices are faster than many of small ones.
+                n_values += block.size
+                if n_values >= _BLOCK_VALUES:
+                    scatter += _outer(centred)
+                    centred, n_values = [], 0
+            assert origin is not None
+            moved /= n
+            if n * features.n_outputs > _BLOCK_VALUES:
+                # The first block's mean was not yet that of all.
+                scatter -= n * np.outer(moved, moved)
+            squares = max(squares - n * float(moved @ moved), 0.0)
+            if n > 1:
+                spreads[_bin(squares / ((n - 1) * features.n_outputs))] += 1
+            sizes.append(n)
+            means.append(origin + moved)
+            mean_sum += means[-1]
+            if len(means) > max(features.n_outputs, _MOST_MEANS):
                 total, means = total._with_means(np.array(means)), []
+        if centred:
+            scatter += _outer(centred)
+        total = replace(total, n_sources=len(sizes), n_rows=sum(sizes), inverse_sizes=float(sum(1 / n for n in sizes)))
         return total._with_means(np.array(means)) if means else total
 
     @classmethod
@@ -194,7 +221,7 @@ class Summary:
         """Give the same with more means; more rows than columns are replaced by as many rows as columns."""
         signs = np.ones(len(factor)) if signs is None else signs
         factor, signs = np.concatenate([self.factor, factor]), np.concatenate([self.signs, signs])
-        if len(factor) > 2 * factor.shape[1]:
+        if len(factor) > 2 * max(factor.shape[1], _MOST_MEANS):
             values, vectors = np.linalg.eigh((factor.T * signs) @ factor)
             factor, signs = (vectors * np.sqrt(np.abs(values))).T, np.sign(values)
         return replace(self, factor=factor, signs=signs)
@@ -213,16 +240,3 @@ class Summary:
         found = np.flatnonzero(counts)
         values = np.exp(np.interp((np.arange(count) + 0.5) / count, shares[found], np.log(grid[found])))
         return np.asarray(values / ((grid * counts).sum() / counts.sum()))
-
-
-def check_summaries(summaries: Iterable[Summary], features: FeatureMap) -> list[Summary]:
-    """Give summaries as a list, all of this map and of at least two sources together."""
-    found = list(summaries)
-    for summary in found:
-        if not isinstance(summary, Summary):
-            raise ParameterError(f"A source is a {type(summary).__name__}; needed are summaries, all made by one map.")
-        if summary.map_id != features.fingerprint:
-            raise InputError(
-                "A summary was made with another map than the model's. Make it again with the model's map."
-            )
-    return found

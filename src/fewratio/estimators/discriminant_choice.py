@@ -1,0 +1,275 @@
+"""How the settings of a closed-form learner are chosen, and what datasets held out say of it."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support
+from fewratio.core.shapes import Floats
+from fewratio.estimators.discriminant_model import (
+    SIZES,
+    Calibration,
+    DiscriminantModel,
+    Settings,
+    assembled,
+    coordinates_of,
+    ratio_of_log,
+    scaled,
+)
+from fewratio.estimators.randomness import row_order
+from fewratio.estimators.scaling import ColumnScaling
+from fewratio.estimators.summary import FeatureMap, Summary
+
+TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.2])
+# Of a dataset held out at most so many rows count, and so many of them are the query; losses are of so many datasets,
+# moments of as many as a block of this many values holds, but not fewer.
+_MOST_ROWS, _N_QUERY, _MOST_DATASETS, _BLOCK_VALUES = 256, 64, 16, 2**22
+_N_FOLDS, _FEWEST = 4, 4
+# Means of sources differ: what says that they do not is chance.
+_LEAST_SIGNAL = 1e-3
+# Columns that rows are put in order by: enough to tell them apart.
+_ORDERED_COLUMNS = 24
+# Settings are chosen with so many random features, sources, and rows of each, at most.
+_CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
+
+
+class Learned(NamedTuple):
+    """What was learned from sources.
+
+    Attributes
+    ----------
+    model : DiscriminantModel
+        The model of all sources.
+    settings : Settings
+        How it was made.
+    summary : Summary
+        Sums over the sources.
+    folds : sequence of (DiscriminantModel, sequence of ndarray)
+        Models with the same settings, and datasets that each has not learned from.
+    """
+
+    model: DiscriminantModel
+    settings: Settings
+    summary: Summary
+    folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]]
+
+
+def learn(
+    sources: Sequence[Floats],
+    validation: Sequence[Floats],
+    scaling: ColumnScaling,
+    candidates: Sequence[Settings],
+    alpha: float,
+    seed: int,
+) -> Learned:
+    """Learn from datasets: choose settings by the squared error (Eq. 8) on datasets held out, then use all sources.
+
+    Parameters
+    ----------
+    sources, validation : sequence of ndarray of shape (n, d)
+        Datasets to learn from, and to choose by; where the latter are too few, sources are held out in turn.
+    scaling : ColumnScaling
+        Origin and units of the columns.
+    candidates : sequence of Settings
+        What to choose from.
+    alpha : float
+        Relative parameter of the squared error.
+    seed : int
+        Seed of the random features.
+    """
+    sources = _in_order(sources)
+    # Fewer datasets say less than sources held out, and choose at random.
+    validation = validation if len(validation) >= _FEWEST or len(sources) < _FEWEST else ()
+    distance = _distance(sources, scaling)
+
+    def feature_map(settings: Settings, most: int | None = None) -> FeatureMap:
+        n_components = min(settings.n_components, most or settings.n_components)
+        return FeatureMap(scaling, n_components, settings.width * distance, seed)
+
+    chosen = candidates[0]
+    can_choose = bool(validation) or len(sources) >= _FEWEST
+    if len(candidates) > 1 and can_choose:
+        some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _evenly(sources, _CHOOSE_SOURCES)]
+        losses: dict[Settings, float] = {}
+        for _, group in groupby(candidates, lambda each: (min(each.n_components, _CHOOSE_COMPONENTS), each.width)):
+            alike = list(group)
+            held = _HeldOut(feature_map(alike[0], _CHOOSE_COMPONENTS), some, validation, alike)
+            losses |= {settings: held.calibrate(settings, alpha, TEMPERATURES[::2])[1] for settings in alike}
+        chosen = min(losses, key=losses.__getitem__)
+    features = feature_map(chosen)
+    if not can_choose:
+        summary = Summary.of_many(sources, features)
+        return Learned(assembled(features, summary, chosen, Calibration()), chosen, summary, [])
+    held = _HeldOut(features, sources, validation, [chosen])
+    calibration = held.calibrate(chosen, alpha)[0]
+    model = assembled(features, held.total, chosen, calibration)
+    return Learned(model, chosen, held.total, held.folds(chosen, calibration))
+
+
+class _HeldOut:
+    """Models of all sources but some, and the datasets that they have not learned from.
+
+    Parameters
+    ----------
+    features : FeatureMap
+        What rows become.
+    sources, validation : sequence of ndarray of shape (n, d)
+        What is learned from, and what is held out; without the latter, sources are held out in turn.
+    candidates : sequence of Settings
+        What `calibrate` will be asked for.
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap,
+        sources: Sequence[Floats],
+        validation: Sequence[Floats],
+        candidates: Sequence[Settings],
+    ) -> None:
+        self._features = features
+        n_folds = 1 if validation else min(_N_FOLDS, len(sources) // 2)
+        parts = [Summary.of_many(sources[number::n_folds], features) for number in range(n_folds)]
+        self.total: Summary = sum(parts[1:], parts[0])
+        self._summaries = [self.total] if validation else [self.total - part for part in parts]
+        most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
+        self._held_out = [
+            [_some_rows(rows, _MOST_ROWS) for rows in _evenly(validation or sources[number::n_folds], most)]
+            for number in range(n_folds)
+        ]
+        self._moved: dict[tuple[float, bool], list[tuple[Coordinates, list[Floats]]]] = {}
+        # One factorisation for all that have the shrinkage; with a background, other coordinates follow.
+        largest = {each.shrinkage: each for each in sorted(candidates, key=lambda each: each.background)}
+        for summary, held_out in zip(self._summaries, self._held_out, strict=True):
+            values = features(np.concatenate(held_out))
+            ends = np.cumsum(list(map(len, held_out)))[:-1]
+            found = {shrinkage: coordinates_of(summary, settings) for shrinkage, settings in largest.items()}
+            moved = {
+                shrinkage: values @ each.axes.astype(features.dtype) - each.centre @ each.axes
+                for shrinkage, each in found.items()
+            }
+            for shrinkage, complete in {_kind(each) for each in candidates}:
+                centre, axes, signal = found[shrinkage]
+                kept = slice(None if complete else np.count_nonzero(signal))
+                part = Coordinates(centre, axes[:, kept], signal[kept]), np.split(moved[shrinkage][:, kept], ends)
+                self._moved.setdefault((shrinkage, complete), []).append(part)
+
+    def folds(self, settings: Settings, calibration: Calibration) -> list[tuple[DiscriminantModel, list[Floats]]]:
+        """Give the models, and rows of the datasets that each has not learned from."""
+        found = []
+        for summary, (coordinates, _), rows in zip(
+            self._summaries, self._moved[_kind(settings)], self._held_out, strict=True
+        ):
+            spreads = summary.spread_quantiles(settings.n_spreads)
+            found.append((DiscriminantModel(self._features, coordinates, spreads, settings.power, calibration), rows))
+        return found
+
+    def calibrate(
+        self, settings: Settings, alpha: float, temperatures: Floats = TEMPERATURES
+    ) -> tuple[Calibration, float]:
+        """Give what the datasets held out say of a model with these settings, and its loss on them (Eq. D8)."""
+        known = self._moved[_kind(settings)]
+        noise, of_means = _moments([(each, coordinates.signal > 0) for coordinates, each in known])
+        learned = float(np.mean([coordinates.signal.sum() for coordinates, _ in known])) or 1.0
+        first = Calibration(noise, max(of_means / learned, _LEAST_SIGNAL))
+        if settings.background:
+            noise, of_means = _moments([(each, coordinates.signal == 0) for coordinates, each in known])
+            per_axis = settings.background * of_means / self.total.scatter.shape[0]
+            first = first._replace(other_noise=noise, other_signal=per_axis)
+        moved = [
+            ([scaled(rows, coordinates.signal, settings.power, first) for rows in each], coordinates.signal)
+            for coordinates, each in known
+        ]
+        signals = [first.signals(signal) for _, signal in moved]
+        scaled_noise, of_means = _moments([(each, signal > 0) for each, signal in moved])
+        expected = float(np.mean([each[signal > 0].sum() for each, (_, signal) in zip(signals, moved, strict=True)]))
+        scaled_signal = max(of_means / (expected or 1.0), _LEAST_SIGNAL)
+        losses = np.zeros((len(SIZES), len(temperatures)))
+        for (each, _), signal, summary in zip(moved, signals, self._summaries, strict=True):
+            posterior = DatasetPosterior(
+                signal * scaled_signal / scaled_noise, summary.spread_quantiles(settings.n_spreads)
+            )
+            losses += _losses([rows / np.sqrt(scaled_noise) for rows in each], posterior, alpha, temperatures)
+        # Datasets of one or two rows measure none.
+        best = temperatures[losses.argmin(1)] if losses.any() else np.ones(len(SIZES))
+        found = first._replace(
+            scaled_noise=scaled_noise, scaled_signal=scaled_signal, temperatures=tuple(best.tolist())
+        )
+        return found, float(losses.min(1).sum())
+
+
+def _kind(settings: Settings) -> tuple[float, bool]:
+    """Give what coordinates depend on, besides the features."""
+    return settings.shrinkage, settings.background > 0
+
+
+def _moments(parts: Iterable[tuple[Sequence[Floats], NDArray[np.bool_]]]) -> tuple[float, float]:
+    """Give the variance of held-out rows about their means, and that of the means, summed over some coordinates."""
+    noises, of_means = [], []
+    for datasets, used in parts:
+        rows = [each[:, used] for each in datasets]
+        squares = sum(np.square(each - each.mean(0)).sum() for each in rows)
+        free = sum(len(each) - 1 for each in rows) * int(used.sum())
+        noise = float(squares / free) if free and squares else 1.0
+        inverse_size = float(np.mean([1 / len(each) for each in rows]))
+        total = float(np.mean([np.square(each.mean(0)).sum() for each in rows]))
+        noises.append(noise)
+        of_means.append(max(total - noise * int(used.sum()) * inverse_size, 0.0))
+    return float(np.mean(noises)), float(np.mean(of_means))
+
+
+def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: float, temperatures: Floats) -> Floats:
+    """Give the mean squared error (Eq. 8) over all pairs of datasets, for every support size and temperature.
+
+    The first rows of a dataset are its support as a numerator, the next as a denominator, and others are the query.
+    """
+    losses = np.zeros((len(SIZES), len(temperatures)))
+    # One short dataset must not take the rows of all others away.
+    wanted = max(3, min(2 * SIZES[-1] + _N_QUERY, float(np.median(list(map(len, datasets))))))
+    kept = _evenly([rows for rows in datasets if len(rows) >= wanted], _MOST_DATASETS)
+    if not kept:
+        return losses
+    shortest = min(map(len, kept))
+    for place, size in enumerate(SIZES):
+        n = min(size, (shortest - 1) // 2)
+        query = np.concatenate([rows[2 * n : 2 * n + min(_N_QUERY, shortest - 2 * n)] for rows in kept])
+        # Densities of the query of each dataset (first axis) given the support of each (last axis). In single
+        # precision, which is enough for a mean and four times as fast.
+        supports = [rows[part] for part in (slice(n), slice(n, 2 * n)) for rows in kept]
+        found = posterior.log_densities(query, Support.of(np.stack(supports))).astype(np.float32)
+        as_nu, as_de = np.split(found.reshape(len(kept), -1, 2 * len(kept)), 2, axis=2)
+        own = np.arange(len(kept))
+        at_nu = as_nu[own, :, own][:, :, None] - as_de
+        at_de = as_nu - as_de[own, :, own][:, :, None]
+        for number, temperature in enumerate(temperatures.astype(np.float32)):
+            nu, de = ratio_of_log(temperature * at_nu, alpha), ratio_of_log(temperature * at_de, alpha)
+            squares = alpha * np.vdot(nu, nu) + (1 - alpha) * np.vdot(de, de)
+            losses[place, number] = (squares / 2 - nu.sum()) / nu.size
+    return losses
+
+
+def _in_order(sources: Sequence[Floats]) -> list[Floats]:
+    """Give the sources in an order of their values, which does not depend on the order that they came in."""
+    keys: list[Any] = [tuple(np.round(rows.mean(0, dtype=np.float64), 9)) for rows in sources]
+    return [sources[number] for number in sorted(range(len(sources)), key=keys.__getitem__)]
+
+
+def _evenly(items: Sequence[Floats], most: int) -> list[Floats]:
+    """Give at most so many items, evenly spaced in their order."""
+    return [items[number] for number in np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)]
+
+
+def _some_rows(rows: Floats, most: int) -> Floats:
+    """Give rows in an order of their values, at most so many."""
+    columns = np.unique(np.linspace(0, rows.shape[1] - 1, _ORDERED_COLUMNS).round().astype(int))
+    return rows[row_order(rows[:, columns])[:most]]
+
+
+def _distance(sources: Sequence[Floats], scaling: ColumnScaling) -> float:
+    """Give the root mean square distance of two rows of any sources."""
+    n = sum(map(len, sources))
+    scaled_sums = [(rows.sum(0), np.square(rows).sum(0)) for rows in map(scaling, sources)]
+    first, second = (sum(part) / n for part in zip(*scaled_sums, strict=True))
+    return float(np.sqrt(2 * np.maximum(second - first**2, 0.0).sum())) or 1.0
