@@ -23,7 +23,6 @@ import joblib
 import numpy as np
 import torch
 
-from everyday.data import folder
 from fewratio import (
     AutoRatioEstimator,
     Collection,
@@ -50,6 +49,8 @@ UNIVERSAL, NETWORKS, CLOSED_FORM, DEFAULT = "universal", "networks", "closed for
 
 def everyday(data: str) -> Collection:
     """Datasets of an everyday table, in groups of which one is the target: vowels by speakers, weather by years."""
+    from everyday.data import folder
+
     if data == "vowels":
         lines = (folder("tables") / "vowel.arff").read_text().splitlines()
         cells = [line.split(",") for line in lines if line and line[0] not in "%@"]
@@ -189,9 +190,11 @@ def draw(file: Path) -> None:
     )
     for row, name in zip(axes, data, strict=True):
         for ax, size in zip(row, SUPPORT_SIZES, strict=True):
-            (base,) = values[name, size, UNIVERSAL].values()
-            ax.axhline(np.mean(base), color="0.5", linestyle="--", label=UNIVERSAL)
+            for base in values[name, size, UNIVERSAL].values():
+                ax.axhline(np.mean(base), color="0.5", linestyle="--", label=UNIVERSAL)
             for way, marker in ((NETWORKS, "s"), (CLOSED_FORM, "o"), (DEFAULT, "^")):
+                if not values[name, size, way]:
+                    continue
                 points = sorted(values[name, size, way].items())
                 mean = [np.mean(found) for _, found in points]
                 error = [np.std(found, ddof=1) / len(found) ** 0.5 for _, found in points]
@@ -202,7 +205,8 @@ def draw(file: Path) -> None:
         row[0].set_ylabel("J (lower is better)")
     for ax in axes[-1]:
         ax.set_xlabel("source datasets")
-    axes[0, 0].legend(fontsize="small")
+    legends = {label: line for ax in axes.flat for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(legends.values(), legends.keys(), loc="outside upper center", ncols=len(legends))
     figure.savefig(file, dpi=120)
 
 

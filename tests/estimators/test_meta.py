@@ -239,11 +239,10 @@ def test_without_sources_the_universal_network_is_used(sources):
     assert dial.predict(wide).shape == (7,)  # what was fitted is still there
 
 
-@pytest.mark.parametrize(("n_sources", "kinds"), [(4, ["universal"]), (20, ["universal", "mlp"])])
-def test_sources_train_the_universal_network_and_enough_of_them_others_too(make, sources, n_sources, kinds):
-    few = sources[list(range(n_sources))]
-    estimator = make(init="universal").pretrain(few)
-    assert [network.kind for network in estimator.networks_] == kinds
+@pytest.mark.parametrize("n_sources", [4, 20])
+def test_sources_train_the_universal_network_however_many_there_are(make, sources, n_sources):
+    estimator = make(init="universal").pretrain(sources[list(range(n_sources))])
+    assert [network.kind for network in estimator.networks_] == ["universal"]
     start = universal_start(0.5, None)
     trained = estimator.networks_[0].model
     moved = [not torch.equal(a, b) for a, b in zip(start.parameters(), trained.parameters(), strict=True)]

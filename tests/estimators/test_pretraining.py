@@ -324,12 +324,6 @@ def test_an_interruption_loses_no_network_that_is_done(make, sources, monkeypatc
     assert found == [("mlp", "max_steps"), ("relational", "interrupted")]
 
 
-def test_collections_that_make_different_networks_are_not_trained_together(make, sources):
-    few = sources[list(range(5))]
-    with pytest.raises(ParameterError, match=r"have \[5, 20\] datasets"):
-        pretrain_together([make(init="universal")] * 2, [few, sources], [None] * 2)
-
-
 def cut_otherwise(sources):
     """Give as many datasets with the same rows in the same order, but one row changes hands."""
     first, second, *rest = (dataset.X for dataset in sources)

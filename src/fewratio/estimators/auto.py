@@ -198,9 +198,10 @@ class AutoRatioEstimator(SourceEstimator):
             return self._parts_without_sources(n_nu, n_de)
         size = 2 / (1 / n_nu + 1 / n_de)
         share = float(np.interp(np.log(size), np.log(SIZES), self.learned_shares_)) * _falling(size)
-        learned = copy(self.learned_).set_params(alpha=self.alpha)
         rest = self._parts_without_sources(n_nu, n_de) if share < 1 else []
-        return [(learned, share, _MAX_ROWS), *((part, (1 - share) * of_rest, most) for part, of_rest, most in rest)]
+        parts = [(part, (1 - share) * of_rest, most) for part, of_rest, most in rest]
+        learned = copy(self.learned_).set_params(alpha=self.alpha)
+        return [(learned, share, _MAX_ROWS), *parts] if share else parts
 
     def _parts_without_sources(self, n_nu: int, n_de: int) -> list[tuple[RatioEstimator, float, int]]:
         if not _ALPHAS[0] <= self.alpha <= _ALPHAS[1]:

@@ -1,0 +1,140 @@
+"""`AutoRatioEstimator` with related datasets: how much they count, and that what was learned is kept."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from fewratio import (
+    AutoRatioEstimator,
+    Collection,
+    DiscriminantRatioEstimator,
+    ModelFileError,
+    NotFittedError,
+    ParameterError,
+    load_model,
+    relative_squared_error,
+)
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.estimators.source_shares import SIZES, learned_shares
+
+
+def family(n_datasets, seed=0, n_rows=40, n_columns=4, spread=3.0):
+    """Datasets whose means differ along one column only, out of several."""
+    rng = np.random.default_rng(seed)
+    means = np.zeros((n_datasets, 1, n_columns))
+    means[:, 0, 0] = rng.normal(0, spread, n_datasets)
+    return Collection.from_arrays(list(rng.normal(means, 1, (n_datasets, n_rows, n_columns))))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return AutoRatioEstimator(random_state=0).pretrain(family(24))
+
+
+def test_what_sources_say_counts_and_helps(model):
+    alone, learned, given = AutoRatioEstimator(random_state=0), [], []
+    targets = [dataset.X for dataset in family(8, seed=1)]
+    for first, second in pairwise(targets):
+        for estimator, losses in ((model, learned), (alone, given)):
+            estimator.fit(first[:2], second[:2])
+            losses.append(relative_squared_error(estimator.predict(first[2:]), estimator.predict(second[2:])))
+    assert model.learned_shares_[0] > 0.5
+    assert np.mean(learned) < np.mean(given) - 0.05
+
+
+def test_the_ratio_is_the_mean_of_its_parts(model):
+    nu, de = (dataset.X[:5] for dataset in family(2, seed=2))
+    model.fit(nu, de)
+    learned, *others = model.estimators_
+    assert isinstance(learned, DiscriminantRatioEstimator)
+    assert sum(model.shares_) == pytest.approx(1)
+    scaling = model.learned_.model_.features.scaling
+    expected = model.shares_[0] * model.learned_.fit(nu, de).predict(nu)
+    for share, part in zip(model.shares_[1:], others, strict=True):
+        expected = expected + share * part.predict(scaling(nu))
+    np.testing.assert_allclose(model.predict(nu), expected, rtol=1e-6)
+
+
+def test_many_rows_need_no_sources(model):
+    rng = np.random.default_rng(0)
+    shares = []
+    for n_rows in (50, 100, 390, 400):
+        model.fit(rng.normal(size=(n_rows, 4)), rng.normal(1, 1, (n_rows, 4)))
+        parts = zip(model.estimators_, model.shares_, strict=True)
+        shares.append(sum(share for part, share in parts if isinstance(part, DiscriminantRatioEstimator)))
+    assert shares[0] == pytest.approx(model.learned_shares_[-1])
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-2] < 0.02
+    assert shares[-1] == 0
+
+
+def test_a_few_sources_count_little():
+    model = AutoRatioEstimator().pretrain(family(3))
+    assert max(model.learned_shares_) == 0.1
+
+
+def test_the_order_of_sources_and_rows_does_not_matter():
+    sources, rng = family(12), np.random.default_rng(0)
+    shuffled = [sources[int(number)].X for number in rng.permutation(12)]
+    other = Collection.from_arrays([rng.permutation(rows) for rows in shuffled])
+    nu, de = (dataset.X[:4] for dataset in family(2, seed=3))
+    found = [AutoRatioEstimator(random_state=0).pretrain(each).fit(nu, de).predict(de) for each in (sources, other)]
+    np.testing.assert_allclose(*found, rtol=1e-4)
+
+
+def test_alpha_may_change_after_pretraining(model):
+    nu, de = (dataset.X[:5] for dataset in family(2, seed=2))
+    for alpha in (0.0, 0.2, 0.9):
+        model.set_params(alpha=alpha)
+        found = model.fit(nu, de).predict(np.concatenate([nu, de]))
+        assert np.isfinite(found).all()
+        assert alpha == 0 or found.max() <= 1 / alpha + 1e-9
+    model.set_params(alpha=0.5)
+
+
+def test_a_saved_model_gives_the_same_answers(model, tmp_path):
+    nu, de = (dataset.X[:5] for dataset in family(2, seed=4))
+    model.save(tmp_path / "m.model")
+    for again in (AutoRatioEstimator.load(tmp_path / "m.model"), load_model(tmp_path / "m.model")):
+        np.testing.assert_array_equal(again.fit(nu, de).predict(nu), model.fit(nu, de).predict(nu))
+        assert again.learned_shares_ == model.learned_shares_
+    with pytest.raises(ModelFileError, match="holds a AutoRatioEstimator"):
+        DiscriminantRatioEstimator.load(tmp_path / "m.model")
+
+
+def test_files_that_do_not_fit_together_are_refused(model, tmp_path):
+    model.save(tmp_path / "m.model")
+    arrays, header = read_tensors(tmp_path / "m.model", "model")
+    for wrong in ({"shares": [2.0, 0.0, 0.0]}, {"shares": [0.5]}, {"learned": {}}, {"parameters": {"alpha": 7}}):
+        write_tensors(tmp_path / "wrong.model", "model", arrays, header | wrong)
+        with pytest.raises((ModelFileError, ParameterError)):
+            AutoRatioEstimator.load(tmp_path / "wrong.model")
+    write_tensors(tmp_path / "wrong.model", "model", arrays, header | {"estimator": "Another"})
+    with pytest.raises(ModelFileError, match="holds a Another, which this fewratio does not know"):
+        load_model(tmp_path / "wrong.model")
+
+
+def test_without_sources_there_is_nothing_to_save(tmp_path):
+    with pytest.raises(NotFittedError, match="no trained model"):
+        AutoRatioEstimator().save(tmp_path / "m.model")
+
+
+def test_shares_follow_what_helps(model):
+    """Beside the truth what was learned counts for nothing, and beside nonsense for all, but for the standard error."""
+    summary = DiscriminantRatioEstimator()._learn(family(24), None)
+
+    def nonsense(nu, de, rows):
+        # As wrong as can be: zero where rows are the numerator's.
+        return np.tile(np.repeat([0.0, 2.0], rows.shape[1] // 2), (len(rows), 1))
+
+    assert learned_shares(summary.folds, nonsense, 0.5) == (1.0,) * len(SIZES)
+
+    def right(nu, de, rows):
+        # Means differ in the first column only.
+        n = rows.shape[1] // 2
+        centres = rows[:, :n, 0].mean(1), rows[:, n:, 0].mean(1)
+        log_ratio = [np.square(rows[..., 0] - centre[:, None]) / 2 for centre in centres]
+        return 1 / (0.5 + 0.5 * np.exp(np.clip(log_ratio[0] - log_ratio[1], -30, 30)))
+
+    assert learned_shares(summary.folds, right, 0.5)[0] <= 0.1
