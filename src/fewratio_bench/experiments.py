@@ -83,12 +83,12 @@ CALIBRATED = replace(
 # What we would use where there are sources: networks of both kinds. Those of distances learn nothing of outliers.
 COMMITTEE = Pretrained("fewratio, committee", parameters={"features": "both", "n_networks": 2, "n_support": (1, 5)})
 OUTLIER_COMMITTEE = replace(COMMITTEE, parameters={**COMMITTEE.parameters, "features": "mlp"})
-# What learns in about a second; and with several draws of more features.
+# What learns in seconds; and with several draws of more features.
 CLOSED_FORM = ClosedForm("fewratio, closed form")
 CLOSED_FORM_DRAWS = ClosedForm(
     "fewratio, closed form, four draws", parameters={"scale": "none", "n_components": 2048}, n_draws=4
 )
-# Without a network, in about a second; and with all outliers of the sources known, which no other method is told.
+# Without a network, in seconds; and with all outliers of the sources known, which no other method is told.
 POOLED, POOLED_MARKS = Pooled(), Pooled("fewratio, pooled, outliers known", marks=True)
 # And where there are none.
 NO_SOURCES = Universal()

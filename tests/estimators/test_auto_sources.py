@@ -16,7 +16,8 @@ from fewratio import (
     relative_squared_error,
 )
 from fewratio.core.tensorfile import read_tensors, write_tensors
-from fewratio.estimators.source_shares import SIZES, learned_shares
+from fewratio.estimators.discriminant_model import SIZES
+from fewratio.estimators.source_shares import learned_shares
 
 
 def family(n_datasets, seed=0, n_rows=40, n_columns=4, spread=3.0):
@@ -72,6 +73,11 @@ def test_many_rows_need_no_sources(model):
 def test_a_few_sources_count_little():
     model = AutoRatioEstimator().pretrain(family(3))
     assert max(model.learned_shares_) == 0.1
+
+
+def test_short_sources_do_not_take_the_share_of_larger_samples_away():
+    model = AutoRatioEstimator().pretrain(family(24, n_rows=16))
+    assert model.learned_shares_[2] == model.learned_shares_[1] > 0.1
 
 
 def test_the_order_of_sources_and_rows_does_not_matter():

@@ -356,8 +356,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         fitted = inputs.fitted_copy(self.estimator_, normals, rows)
         if not getattr(fitted, "finds_outliers", True):
             warnings.warn(
-                f"{type(fitted).__name__} uses the universal network here, which does not find outliers: its ratio is "
-                "near 1 far from all rows. Use the default (estimator=None) or a model that was trained on outliers.",
+                f"{type(fitted).__name__} does not find outliers here: its ratio is near 1 far from all rows. Use the "
+                "default (estimator=None), or a model learned from marked outliers (`PooledRatioEstimator`, "
+                "`fewratio train --episodes inliers`).",
                 stacklevel=4,
             )
         return fitted.ratio_de_

@@ -17,12 +17,13 @@ from fewratio.data.collection import Collection
 from fewratio.estimators.base import NotFittedError, RatioEstimator, common, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
+from fewratio.estimators.discriminant_model import SIZES
 from fewratio.estimators.learned_file import check_kind, refused_if_unfit
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.source_columns import SourceEstimator, check_collection
-from fewratio.estimators.source_shares import SIZES, learned_shares
+from fewratio.estimators.source_shares import learned_shares
 from fewratio.lazy import torch_is_installed
 
 # The network's share up to so many rows per sample, and from where on it has none (docs/design.md).
@@ -76,6 +77,10 @@ class AutoRatioEstimator(SourceEstimator):
     >>> rng = np.random.default_rng(0)
     >>> AutoRatioEstimator(random_state=0).fit(rng.normal(size=(5, 3)), rng.normal(1, 1, (8, 3))).estimators_
     [UniversalRatioEstimator(), ClassifierRatio(random_state=0)]
+    >>> from fewratio.data.sources.gaussian import gaussian_family
+    >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
+    >>> len(AutoRatioEstimator(random_state=0).pretrain(sources).learned_shares_)
+    3
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = common("alpha", "scale", "random_state")
@@ -88,7 +93,7 @@ class AutoRatioEstimator(SourceEstimator):
     learned_shares_: tuple[float, ...] = field(init=False)
 
     def pretrain(self, collection: Collection, validation: Collection | None = None) -> Self:
-        """Learn from related datasets, in about a second.
+        """Learn from related datasets, in seconds.
 
         Parameters
         ----------
@@ -130,8 +135,8 @@ class AutoRatioEstimator(SourceEstimator):
         if not isinstance(self.random_state, Integral | None):
             # A generator has moved on since, and means nothing elsewhere.
             parameters["random_state"] = None
-        own = {"estimator": type(self).__name__, "parameters": parameters, "shares": self.learned_shares_}
-        write_tensors(path, "model", arrays, {**own, "learned": header})
+        around = {"estimator": type(self).__name__, "parameters": parameters, "shares": self.learned_shares_}
+        write_tensors(path, "model", arrays, {**around, "learned": header})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -167,8 +172,8 @@ class AutoRatioEstimator(SourceEstimator):
         ratios = [np.zeros(len(X)) for X in (X_nu, X_de)]
         for estimator, share, most in self._parts(len(X_nu), len(X_de)):
             # What was learned from sources scales rows itself.
-            own = ColumnScaling(0.0, 1.0) if estimator.has_sources else scaling
-            samples = own(X_nu), own(X_de)
+            part_scaling = ColumnScaling(0.0, 1.0) if estimator.has_sources else scaling
+            samples = part_scaling(X_nu), part_scaling(X_de)
             drawn = [draw_rows(X, most, rng) if len(X) > most else np.arange(len(X)) for X in samples]
             estimator._fit(*(X[rows] for X, rows in zip(samples, drawn, strict=True)))
             if not estimator.has_sources:
@@ -180,7 +185,7 @@ class AutoRatioEstimator(SourceEstimator):
                 total += share * at_all
             self.estimators_.append(estimator)
             self.shares_.append(share)
-            self._scalings.append(own)
+            self._scalings.append(part_scaling)
         self.ratio_nu_, self.ratio_de_ = ratios
 
     @property

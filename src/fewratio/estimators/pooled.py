@@ -30,7 +30,7 @@ _PER_COLUMN = "mean", "scale", "low", "high", "between", "within"
 
 @dataclass(eq=False, repr=False)
 class PooledRatioEstimator(SourceEstimator):
-    """Ratio of normal rows to all rows, learned from related datasets with marked outliers, in about a second.
+    """Ratio of normal rows to all rows, learned from related datasets with marked outliers, in seconds.
 
     For outlier detection where an outlier is not far from the others, so that only related datasets tell which rows are
     outliers. The relative density ratio of the sources' normal rows (numerator) to all their rows (denominator) is

@@ -6,9 +6,8 @@ import numpy as np
 
 from fewratio.core.discriminant import Support
 from fewratio.core.shapes import Floats
-from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
+from fewratio.estimators.discriminant_model import SIZES, DiscriminantModel, ratio_of_log
 
-SIZES = (1, 3, 10)
 # Pairs of datasets per fold and size, and query rows per sample, at most.
 _N_PAIRS, _N_QUERY = 36, 24
 _SHARES = np.linspace(0, 1, 11)
@@ -27,7 +26,7 @@ def learned_shares(
     """Give the share of the learned model in its mean with another one, for each of `SIZES`.
 
     It is the smallest share whose squared error (Eq. 8) on pairs of datasets that were held out is within half a
-    standard error of the best: few sources say little of how much they say.
+    standard error of the best: with few sources the measured error is noisy.
 
     Parameters
     ----------
@@ -38,12 +37,17 @@ def learned_shares(
     alpha : float
         Relative parameter.
     """
-    return tuple(_share(folds, others, alpha, size) for size in SIZES)
+    shares: list[float] = []
+    for size in SIZES:
+        found = _share(folds, others, alpha, size)
+        # Datasets that are too short for this size: as for the size before.
+        shares.append(found if found is not None else shares[-1] if shares else _UNMEASURED)
+    return tuple(shares)
 
 
 def _share(
     folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]], others: Ratios, alpha: float, size: int
-) -> float:
+) -> float | None:
     losses, groups = [], []
     for number, (model, datasets) in enumerate(folds):
         used = [rows for rows in datasets if len(rows) > 2 * size]
@@ -62,7 +66,7 @@ def _share(
         losses.append(squares / 2 - at_nu.mean(-1))
         groups += [(number, int(a)) for a in nu]
     if not losses:
-        return _UNMEASURED
+        return None
     # A loss per numerator's dataset: pairs that share one are not independent.
     of_pairs = np.concatenate(losses, axis=1)
     _, numbers = np.unique(np.array(groups), axis=0, return_inverse=True)
