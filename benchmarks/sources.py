@@ -192,13 +192,14 @@ def draw(file: Path) -> None:
         for ax, size in zip(row, SUPPORT_SIZES, strict=True):
             for base in values[name, size, UNIVERSAL].values():
                 ax.axhline(np.mean(base), color="0.5", linestyle="--", label=UNIVERSAL)
-            for way, marker in ((NETWORKS, "s"), (CLOSED_FORM, "o"), (DEFAULT, "^")):
+            for colour, (way, marker) in enumerate(((NETWORKS, "s"), (CLOSED_FORM, "o"), (DEFAULT, "^"))):
                 if not values[name, size, way]:
                     continue
                 points = sorted(values[name, size, way].items())
                 mean = [np.mean(found) for _, found in points]
                 error = [np.std(found, ddof=1) / len(found) ** 0.5 for _, found in points]
-                ax.errorbar([n for n, _ in points], mean, error, marker=marker, markersize=4, capsize=2, label=way)
+                look = {"color": f"C{colour}", "marker": marker, "markersize": 4, "capsize": 2}
+                ax.errorbar([n for n, _ in points], mean, error, label=way, **look)
             ax.set(xscale="log", title=f"{name}, {size} per sample", xlim=(1.7, 48))
             ax.set_xticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
             ax.minorticks_off()
@@ -214,7 +215,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", choices=list(TITLES), nargs="+", default=["mnist_r"])
     parser.add_argument("--sources", type=int, nargs="+", default=[0, 2, 5, 10, 20, 40])
-    parser.add_argument("--ways", choices=["default", NETWORKS], default="default")
+    parser.add_argument("--ways", choices=[DEFAULT, NETWORKS], default=DEFAULT)
     parser.add_argument("--splits", type=int, default=4)
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--device", default="cpu")
