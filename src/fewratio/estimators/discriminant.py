@@ -1,6 +1,7 @@
 """Learn from related datasets in closed form: probabilistic discriminant analysis as a density ratio."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import Encoding
-from fewratio.errors import CollectionError, InputError
+from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
 from fewratio.estimators.discriminant_model import (
     Calibration,
@@ -28,6 +29,7 @@ from fewratio.estimators.discriminant_model import (
     learn,
     ratio_of_log,
 )
+from fewratio.estimators.feature_map import FeatureMap
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.source_columns import (
     SourceColumns,
@@ -36,7 +38,8 @@ from fewratio.estimators.source_columns import (
     check_kind,
     refused_if_unfit,
 )
-from fewratio.estimators.summary import FeatureMap, Summary
+from fewratio.estimators.summary import Summary
+from fewratio.estimators.summary_settings import check_summaries, learn_from_summaries
 
 # What is tried where a setting is "auto".
 _WIDTHS, _SHRINKAGES, _POWERS = (0.4, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
@@ -124,13 +127,17 @@ class DiscriminantRatioEstimator(SourceEstimator):
     # Far from all rows the ratio says nothing, and there outliers are.
     finds_outliers: ClassVar[bool] = False  # type: ignore[misc]
 
-    def pretrain(self, collection: Collection, validation: Collection | None = None) -> Self:
+    def pretrain(
+        self, collection: Collection | Summary | Sequence[Summary], validation: Collection | None = None
+    ) -> Self:
         """Learn from related datasets.
 
         Parameters
         ----------
-        collection : Collection
-            The source datasets, at least two.
+        collection : Collection, Summary or sequence of Summary
+            The source datasets, at least two, or what `SourceMap.summarise` gave for them. The map then says which
+            features and units are used, not the parameters of this estimator; summaries of one source each are held
+            out in turn to choose the rest by.
         validation : Collection, optional
             Datasets to choose the settings by. By default sources are held out in turn for that; fewer than four are
             too few to choose anything.
@@ -140,7 +147,10 @@ class DiscriminantRatioEstimator(SourceEstimator):
         self
         """
         self._check_parameters()
+        if summaries := check_summaries(collection):
+            return self._pretrain_on_summaries(summaries, validation)
         check_collection(collection, "collection", at_least=2)
+        assert isinstance(collection, Collection)
         check_collection(validation, "validation", optional=True)
         self._learn(collection, validation)
         return self
@@ -153,6 +163,24 @@ class DiscriminantRatioEstimator(SourceEstimator):
         learned = learn(sources, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state))
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
         return learned
+
+    def _pretrain_on_summaries(self, summaries: list[Summary], validation: Any) -> Self:
+        if validation is not None:
+            raise ParameterError(
+                "validation is given with summaries, but some of them are held out to choose settings by. Leave it out."
+            )
+        features = summaries[0].features
+        assert features.columns is not None
+        of_map = type(self)(
+            features="cosines" if features.n_components else "columns",
+            n_components=features.n_components or 1,
+            width=features.width,
+            shrinkage=self.shrinkage,
+        )
+        candidates = [each for each in of_map._candidates() if each.n_components == features.n_components]
+        model, settings, summary, _ = learn_from_summaries(summaries, candidates, float(self.alpha))
+        self._set_model(model, settings, summary, features.columns)
+        return self
 
     def summarise(self, X: Any) -> Summary:
         """Sum up one dataset, as `add_source` takes it; summaries of several datasets add up.
@@ -224,7 +252,6 @@ class DiscriminantRatioEstimator(SourceEstimator):
         """Give what was learned as arrays and a JSON header."""
         model, columns = self._learned(), self._source_columns
         assert columns is not None
-        scaling = model.features.scaling
         header = {
             "estimator": type(self).__name__,
             "parameters": self.get_params(deep=False),
@@ -233,10 +260,9 @@ class DiscriminantRatioEstimator(SourceEstimator):
             "encoding": None if columns.encoding is None else columns.encoding.to_dict(),
             "settings": self.settings_._asdict(),
             "calibration": model.calibration._asdict(),
-            "map": {"width": model.features.width, "seed": model.features.seed},
+            "map": model.features.to_dict(),
         }
-        arrays = {**model.coordinates._asdict(), "spreads": model.spreads, "mean": scaling.mean}
-        return arrays | ({} if scaling.scale is None else {"scale": scaling.scale}), header
+        return {**model.coordinates._asdict(), "spreads": model.spreads}, header
 
     @classmethod
     def _of_payload(cls, path: str | os.PathLike[str], arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
@@ -359,12 +385,9 @@ def _as_float64(X: NDArray[Any]) -> Floats:
 def _rebuilt(
     arrays: dict[str, NDArray[Any]], header: dict[str, Any]
 ) -> tuple[DiscriminantModel, Settings, None, SourceColumns]:
-    settings, map_ = Settings(**header["settings"]), header["map"]
+    settings, features = Settings(**header["settings"]), FeatureMap.from_dict(header["map"])
     calibration = header["calibration"]
     calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
-    features = FeatureMap(
-        ColumnScaling(arrays["mean"], arrays.get("scale")), settings.n_components, float(map_["width"]), map_["seed"]
-    )
     coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
     n_axes = len(coordinates.signal)
     names = None if header["feature_names"] is None else tuple(header["feature_names"])
@@ -373,8 +396,8 @@ def _rebuilt(
     wrong = (
         coordinates.axes.shape != (features.n_outputs, n_axes)
         or coordinates.centre.shape != (features.n_outputs,)
+        or features.n_components != settings.n_components
         or features.scaling.mean.shape != (columns.n_features,)
-        or (features.scaling.scale is not None and features.scaling.scale.shape != (columns.n_features,))
         or (names is not None and len(names) != columns.n_features)
         or (encoding is not None and encoding.n_features != columns.n_features)
         or arrays["spreads"].ndim != 1

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support, discriminant_coordinates
 from fewratio.core.exact import relative_ratio
 from fewratio.core.shapes import Floats
+from fewratio.estimators.feature_map import FeatureMap
 from fewratio.estimators.randomness import row_order
 from fewratio.estimators.scaling import ColumnScaling
-from fewratio.estimators.summary import FeatureMap, Summary
+from fewratio.estimators.summary import Summary
 
 # Beyond these the relative ratio is at its bounds, and an exponential would overflow.
 _LARGEST_LOG_RATIO = 60.0
@@ -221,14 +222,14 @@ def learn(
         losses: dict[Settings, float] = {}
         for _, group in groupby(candidates, key=lambda each: each[:2]):
             alike = list(group)
-            held = _HeldOut(feature_map(alike[0], _CHOOSE_COMPONENTS), some, some_held_out, bool(validation))
+            held = HeldOut(feature_map(alike[0], _CHOOSE_COMPONENTS), some, some_held_out, bool(validation))
             losses |= {settings: held.calibrate(settings, alpha)[1] for settings in alike}
         chosen = min(losses, key=losses.__getitem__)
     features = feature_map(chosen)
     if not can_choose:
         summary = Summary.of_many(sources, features)
         return Learned(assembled(features, summary, chosen, Calibration()), chosen, summary, [])
-    held = _HeldOut(features, sources, held_out, bool(validation))
+    held = HeldOut(features, sources, held_out, bool(validation))
     calibration = held.calibrate(chosen, alpha)[0]
     folds = [
         (assembled(features, summary, chosen, calibration), held_out[number :: len(held.parts)])
@@ -246,7 +247,7 @@ def assembled(
     return DiscriminantModel(features, coordinates, spreads, settings.power, calibration)
 
 
-class _HeldOut:
+class HeldOut:
     """Models of all sources but some, and the datasets that they have not learned from."""
 
     def __init__(

@@ -1,80 +1,26 @@
 """Sources as sums: what a closed-form learner needs of related datasets, additive and without their rows."""
 
-import hashlib
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fewratio.core.shapes import Floats
-from fewratio.errors import InputError, ParameterError
-from fewratio.estimators.scaling import ColumnScaling
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.errors import InputError, ModelFileError
+from fewratio.estimators.feature_map import FeatureMap
 
-# Values of a block of features: about 30 MB as float64.
-_BLOCK_VALUES = 2**22
 # Spreads of datasets are counted on a grid of logarithms, 32 bins per factor of e, from e^-20 to e^20.
 _BINS_PER_UNIT, _LARGEST_LOG = 32, 20
 _N_BINS = 2 * _LARGEST_LOG * _BINS_PER_UNIT + 1
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureMap:
-    """What rows become before their moments are taken: columns in common units, or random cosine features of them.
-
-    Attributes
-    ----------
-    scaling : ColumnScaling
-        Origin and units of the columns.
-    n_components : int
-        Number of random Fourier features; 0 for the columns themselves.
-    width : float
-        Width of the Gaussian kernel that the features approximate.
-    seed : int
-        Seed of the random features: they are the same wherever they are drawn.
-    """
-
-    scaling: ColumnScaling
-    n_components: int = 0
-    width: float = 1.0
-    seed: int = 0
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of features."""
-        return self.n_components or len(self.scaling.mean)
-
-    @cached_property
-    def _waves(self) -> tuple[np.ndarray, np.ndarray]:
-        # The stream of RandomState is frozen (NEP 19), so that maps with one seed agree between versions of NumPy.
-        draws = np.random.RandomState(self.seed)
-        directions = draws.standard_normal((len(self.scaling.mean), self.n_components)) / self.width
-        phases = draws.uniform(0, 2 * np.pi, self.n_components)
-        return directions.astype(np.float32), phases.astype(np.float32)
-
-    def __call__(self, rows: Floats) -> np.ndarray:
-        """Give the features of rows, in float32 where they are cosines."""
-        scaled = self.scaling(rows)
-        if not self.n_components:
-            return scaled
-        directions, phases = self._waves
-        waves = scaled.astype(np.float32) @ directions
-        waves += phases
-        return np.cos(waves, out=waves)
-
-    def blocks(self, rows: Floats) -> Iterator[np.ndarray]:
-        """Give the features of rows a block at a time, so that memory stays bounded."""
-        step = max(1, _BLOCK_VALUES // self.n_outputs)
-        return (self(rows[start : start + step]) for start in range(0, len(rows), step))
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """What tells this map from others: summaries of different maps cannot be added."""
-        digest = hashlib.sha256(repr((self.n_components, float(self.width), self.seed)).encode())
-        for array in (self.scaling.mean, self.scaling.scale):
-            digest.update(b"-" if array is None else np.ascontiguousarray(array, dtype=np.float64).tobytes())
-        return digest.hexdigest()
+# What files call a summary.
+_KIND = "summary"
+_ROUNDING = 1e-6
+# Eigenvalues below this share of the largest are rounding.
+_NEGLIGIBLE = 1e-14
+TWO_ROWS = "at least two rows are needed, and many to hide a single one. Add rows, or leave the dataset out."
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +32,8 @@ class Summary:
 
     Attributes
     ----------
-    map_id : str
-        Fingerprint of the feature map.
+    features : FeatureMap
+        What rows become before they are summed up.
     n_sources, n_rows : int
         Numbers of datasets and of their rows.
     inverse_sizes : float
@@ -102,7 +48,7 @@ class Summary:
         Counts of the datasets by their mean variance, on a fixed logarithmic grid.
     """
 
-    map_id: str
+    features: FeatureMap
     n_sources: int
     n_rows: int
     inverse_sizes: float
@@ -127,7 +73,7 @@ class Summary:
         if n > 1:
             place = round((np.log(max(variance, 1e-300)) + _LARGEST_LOG) * _BINS_PER_UNIT)
             counts[min(max(place, 0), _N_BINS - 1)] = 1
-        return cls(features.fingerprint, 1, n, 1 / n, mean, mean[None], np.ones(1), outer, counts)
+        return cls(features, 1, n, 1 / n, mean, mean[None], np.ones(1), outer, counts)
 
     @classmethod
     def of_many(cls, datasets: Iterable[Floats], features: FeatureMap) -> "Summary":
@@ -155,7 +101,7 @@ class Summary:
         """Give the summary of no datasets."""
         width = features.n_outputs
         empty = np.zeros((0, width)), np.zeros(0), np.zeros((width, width)), np.zeros(_N_BINS, dtype=np.int64)
-        return cls(features.fingerprint, 0, 0, 0.0, np.zeros(width), *empty)
+        return cls(features, 0, 0, 0.0, np.zeros(width), *empty)
 
     def __add__(self, other: Any) -> "Summary":
         return self._combined(other, 1) if isinstance(other, Summary) else NotImplemented
@@ -175,7 +121,7 @@ class Summary:
         return self if other == 0 else NotImplemented
 
     def _combined(self, other: "Summary", sign: int) -> "Summary":
-        if self.map_id != other.map_id:
+        if self.features is not other.features and self.features.fingerprint != other.features.fingerprint:
             raise InputError(
                 "The summaries were made with different maps, so they cannot be added. Make all of them with one map."
             )
@@ -191,13 +137,97 @@ class Summary:
         return combined._with_means(other.factor, sign * other.signs)
 
     def _with_means(self, factor: Floats, signs: Floats | None = None) -> "Summary":
-        """Give the same with more means; more rows than columns are replaced by as many rows as columns."""
+        """Give the same with more means."""
         signs = np.ones(len(factor)) if signs is None else signs
         factor, signs = np.concatenate([self.factor, factor]), np.concatenate([self.signs, signs])
-        if len(factor) > 2 * factor.shape[1]:
-            values, vectors = np.linalg.eigh((factor.T * signs) @ factor)
-            factor, signs = (vectors * np.sqrt(np.abs(values))).T, np.sign(values)
-        return replace(self, factor=factor, signs=signs)
+        found = replace(self, factor=factor, signs=signs)
+        return found._compact() if len(factor) > 2 * factor.shape[1] else found
+
+    def _compact(self) -> "Summary":
+        """Give the same with as few rows of the factor as its outer products need, at most one per column."""
+        values, vectors = np.linalg.eigh((self.factor.T * self.signs) @ self.factor)
+        kept = np.abs(values) > _NEGLIGIBLE * np.abs(values).max(initial=0.0)
+        return replace(self, factor=(vectors * np.sqrt(np.abs(values))).T[kept], signs=np.sign(values[kept]))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the sums and their map to a file: safetensors with a JSON header and a checksum.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced once the new one is complete.
+        """
+        if self.features.columns is None:
+            raise InputError(
+                "The summary does not know what its columns are: an estimator made it. Make it with a SourceMap, which "
+                "says that."
+            )
+        width = self.features.n_outputs
+        # Of several sources the sum of outer products, not the means that it is made of.
+        means = self if self.n_sources == 1 else self._compact()
+        counted = np.flatnonzero(self.spreads)
+        arrays = {
+            "mean_sum": self.mean_sum,
+            "factor": means.factor,
+            "signs": means.signs,
+            "scatter": self.scatter[np.triu_indices(width)],
+            "spread_places": counted,
+            "spread_counts": self.spreads[counted],
+        }
+        numbers = {name: getattr(self, name) for name in ("n_sources", "n_rows", "inverse_sizes")}
+        write_tensors(path, _KIND, arrays, {**numbers, "map": self.features.to_dict()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Summary":
+        """Read a summary that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        arrays, header = read_tensors(path, _KIND, finite=True)
+        try:
+            features = FeatureMap.from_dict(header["map"])
+            width = features.n_outputs
+            numbers = [header[name] for name in ("n_sources", "n_rows", "inverse_sizes")]
+            scatter, spreads = np.zeros((width, width)), np.zeros(_N_BINS, dtype=np.int64)
+            scatter[np.triu_indices(width)] = arrays["scatter"]
+            scatter += np.triu(scatter, 1).T
+            spreads[arrays["spread_places"]] = arrays["spread_counts"]
+            means = (arrays[name] for name in ("mean_sum", "factor", "signs"))
+            summary = cls(features, *numbers, *means, scatter, spreads)  # type: ignore[call-arg]
+            summary._check()
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise ModelFileError(
+                f"{path} does not fit together ({error}): it is damaged. Make it again, or use another copy."
+            ) from error
+        if summary.n_rows < 2 * summary.n_sources or summary.inverse_sizes > summary.n_sources * (0.5 + _ROUNDING):
+            raise InputError(f"{path} sums up a dataset of one row, which is that row itself; {TWO_ROWS}")
+        return summary
+
+    def _check(self) -> None:
+        """Raise ``ValueError`` unless the sums can be those of datasets."""
+        width, n = self.features.n_outputs, self.n_sources
+        if not (
+            type(n) is int
+            and type(self.n_rows) is int
+            and 0 < n <= self.n_rows
+            and isinstance(self.inverse_sizes, float)
+        ):
+            raise ValueError("its numbers of sources and rows are not whole numbers")
+        fits = (
+            self.features.columns is not None
+            and self.mean_sum.shape == (width,)
+            and self.factor.shape == (len(self.signs), width)
+            and set(self.signs) <= {-1.0, 1.0}
+            and self.inverse_sizes * self.n_rows >= n * n * (1 - _ROUNDING)
+            and (self.spreads >= 0).all()
+            and self.spreads.sum() == n
+            and (np.diag(self.scatter) >= -_ROUNDING * self.n_rows).all()
+        )
+        if not fits:
+            raise ValueError("its sums are not those of its map and its numbers of rows")
 
     @property
     def within(self) -> Floats:
@@ -213,16 +243,3 @@ class Summary:
         found = np.flatnonzero(counts)
         values = np.exp(np.interp((np.arange(count) + 0.5) / count, shares[found], np.log(grid[found])))
         return np.asarray(values / ((grid * counts).sum() / counts.sum()))
-
-
-def check_summaries(summaries: Iterable[Summary], features: FeatureMap) -> list[Summary]:
-    """Give summaries as a list, all of this map and of at least two sources together."""
-    found = list(summaries)
-    for summary in found:
-        if not isinstance(summary, Summary):
-            raise ParameterError(f"A source is a {type(summary).__name__}; needed are summaries, all made by one map.")
-        if summary.map_id != features.fingerprint:
-            raise InputError(
-                "A summary was made with another map than the model's. Make it again with the model's map."
-            )
-    return found

@@ -1,0 +1,110 @@
+"""Learn from summaries of sources whose rows are elsewhere, and choose settings by summaries that are held out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fewratio.core.discriminant import Coordinates
+from fewratio.core.shapes import Floats
+from fewratio.errors import CollectionError, InputError, ParameterError
+from fewratio.estimators.discriminant_model import (
+    Calibration,
+    HeldOut,
+    Learned,
+    Settings,
+    assembled,
+)
+from fewratio.estimators.summary import Summary
+
+_N_FOLDS, _FEWEST_HELD_OUT, _MOST_HELD_OUT, _MOST_ROWS = 4, 4, 48, 256
+# Where nothing can be held out: about what was found where it could be (docs/discriminant.md).
+_SHRINKAGE = 0.1
+_OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.27, 0.2, 0.2))
+_OF_COLUMNS = Calibration(noise=1.2, signal=0.8, temperatures=(0.35, 0.35, 0.35))
+
+
+def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Settings], alpha: float) -> Learned:
+    """Learn from summaries; those of one source each are held out in turn to choose settings by.
+
+    Rows drawn from a Gaussian with the mean and the covariance of a summary stand in for its rows.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        All of one map, and of at least two sources together.
+    candidates : sequence of Settings
+        What to choose from.
+    alpha : float
+        Relative parameter of the squared error that settings are chosen by.
+    """
+    # In an order of their values: that in which they came must not matter.
+    ordered = sorted(summaries, key=lambda each: tuple(np.round(each.mean_sum, 9)))
+    single = [summary for summary in ordered if summary.n_sources == 1]
+    merged = [summary for summary in ordered if summary.n_sources != 1]
+    features = ordered[0].features
+    if len(single) < _FEWEST_HELD_OUT:
+        total: Summary = sum(ordered[1:], ordered[0])
+        default = _OF_COSINES if features.n_components else _OF_COLUMNS
+        chosen = min(candidates, key=lambda each: (abs(each.shrinkage - _SHRINKAGE), -each.power, each.background))
+        return Learned(assembled(features, total, chosen, default), chosen, total, [])
+    held = _HeldOutSummaries(single, merged)
+    found = {settings: held.calibrate(settings, alpha) for settings in candidates}
+    chosen = min(found, key=lambda settings: found[settings][1])
+    return Learned(assembled(features, held.total, chosen, found[chosen][0]), chosen, held.total, [])
+
+
+class _HeldOutSummaries(HeldOut):
+    """Models of all summaries but some, and rows that stand in for those of the summaries held out."""
+
+    def __init__(self, single: Sequence[Summary], merged: Sequence[Summary]) -> None:
+        n_folds = min(_N_FOLDS, len(single) // 2)
+        parts: list[Summary] = [sum(single[number + n_folds :: n_folds], single[number]) for number in range(n_folds)]
+        self.total = sum([*parts[1:], *merged], parts[0])
+        rng = np.random.default_rng(self.total.features.seed)
+        step = -(-len(single) // _MOST_HELD_OUT)
+        self.parts = [
+            (self.total - part, [_stand_in(summary, rng) for summary in single[number :: n_folds * step]])
+            for number, part in enumerate(parts)
+        ]
+        self._coordinates: dict[Any, list[tuple[Coordinates, list[Floats]]]] = {}
+
+
+def _stand_in(summary: Summary, rng: np.random.Generator) -> Floats:
+    """Draw rows of a Gaussian dataset, a random part of one that has this summary."""
+    n, n_drawn = summary.n_rows, min(summary.n_rows, _MOST_ROWS)
+    values, vectors = np.linalg.eigh(summary.scatter / (n - 1))
+    root = (vectors * np.sqrt(values.clip(0.0))).T
+    rows = rng.standard_normal((n_drawn + 1, len(root))) @ root
+    # The mean of a part varies about that of the whole, and that of the whole is known.
+    shift = rows[-1] * np.sqrt(1 / n_drawn - 1 / n)
+    rows = rows[:-1]
+    return np.asarray(rows - rows.mean(0) + shift + summary.mean_sum)
+
+
+def check_summaries(given: Any) -> list[Summary] | None:
+    """Give summaries as a list, all of one map; None if it is something else."""
+    found = [given] if isinstance(given, Summary) else given
+    if not isinstance(found, list | tuple) or not any(isinstance(each, Summary) for each in found):
+        return None
+    for number, each in enumerate(found):
+        if not isinstance(each, Summary):
+            raise ParameterError(
+                f"Source {number} is a {type(each).__name__}; with others that are summaries, all must be. Make it one "
+                "with SourceMap.summarise."
+            )
+        if each.features.fingerprint != found[0].features.fingerprint:
+            raise InputError(
+                f"Summaries 0 and {number} were made with different maps, so that their numbers mean different things. "
+                "Make all with one map."
+            )
+        if each.features.columns is None:
+            raise InputError(
+                f"Summary {number} does not know what its columns are: an estimator made it. Make it with a SourceMap."
+            )
+    n_sources = sum(each.n_sources for each in found)
+    if n_sources < 2:
+        raise CollectionError(
+            "There is a summary of one source; at least two sources are needed to learn how datasets differ. Add more."
+        )
+    return list(found)
