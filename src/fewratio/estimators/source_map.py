@@ -80,7 +80,7 @@ class SourceMap:
             A table with the same columns, of at least two rows.
         ranges : mapping of column to (low, high), optional
             Lowest and highest values of columns of numbers; others are moved to them. By default those of the example,
-            with half as much again on either side.
+            of all columns together if ``scale`` is "none", with half as much again on either side.
         n_components : int
             Number of random features; 0 for the columns themselves.
         width : float
@@ -98,7 +98,7 @@ class SourceMap:
         rows = np.asarray(table.numbers, dtype=np.float64)
         if len(rows) < 2:
             raise InputError("example has one row, which says nothing of units; at least two are needed. Add some.")
-        bounds = _bounds(rows, encoding, ranges or {})
+        bounds = _bounds(rows, encoding, ranges or {}, in_one_unit=scale == "none")
         scaling = ColumnScaling.of([rows.clip(*bounds)], scale)
         deviations = scaling(rows.clip(*bounds)).std(0)
         distance = float(np.sqrt(2 * np.square(deviations).sum())) or 1.0
@@ -129,8 +129,8 @@ class SourceMap:
             names = columns.names or tuple(map(str, range(columns.n_features)))
             where = shortened(f"{names[place]}: {outside[place]}" for place in np.flatnonzero(outside))
             warnings.warn(
-                f"{counted(int(outside.sum()), 'value')} outside the map's ranges ({where}); they are moved to the "
-                "nearest value within. Make the map with wider ranges if they are no mistakes.",
+                f"{counted(int(outside.sum()), 'value')} outside the map's ranges ({where}): the nearest value within "
+                "is taken instead. Make a map with wider ranges if these are no mistakes.",
                 stacklevel=2,
             )
         return Summary.of_rows(rows, self.features)
@@ -188,9 +188,13 @@ class SourceMap:
         return encoded
 
 
-def _bounds(rows: Floats, encoding: Encoding | None, ranges: Mapping[Any, tuple[float, float]]) -> Floats:
+def _bounds(
+    rows: Floats, encoding: Encoding | None, ranges: Mapping[Any, tuple[float, float]], in_one_unit: bool
+) -> Floats:
     """Give lowest and highest values of encoded columns: those that are given, or wider ones than the rows have."""
     low, high = rows.min(0), rows.max(0)
+    if in_one_unit:
+        low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
     margin = _MARGIN * (high - low)
     # An example in which a column is constant says nothing of its range.
     bounds = np.where(high > low, [low - margin, high + margin], [[-np.inf], [np.inf]])

@@ -18,10 +18,10 @@ from fewratio.estimators.discriminant_model import (
 from fewratio.estimators.summary import Summary
 
 _N_FOLDS, _FEWEST_HELD_OUT, _MOST_HELD_OUT, _MOST_ROWS = 4, 4, 48, 256
-# Where nothing can be held out: about what was found where it could be (docs/discriminant.md).
+# Where nothing can be held out: about what was found where it could be (docs/sources-at-home.md).
 _SHRINKAGE = 0.1
 _OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.27, 0.2, 0.2))
-_OF_COLUMNS = Calibration(noise=1.2, signal=0.8, temperatures=(0.35, 0.35, 0.35))
+_OF_COLUMNS = Calibration(noise=1.2, signal=0.8, temperatures=(0.45, 0.45, 0.45))
 
 
 def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Settings], alpha: float) -> Learned:
@@ -45,8 +45,10 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
     features = ordered[0].features
     if len(single) < _FEWEST_HELD_OUT:
         total: Summary = sum(ordered[1:], ordered[0])
-        default = _OF_COSINES if features.n_components else _OF_COLUMNS
-        chosen = min(candidates, key=lambda each: (abs(each.shrinkage - _SHRINKAGE), -each.power, each.background))
+        default, power = (_OF_COSINES, 1.0) if features.n_components else (_OF_COLUMNS, 0.0)
+        chosen = min(
+            candidates, key=lambda each: (abs(each.shrinkage - _SHRINKAGE), abs(each.power - power), each.background)
+        )
         return Learned(assembled(features, total, chosen, default), chosen, total, [])
     held = _HeldOutSummaries(single, merged)
     found = {settings: held.calibrate(settings, alpha) for settings in candidates}
