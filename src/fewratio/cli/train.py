@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
-from fewratio.cli import exchange
+from fewratio.cli import exchange, summaries
 
 
 @partial(exchange.verb, without=("model", "scale", "output", "plot"))
 def train(
     request: exchange.Request,
-    sources: Annotated[Path, typer.Argument(help="Folder of tables, one related dataset per file.")],
+    sources: Annotated[
+        list[Path], typer.Argument(help="Folder of tables, one related dataset per file; or summaries (*.summary).")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
     episodes: Annotated[str, typer.Option(help="What to train on: pairs, or inliers for outlier detection.")] = (
         "pairs"
@@ -38,14 +40,18 @@ def train(
 
     Example: fewratio train sites/ -o sites.model
     """
-    exchange.check_target(output, "--output", sources, checkpoint)
+    exchange.check_target(output, "--output", *sources, checkpoint)
+    if sources[0].suffix == summaries.SUFFIX:
+        summaries.learn(request, sources, output)
+        return
+    folder = summaries.only_folder(sources)
     if checkpoint is not None:
-        exchange.check_target(checkpoint, "--checkpoint", sources)
+        exchange.check_target(checkpoint, "--checkpoint", folder)
     exchange.check_scale(scale)
     from fewratio.data.collection import Collection
 
     collection = Collection.from_folder(
-        sources, outlier, separator=request.separator, decimal=request.decimal, **request.options()
+        folder, outlier, separator=request.separator, decimal=request.decimal, **request.options()
     )
     from fewratio import MetaRatioEstimator
     from fewratio.errors import ParameterError
