@@ -2,10 +2,12 @@
 
 Ways: the closed form learned from rows (with features of its own choice, and with the map's), from separate summaries,
 and from one merged summary. The example that the map is made from is a few rows of every source. Prints one JSON line
-per way, split and support size; `--stream` prints one for the memory.
+per way and split; `--stream` prints one for the memory, `--private` one per epsilon, for 40 sources with so many rows
+each (drawn again with a jitter of 5 % of the standard deviation where a dataset is smaller).
 
     python benchmarks/summaries.py > results/benchmarks/summaries.jsonl
     python benchmarks/summaries.py --stream 100000 >> results/benchmarks/summaries.jsonl
+    python benchmarks/summaries.py --private 100 1000 10000 --components 128 >> results/benchmarks/summaries.jsonl
 """
 
 import argparse
@@ -24,7 +26,7 @@ from fewratio import DiscriminantRatioEstimator, SourceMap
 from fewratio.core.discriminant import Support
 from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
 from fewratio_bench.evaluate import Judgement
-from fewratio_bench.problems import MNIST_R, SYNTHETIC, PairProblem, Problem
+from fewratio_bench.problems import MNIST_R, SYNTHETIC, PairProblem, Problem, SyntheticProblem
 from fewratio_bench.records import circumstances
 
 PROBLEMS = {"digits_r": PairProblem("digits_r", "digits_r"), "mnist_r": MNIST_R, "gaussian": SYNTHETIC}
@@ -32,6 +34,8 @@ SUPPORT_SIZES = (1, 3, 5, 10)
 _ALPHA = 0.5
 # Of each source, in the example; columns are in one unit.
 _EXAMPLE_ROWS, _SCALE = 5, "none"
+# Sources of a private family.
+_N_PRIVATE = 40
 
 
 def squared_error(problem: Problem, number: int, model: DiscriminantModel, size: int) -> float:
@@ -79,6 +83,43 @@ def compare(data: str, number: int, n_components: int) -> None:
         print(json.dumps(record), flush=True)
 
 
+def many_rows(problem: Problem, number: int, n_rows: int) -> list[np.ndarray]:
+    """Give rows of the sources of a split, as many as asked for."""
+    rng = np.random.default_rng(number)
+    if isinstance(problem, SyntheticProblem):
+        family = problem.family(number, "source")
+        return [
+            rng.normal(mean, std, (n_rows, 1))
+            for mean, std in zip(family.means[:_N_PRIVATE], family.stds[:_N_PRIVATE], strict=True)
+        ]
+    sources = [dataset.X for dataset in problem.split(number).source][:_N_PRIVATE]
+    drawn = [X[rng.integers(0, len(X), n_rows)] for X in sources]
+    jitter = [0.05 * X.std(0) * rng.standard_normal((n_rows, X.shape[1])) for X in sources]
+    return [rows + moved for rows, moved in zip(drawn, jitter, strict=True)]
+
+
+def private(data: str, number: int, n_rows: int, n_components: int) -> None:
+    problem = PROBLEMS[data]
+    source = problem.split(number).source
+    example = np.concatenate([dataset.X[:_EXAMPLE_ROWS] for dataset in source])
+    source_map = SourceMap.from_table(example, n_components=n_components, scale=_SCALE)
+    tables = many_rows(problem, number, n_rows)
+    for epsilon in (1.0, 2.0, 8.0, None):
+        summaries = [source_map.summarise(X, epsilon, random_state=place) for place, X in enumerate(tables)]
+        estimator = DiscriminantRatioEstimator().pretrain(summaries)
+        record = {
+            "data": data,
+            "split": number,
+            "n_components": n_components,
+            "rows_per_source": n_rows,
+            "epsilon": epsilon,
+            "J": {size: squared_error(problem, number, estimator.model_, size) for size in SUPPORT_SIZES},
+            "settings": estimator.settings_._asdict(),
+            **circumstances(torch.device("cpu")),
+        }
+        print(json.dumps(record), flush=True)
+
+
 def peak_megabytes() -> float:
     # Linux counts kilobytes, macOS bytes.
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
@@ -111,11 +152,17 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--components", type=int, nargs="+", default=[512])
     parser.add_argument("--stream", type=int, metavar="N", help="measure the memory of so many sources instead")
+    parser.add_argument("--private", type=int, nargs="+", metavar="N", help="rows per source, with noise, instead")
     args = parser.parse_args()
     if args.stream:
         stream(args.stream)
         return
     for data in args.data:
+        for n_rows in args.private or ():
+            for n_components in args.components:
+                private(data, 0, n_rows, n_components)
+        if args.private:
+            continue
         for number in range(args.splits):
             for n_components in [0] if data == "gaussian" else args.components:
                 compare(data, number, n_components)

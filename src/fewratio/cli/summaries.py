@@ -59,6 +59,10 @@ def summarise(
     table: Annotated[Path, typer.Argument(help="All rows of one dataset; - for CSV on standard input.")],
     map_file: Annotated[Path, typer.Option("--map", help="The map that `fewratio map` wrote.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the summary, ending in .summary.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="Add noise for differential privacy with this epsilon; none by default.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="The delta of differential privacy.")] = 1e-5,
 ) -> None:
     """Sum up a dataset where it is: its mean and covariances, no rows. `fewratio train` learns from summaries.
 
@@ -69,9 +73,10 @@ def summarise(
 
     source_map = SourceMap.load(map_file)
     (raw,), _ = request.read(table)
-    summary = source_map.summarise(raw)
+    summary = source_map.summarise(raw, epsilon, delta)
     summary.save(output)
-    lines = [f"{exchange.label(table)} ({summary.n_rows} rows)", f"Summary: {output}"]
+    noise = [] if epsilon is None else [f"Differentially private: epsilon {epsilon:g}, delta {delta:g}."]
+    lines = [f"{exchange.label(table)} ({summary.n_rows} rows)", *noise, f"Summary: {output}"]
     request.deliver(exchange.Answer(lines, {"summary": str(output), "n_rows": summary.n_rows}, {}))
 
 

@@ -19,6 +19,7 @@ from fewratio.data.raw import as_raw
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import DataNotFoundError, InputError, ModelFileError, ModelVersionError, ParameterError
 from fewratio.estimators.feature_map import FeatureMap
+from fewratio.estimators.privacy import private_summary
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.estimators.summary import TWO_ROWS, Summary
@@ -109,13 +110,24 @@ class SourceMap:
         except (TypeError, ValueError) as error:
             raise ParameterError(f"No map can be made with these arguments ({error}). Change them.") from error
 
-    def summarise(self, table: Any) -> Summary:
+    def summarise(
+        self,
+        table: Any,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        random_state: int | np.random.Generator | None = None,
+    ) -> Summary:
         """Sum up one dataset; summaries of several add up.
 
         Parameters
         ----------
         table : array-like of shape (n, n_columns)
             All rows of the dataset, with the columns of the map.
+        epsilon, delta : float, optional
+            Add noise, so that the summary is differentially private: any row might have been another one. That takes
+            thousands of rows. Every summary of the same rows uses up as much again.
+        random_state : int or Generator, optional
+            Seed of the noise, for tests: with a seed that others know it hides nothing.
         """
         columns = self.features.columns
         assert columns is not None
@@ -133,7 +145,9 @@ class SourceMap:
                 "is taken instead. Make a map with wider ranges if these are no mistakes.",
                 stacklevel=2,
             )
-        return Summary.of_rows(rows, self.features)
+        if epsilon is None:
+            return Summary.of_rows(rows, self.features)
+        return private_summary(rows, self.features, epsilon, delta, np.random.default_rng(random_state))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map as JSON.

@@ -17,7 +17,10 @@ _BINS_PER_UNIT, _LARGEST_LOG = 32, 20
 _N_BINS = 2 * _LARGEST_LOG * _BINS_PER_UNIT + 1
 # What files call a summary.
 _KIND = "summary"
+_NUMBERS = ("n_sources", "n_rows", "inverse_sizes", "mean_noise")
 _ROUNDING = 1e-6
+# Of noisy covariances, as a share of the mean eigenvalue.
+_LEAST_VARIANCE = 1e-4
 # Eigenvalues below this share of the largest are rounding.
 _NEGLIGIBLE = 1e-14
 TWO_ROWS = "at least two rows are needed, and many to hide a single one. Add rows, or leave the dataset out."
@@ -46,6 +49,8 @@ class Summary:
         Sum of outer products of rows less their dataset's mean.
     spreads : ndarray of int
         Counts of the datasets by their mean variance, on a fixed logarithmic grid.
+    mean_noise : float
+        Sum over the datasets of the variance that noise, added to hide single rows, gives each feature of a mean.
     """
 
     features: FeatureMap
@@ -57,23 +62,35 @@ class Summary:
     signs: Floats
     scatter: Floats
     spreads: np.ndarray
+    mean_noise: float = 0.0
 
     @classmethod
     def of_rows(cls, rows: Floats, features: FeatureMap) -> "Summary":
         """Sum up one dataset."""
-        n, width = len(rows), features.n_outputs
+        width = features.n_outputs
         total, outer = np.zeros(width), np.zeros((width, width))
         for block in features.blocks(rows):
             total += block.sum(0, dtype=np.float64)
             outer += block.T @ block
-        mean = total / n
-        outer -= n * np.outer(mean, mean)
-        variance = max(float(np.trace(outer)), 0.0) / (max(n - 1, 1) * width)
+        return cls.of_sums(features, len(rows), total, outer)
+
+    @classmethod
+    def of_sums(cls, features: FeatureMap, n: int, total: Floats, outer: Floats, mean_noise: float = 0.0) -> "Summary":
+        """Make the summary of one dataset of the sums of its features and of their outer products."""
+        mean, width = total / n, len(total)
+        scatter = outer - n * np.outer(mean, mean)
+        factor, signs = mean[None], np.ones(1)
+        if mean_noise:
+            # The noise in a mean is in its square as well; how much is known.
+            scatter[np.diag_indices(width)] += n * mean_noise
+            factor = np.concatenate([factor, np.sqrt(mean_noise) * np.eye(width)])
+            signs = np.append(signs, -np.ones(width))
+        variance = max(float(np.trace(scatter)), 0.0) / (max(n - 1, 1) * width)
         counts = np.zeros(_N_BINS, dtype=np.int64)
         if n > 1:
             place = round((np.log(max(variance, 1e-300)) + _LARGEST_LOG) * _BINS_PER_UNIT)
             counts[min(max(place, 0), _N_BINS - 1)] = 1
-        return cls(features, 1, n, 1 / n, mean, mean[None], np.ones(1), outer, counts)
+        return cls(features, 1, n, 1 / n, mean, factor, signs, scatter, counts, mean_noise)
 
     @classmethod
     def of_many(cls, datasets: Iterable[Floats], features: FeatureMap) -> "Summary":
@@ -133,6 +150,7 @@ class Summary:
             mean_sum=self.mean_sum + sign * other.mean_sum,
             scatter=self.scatter + sign * other.scatter,
             spreads=self.spreads + sign * other.spreads,
+            mean_noise=max(self.mean_noise + sign * other.mean_noise, 0.0),
         )
         return combined._with_means(other.factor, sign * other.signs)
 
@@ -145,9 +163,8 @@ class Summary:
 
     def _compact(self) -> "Summary":
         """Give the same with as few rows of the factor as its outer products need, at most one per column."""
-        values, vectors = np.linalg.eigh((self.factor.T * self.signs) @ self.factor)
-        kept = np.abs(values) > _NEGLIGIBLE * np.abs(values).max(initial=0.0)
-        return replace(self, factor=(vectors * np.sqrt(np.abs(values))).T[kept], signs=np.sign(values[kept]))
+        factor, signs = _factor_of((self.factor.T * self.signs) @ self.factor)
+        return replace(self, factor=factor, signs=signs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the sums and their map to a file: safetensors with a JSON header and a checksum.
@@ -162,19 +179,17 @@ class Summary:
                 "The summary does not know what its columns are: an estimator made it. Make it with a SourceMap, which "
                 "says that."
             )
-        width = self.features.n_outputs
-        # Of several sources the sum of outer products, not the means that it is made of.
-        means = self if self.n_sources == 1 else self._compact()
-        counted = np.flatnonzero(self.spreads)
+        triangle, counted = np.triu_indices(self.features.n_outputs), np.flatnonzero(self.spreads)
         arrays = {
             "mean_sum": self.mean_sum,
-            "factor": means.factor,
-            "signs": means.signs,
-            "scatter": self.scatter[np.triu_indices(width)],
+            "scatter": self.scatter[triangle],
             "spread_places": counted,
             "spread_counts": self.spreads[counted],
         }
-        numbers = {name: getattr(self, name) for name in ("n_sources", "n_rows", "inverse_sizes")}
+        if self.n_sources > 1 or self.mean_noise:
+            # Of several sources the sum of outer products, not the means that it is made of.
+            arrays["outer"] = ((self.factor.T * self.signs) @ self.factor)[triangle]
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
         write_tensors(path, _KIND, arrays, {**numbers, "map": self.features.to_dict()})
 
     @classmethod
@@ -189,14 +204,23 @@ class Summary:
         arrays, header = read_tensors(path, _KIND, finite=True)
         try:
             features = FeatureMap.from_dict(header["map"])
-            width = features.n_outputs
-            numbers = [header[name] for name in ("n_sources", "n_rows", "inverse_sizes")]
-            scatter, spreads = np.zeros((width, width)), np.zeros(_N_BINS, dtype=np.int64)
-            scatter[np.triu_indices(width)] = arrays["scatter"]
-            scatter += np.triu(scatter, 1).T
+            mean_sum, width = arrays["mean_sum"], features.n_outputs
+            spreads = np.zeros(_N_BINS, dtype=np.int64)
             spreads[arrays["spread_places"]] = arrays["spread_counts"]
-            means = (arrays[name] for name in ("mean_sum", "factor", "signs"))
-            summary = cls(features, *numbers, *means, scatter, spreads)  # type: ignore[call-arg]
+            means = (mean_sum[None], np.ones(1))
+            if "outer" in arrays:
+                means = _factor_of(_symmetric(arrays["outer"], width))
+            numbers = {name: header[name] for name in _NUMBERS}
+            scatter = _symmetric(arrays["scatter"], width)
+            summary = cls(
+                features,
+                mean_sum=mean_sum,
+                factor=means[0],
+                signs=means[1],
+                scatter=scatter,
+                spreads=spreads,
+                **numbers,
+            )
             summary._check()
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ModelFileError(
@@ -220,11 +244,11 @@ class Summary:
             self.features.columns is not None
             and self.mean_sum.shape == (width,)
             and self.factor.shape == (len(self.signs), width)
-            and set(self.signs) <= {-1.0, 1.0}
             and self.inverse_sizes * self.n_rows >= n * n * (1 - _ROUNDING)
             and (self.spreads >= 0).all()
             and self.spreads.sum() == n
-            and (np.diag(self.scatter) >= -_ROUNDING * self.n_rows).all()
+            and 0 <= self.mean_noise < np.inf
+            and (self.mean_noise or (np.diag(self.scatter) >= -_ROUNDING * self.n_rows).all())
         )
         if not fits:
             raise ValueError("its sums are not those of its map and its numbers of rows")
@@ -232,7 +256,12 @@ class Summary:
     @property
     def within(self) -> Floats:
         """Covariance of rows about their dataset's mean."""
-        return self.scatter / max(self.n_rows - self.n_sources, 1)
+        found = self.scatter / max(self.n_rows - self.n_sources, 1)
+        if not self.mean_noise:
+            return found
+        # Noise makes eigenvalues negative.
+        values, vectors = np.linalg.eigh(found)
+        return np.asarray((vectors * values.clip(_LEAST_VARIANCE * np.abs(values).mean())) @ vectors.T)
 
     def spread_quantiles(self, count: int) -> Floats:
         """Give so many spreads that datasets have, equally probable, in units of their mean."""
@@ -243,3 +272,17 @@ class Summary:
         found = np.flatnonzero(counts)
         values = np.exp(np.interp((np.arange(count) + 0.5) / count, shares[found], np.log(grid[found])))
         return np.asarray(values / ((grid * counts).sum() / counts.sum()))
+
+
+def _symmetric(triangle: np.ndarray, width: int) -> Floats:
+    """Give the matrix of an upper triangle."""
+    found = np.zeros((width, width))
+    found[np.triu_indices(width)] = triangle
+    return found + np.triu(found, 1).T
+
+
+def _factor_of(outer: Floats) -> tuple[Floats, Floats]:
+    """Give ``factor`` and ``signs`` of a symmetric matrix, as few rows as it needs."""
+    values, vectors = np.linalg.eigh(outer)
+    kept = np.abs(values) > _NEGLIGIBLE * np.abs(values).max(initial=0.0)
+    return (vectors * np.sqrt(np.abs(values))).T[kept], np.sign(values[kept])

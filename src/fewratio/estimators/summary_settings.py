@@ -1,6 +1,7 @@
 """Learn from summaries of sources whose rows are elsewhere, and choose settings by summaries that are held out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from fewratio.estimators.summary import Summary
 _N_FOLDS, _FEWEST_HELD_OUT, _MOST_HELD_OUT, _MOST_ROWS = 4, 4, 48, 256
 # Where nothing can be held out: about what was found where it could be (docs/sources-at-home.md).
 _SHRINKAGE = 0.1
+# What is tried besides where noise was added.
+_OF_NOISY = (0.6, 0.9)
 _OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.27, 0.2, 0.2))
 _OF_COLUMNS = Calibration(noise=1.2, signal=0.8, temperatures=(0.45, 0.45, 0.45))
 
@@ -51,6 +54,10 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
         )
         return Learned(assembled(features, total, chosen, default), chosen, total, [])
     held = _HeldOutSummaries(single, merged)
+    if held.total.mean_noise and len({each.shrinkage for each in candidates}) > 1:
+        most = max(each.shrinkage for each in candidates)
+        extra = [each._replace(shrinkage=more) for more in _OF_NOISY for each in candidates if each.shrinkage == most]
+        candidates = [*candidates, *extra]
     found = {settings: held.calibrate(settings, alpha) for settings in candidates}
     chosen = min(found, key=lambda settings: found[settings][1])
     return Learned(assembled(features, held.total, chosen, found[chosen][0]), chosen, held.total, [])
@@ -65,11 +72,30 @@ class _HeldOutSummaries(HeldOut):
         self.total = sum([*parts[1:], *merged], parts[0])
         rng = np.random.default_rng(self.total.features.seed)
         step = -(-len(single) // _MOST_HELD_OUT)
+        single = _denoised(single, self.total) if self.total.mean_noise else single
         self.parts = [
             (self.total - part, [_stand_in(summary, rng) for summary in single[number :: n_folds * step]])
             for number, part in enumerate(parts)
         ]
         self._coordinates: dict[Any, list[tuple[Coordinates, list[Floats]]]] = {}
+
+
+def _denoised(single: Sequence[Summary], total: Summary) -> list[Summary]:
+    """Give summaries with the best guess of their means before noise, and the covariance of all."""
+    n = total.n_sources
+    centre, noise = total.mean_sum / n, total.mean_noise / n
+    outer = (total.factor.T * total.signs) @ total.factor / n - np.outer(centre, centre)
+    values, vectors = np.linalg.eigh(outer)
+    shares = values.clip(0.0) / (values.clip(0.0) + noise)
+    within = total.within
+    return [
+        replace(
+            each,
+            mean_sum=centre + (vectors * shares) @ (vectors.T @ (each.mean_sum - centre)),
+            scatter=(each.n_rows - 1) * within,
+        )
+        for each in single
+    ]
 
 
 def _stand_in(summary: Summary, rng: np.random.Generator) -> Floats:
