@@ -1,5 +1,7 @@
 """Noise that hides single rows in a summary: the Gaussian mechanism, accounted for by a library."""
 
+from functools import cache
+
 import numpy as np
 
 from fewratio.core.shapes import Floats
@@ -48,6 +50,8 @@ def private_summary(
     return Summary.of_sums(features, n, longest * total, longest**2 * outer, float((longest * deviation / n) ** 2))
 
 
+# The accountant takes seconds.
+@cache
 def _noise_multiplier(epsilon: float, delta: float) -> float:
     """Give the standard deviation of the noise, in units of the sensitivity."""
     if not (epsilon > 0 and 0 < delta < 1):

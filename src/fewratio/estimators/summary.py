@@ -221,17 +221,17 @@ class Summary:
                 spreads=spreads,
                 **numbers,
             )
-            summary._check()
+            summary._check(path)
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ModelFileError(
                 f"{path} does not fit together ({error}): it is damaged. Make it again, or use another copy."
             ) from error
-        if summary.n_rows < 2 * summary.n_sources or summary.inverse_sizes > summary.n_sources * (0.5 + _ROUNDING):
-            raise InputError(f"{path} sums up a dataset of one row, which is that row itself; {TWO_ROWS}")
         return summary
 
-    def _check(self) -> None:
-        """Raise ``ValueError`` unless the sums can be those of datasets."""
+    def _check(self, path: str | os.PathLike[str]) -> None:
+        """Raise ``ValueError`` unless the sums can be those of datasets, and ``InputError`` if one has a single row."""
         width, n = self.features.n_outputs, self.n_sources
         if not (
             type(n) is int
@@ -240,6 +240,8 @@ class Summary:
             and isinstance(self.inverse_sizes, float)
         ):
             raise ValueError("its numbers of sources and rows are not whole numbers")
+        if self.n_rows < 2 * n or self.inverse_sizes > n * (0.5 + _ROUNDING):
+            raise InputError(f"{path} sums up a dataset of one row, which is that row itself; {TWO_ROWS}")
         fits = (
             self.features.columns is not None
             and self.mean_sum.shape == (width,)

@@ -54,10 +54,12 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
         )
         return Learned(assembled(features, total, chosen, default), chosen, total, [])
     held = _HeldOutSummaries(single, merged)
-    if held.total.mean_noise and len({each.shrinkage for each in candidates}) > 1:
-        most = max(each.shrinkage for each in candidates)
-        extra = [each._replace(shrinkage=more) for more in _OF_NOISY for each in candidates if each.shrinkage == most]
-        candidates = [*candidates, *extra]
+    if held.total.mean_noise:
+        # Of directions in which sources do not differ, noisy means say nothing.
+        candidates = [each for each in candidates if not each.background]
+        if len({each.shrinkage for each in candidates}) > 1:
+            alike = [each for each in candidates if each.shrinkage == candidates[0].shrinkage]
+            candidates += [each._replace(shrinkage=more) for more in _OF_NOISY for each in alike]
     found = {settings: held.calibrate(settings, alpha) for settings in candidates}
     chosen = min(found, key=lambda settings: found[settings][1])
     return Learned(assembled(features, held.total, chosen, found[chosen][0]), chosen, held.total, [])
@@ -72,22 +74,22 @@ class _HeldOutSummaries(HeldOut):
         self.total = sum([*parts[1:], *merged], parts[0])
         rng = np.random.default_rng(self.total.features.seed)
         step = -(-len(single) // _MOST_HELD_OUT)
-        single = _denoised(single, self.total) if self.total.mean_noise else single
-        self.parts = [
-            (self.total - part, [_stand_in(summary, rng) for summary in single[number :: n_folds * step]])
-            for number, part in enumerate(parts)
-        ]
+        self.parts = []
+        for number, part in enumerate(parts):
+            held_out = single[number :: n_folds * step]
+            if self.total.mean_noise:
+                held_out = _denoised(held_out, self.total, part.within)
+            self.parts.append((self.total - part, [_stand_in(summary, rng) for summary in held_out]))
         self._coordinates: dict[Any, list[tuple[Coordinates, list[Floats]]]] = {}
 
 
-def _denoised(single: Sequence[Summary], total: Summary) -> list[Summary]:
-    """Give summaries with the best guess of their means before noise, and the covariance of all."""
+def _denoised(single: Sequence[Summary], total: Summary, within: Floats) -> list[Summary]:
+    """Give summaries with the best guess of their means before noise, and this covariance."""
     n = total.n_sources
     centre, noise = total.mean_sum / n, total.mean_noise / n
     outer = (total.factor.T * total.signs) @ total.factor / n - np.outer(centre, centre)
     values, vectors = np.linalg.eigh(outer)
     shares = values.clip(0.0) / (values.clip(0.0) + noise)
-    within = total.within
     return [
         replace(
             each,
