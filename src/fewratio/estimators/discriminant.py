@@ -18,7 +18,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.collection import Collection
 from fewratio.data.encoding import Encoding
-from fewratio.errors import CollectionError, InputError, ParameterError
+from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
 from fewratio.estimators.discriminant_model import (
     Calibration,
@@ -147,8 +147,8 @@ class DiscriminantRatioEstimator(SourceEstimator):
         self
         """
         self._check_parameters()
-        if summaries := check_summaries(collection):
-            return self._pretrain_on_summaries(summaries, validation)
+        if summaries := check_summaries(collection, validation):
+            return self._pretrain_on_summaries(summaries)
         check_collection(collection, "collection", at_least=2)
         assert isinstance(collection, Collection)
         check_collection(validation, "validation", optional=True)
@@ -164,22 +164,14 @@ class DiscriminantRatioEstimator(SourceEstimator):
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
         return learned
 
-    def _pretrain_on_summaries(self, summaries: list[Summary], validation: Any) -> Self:
-        if validation is not None:
-            raise ParameterError(
-                "validation is given with summaries, but some of them are held out to choose settings by. Leave it out."
-            )
+    def _pretrain_on_summaries(self, summaries: list[Summary]) -> Self:
         features = summaries[0].features
         assert features.columns is not None
-        of_map = type(self)(
-            features="cosines" if features.n_components else "columns",
-            n_components=features.n_components or 1,
-            width=features.width,
-            shrinkage=self.shrinkage,
-        )
-        candidates = [each for each in of_map._candidates() if each.n_components == features.n_components]
-        model, settings, summary, _ = learn_from_summaries(summaries, candidates, float(self.alpha))
-        self._set_model(model, settings, summary, features.columns)
+        kind, n_components = ("cosines", features.n_components) if features.n_components else ("columns", 1)
+        own = type(self)(features=kind, n_components=n_components, width=features.width, shrinkage=self.shrinkage)
+        candidates = [each for each in own._candidates() if each.n_components == features.n_components]
+        learned = learn_from_summaries(summaries, candidates, float(self.alpha))
+        self._set_model(learned.model, learned.settings, learned.summary, features.columns)
         return self
 
     def summarise(self, X: Any) -> Summary:

@@ -112,11 +112,15 @@ def _stand_in(summary: Summary, rng: np.random.Generator) -> Floats:
     return np.asarray(rows - rows.mean(0) + shift + summary.mean_sum)
 
 
-def check_summaries(given: Any) -> list[Summary] | None:
-    """Give summaries as a list, all of one map; None if it is something else."""
+def check_summaries(given: Any, validation: Any) -> list[Summary] | None:
+    """Give summaries as a list, all of one map and without validation datasets; None if it is something else."""
     found = [given] if isinstance(given, Summary) else given
     if not isinstance(found, list | tuple) or not any(isinstance(each, Summary) for each in found):
         return None
+    if validation is not None:
+        raise ParameterError(
+            "validation is given with summaries, but some of them are held out to choose settings by. Leave it out."
+        )
     for number, each in enumerate(found):
         if not isinstance(each, Summary):
             raise ParameterError(
