@@ -119,7 +119,7 @@ class TestMap:
             ({"format": 2}, ModelVersionError, "Upgrade"),
             ({"format": None}, ModelFileError, "format"),
             ({"kind": "model"}, ModelFileError, "holds a model"),
-            ({"mean": [1.0], "scale": None}, ModelFileError, "differ"),
+            ({"mean": [1.0], "scale": [1.0]}, ModelFileError, "differ"),
             ({"mean": [float("nan")] * 4}, ModelFileError, "finite"),
             ({"mean": ["a"] * 4}, ModelFileError, "mean"),
             ({"scale": [0.0] * 4}, ModelFileError, "positive"),

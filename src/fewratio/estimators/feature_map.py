@@ -83,7 +83,7 @@ class FeatureMap:
     def to_dict(self) -> dict[str, Any]:
         """Give the map as plain values, for JSON."""
         columns = self.columns
-        scale = self.scaling.scale
+        scale = np.broadcast_to(1.0 if self.scaling.scale is None else self.scaling.scale, self.scaling.mean.shape)
         return {
             "columns": None
             if columns is None
@@ -96,7 +96,7 @@ class FeatureMap:
             if self.ranges is None
             else [[value if np.isfinite(value) else None for value in side.tolist()] for side in self.ranges],
             "mean": self.scaling.mean.tolist(),
-            "scale": None if scale is None else scale.tolist(),
+            "scale": scale.tolist(),
             "n_components": self.n_components,
             "width": float(self.width),
             "seed": self.seed,
@@ -106,8 +106,8 @@ class FeatureMap:
     def from_dict(cls, content: Mapping[str, Any]) -> "FeatureMap":
         """Give the map that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
         mean = _numbers(content, "mean")
-        scale = None if content["scale"] is None else _numbers(content, "scale", len(mean))
-        if scale is not None and not (scale > 0).all():
+        scale = _numbers(content, "scale", len(mean))
+        if not (scale > 0).all():
             raise ValueError("scale has numbers that are not positive")
         (width,) = _numbers({"width": [content["width"]]}, "width")
         if not width > 0:

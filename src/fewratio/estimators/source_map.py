@@ -20,7 +20,7 @@ from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import DataNotFoundError, InputError, ModelFileError, ModelVersionError, ParameterError
 from fewratio.estimators.feature_map import FeatureMap
 from fewratio.estimators.privacy import private_summary
-from fewratio.estimators.scaling import ColumnScaling
+from fewratio.estimators.scaling import ColumnScaling, column_scaling
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.estimators.summary import TWO_ROWS, Summary
 
@@ -100,9 +100,10 @@ class SourceMap:
         if len(rows) < 2:
             raise InputError("example has one row, which says nothing of units; at least two are needed. Add some.")
         bounds = _bounds(rows, encoding, ranges or {}, in_one_unit=scale == "none")
-        scaling = ColumnScaling.of([rows.clip(*bounds)], scale)
-        deviations = scaling(rows.clip(*bounds)).std(0)
-        distance = float(np.sqrt(2 * np.square(deviations).sum())) or 1.0
+        rows = rows.clip(*bounds)
+        mean, unit = column_scaling([rows])
+        scaling = ColumnScaling(mean, unit if scale == "columns" else np.ones_like(unit))
+        distance = float(np.sqrt(2 * scaling(rows).var(0).sum())) or 1.0
         columns = SourceColumns(rows.shape[1], table.feature_names, encoding)
         try:
             numbers = index(n_components), float(width) * distance, index(random_state)

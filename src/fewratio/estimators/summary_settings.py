@@ -54,12 +54,13 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
         )
         return Learned(assembled(features, total, chosen, default), chosen, total, [])
     held = _HeldOutSummaries(single, merged)
+    # Gaussian rows say too much good of directions in which no sources differ.
+    candidates = [each for each in candidates if not each.background]
     if held.total.mean_noise:
-        # Of directions in which sources do not differ, noisy means say nothing.
-        candidates = [each for each in candidates if not each.background]
-        if len({each.shrinkage for each in candidates}) > 1:
-            alike = [each for each in candidates if each.shrinkage == candidates[0].shrinkage]
-            candidates += [each._replace(shrinkage=more) for more in _OF_NOISY for each in alike]
+        # And, where noise blurs covariances, of lengths.
+        candidates = [each for each in candidates if not each.power]
+        if len(candidates) > 1:
+            candidates += [candidates[0]._replace(shrinkage=more) for more in _OF_NOISY]
     found = {settings: held.calibrate(settings, alpha) for settings in candidates}
     chosen = min(found, key=lambda settings: found[settings][1])
     return Learned(assembled(features, held.total, chosen, found[chosen][0]), chosen, held.total, [])
