@@ -52,7 +52,7 @@ class SourceMap:
     >>> from fewratio import DiscriminantRatioEstimator, SourceMap
     >>> from fewratio.data.sources.gaussian import gaussian_family
     >>> datasets = [dataset.X for dataset in gaussian_family(20, n_instances=50, random_state=0).collection]
-    >>> source_map = SourceMap.from_table([[-3.0], [0.0], [3.0]], n_components=0)
+    >>> source_map = SourceMap.from_table([[-3.0], [0.0], [3.0]], ranges={0: (-9, 9)}, n_components=0)
     >>> summaries = [source_map.summarise(X) for X in datasets]
     >>> sum(summaries).n_rows
     1000

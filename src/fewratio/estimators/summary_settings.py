@@ -46,21 +46,16 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
     single = [summary for summary in ordered if summary.n_sources == 1]
     merged = [summary for summary in ordered if summary.n_sources != 1]
     features = ordered[0].features
+    # Gaussian rows say too much good of directions in which no sources differ, and of the lengths of cosines.
+    candidates = [each for each in candidates if not (each.background or (each.power and features.n_components))]
     if len(single) < _FEWEST_HELD_OUT:
         total: Summary = sum(ordered[1:], ordered[0])
-        default, power = (_OF_COSINES, 1.0) if features.n_components else (_OF_COLUMNS, 0.0)
-        chosen = min(
-            candidates, key=lambda each: (abs(each.shrinkage - _SHRINKAGE), abs(each.power - power), each.background)
-        )
+        default = _OF_COSINES if features.n_components else _OF_COLUMNS
+        chosen = min(candidates, key=lambda each: (abs(each.shrinkage - _SHRINKAGE), each.power))
         return Learned(assembled(features, total, chosen, default), chosen, total, [])
     held = _HeldOutSummaries(single, merged)
-    # Gaussian rows say too much good of directions in which no sources differ.
-    candidates = [each for each in candidates if not each.background]
-    if held.total.mean_noise:
-        # And, where noise blurs covariances, of lengths.
-        candidates = [each for each in candidates if not each.power]
-        if len(candidates) > 1:
-            candidates += [candidates[0]._replace(shrinkage=more) for more in _OF_NOISY]
+    if held.total.mean_noise and len(candidates) > 1:
+        candidates += [candidates[0]._replace(shrinkage=more) for more in _OF_NOISY]
     found = {settings: held.calibrate(settings, alpha) for settings in candidates}
     chosen = min(found, key=lambda settings: found[settings][1])
     return Learned(assembled(features, held.total, chosen, found[chosen][0]), chosen, held.total, [])
