@@ -274,7 +274,7 @@ class TestLearning:
         sum(summaries).save(tmp_path / "all.summary")
         estimator = DiscriminantRatioEstimator().pretrain(Summary.load(tmp_path / "all.summary"))
         estimator.fit(X[0][:5], X[1][:5])
-        assert estimator.predict(X[0][5:]).mean() > 1.2 > 0.8 > estimator.predict(X[1][5:]).mean()
+        assert estimator.predict(X[0][5:]).mean() > 1.1 > 0.9 > estimator.predict(X[1][5:]).mean()
 
     def test_the_model_knows_its_columns_and_ranges(self, tmp_path):
         source_map = SourceMap.from_table(frame(), {"age": (0, 120)}, n_components=16)

@@ -23,7 +23,7 @@ _N_FOLDS, _FEWEST_HELD_OUT, _MOST_HELD_OUT, _MOST_ROWS = 4, 4, 48, 256
 _SHRINKAGE = 0.1
 # What is tried besides where noise was added.
 _OF_NOISY = (0.6, 0.9)
-_OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.27, 0.2, 0.2))
+_OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.35, 0.27, 0.27))
 _OF_COLUMNS = Calibration(noise=1.2, signal=0.8, temperatures=(0.45, 0.45, 0.45))
 
 
