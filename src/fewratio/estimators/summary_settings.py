@@ -13,7 +13,7 @@ from fewratio.estimators.discriminant_model import Calibration, Settings, assemb
 from fewratio.estimators.summary import Summary
 
 _N_FOLDS, _FEWEST_HELD_OUT, _MOST_HELD_OUT, _MOST_ROWS = 4, 4, 48, 256
-# Where nothing can be held out: about what was found where it could be (docs/sources-at-home.md).
+# Where nothing can be held out: what is safe beside what was found where it could be (docs/sources-at-home.md).
 _SHRINKAGE = 0.1
 # What is tried besides where noise was added.
 _OF_NOISY = (0.6, 0.9)
