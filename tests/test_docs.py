@@ -22,3 +22,12 @@ def test_the_guide_to_own_data_runs(tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(blocks) == 4
     exec(compile("\n".join(blocks), str(GUIDE), "exec"), {})
+
+
+def test_the_guide_to_sources_at_home_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    guide = GUIDE.with_name("sources-at-home.md")
+    (block,) = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), flags=re.DOTALL)
+    names: dict = {}
+    exec(compile(block, str(guide), "exec"), names)
+    assert names["merged"].n_sources == names["estimator"].summary_.n_sources == 12

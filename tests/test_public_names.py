@@ -41,6 +41,8 @@ PUBLIC = [
     "PooledRatioEstimator",
     "RuLSIF",
     "Source",
+    "SourceMap",
+    "Summary",
     "Training",
     "TrainingError",
     "UnconstrainedKL",

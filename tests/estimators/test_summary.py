@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio.errors import InputError
+from fewratio.estimators import feature_map as map_module
 from fewratio.estimators import summary as module
+from fewratio.estimators.feature_map import FeatureMap
 from fewratio.estimators.scaling import ColumnScaling
-from fewratio.estimators.summary import FeatureMap, Summary
+from fewratio.estimators.summary import Summary
 from tests.strategies import quick, seeds
 
 FIELDS = ("n_sources", "n_rows", "inverse_sizes", "mean_sum", "scatter", "spreads")
@@ -78,7 +80,8 @@ def test_blocks_of_rows_and_many_means_do_not_matter(monkeypatch, n_components):
     # Far from the origin, where sums of squares would lose their digits.
     datasets = [rng.normal(50 * rng.normal(size=3), 1, (n, 3)) for n in rng.integers(1, 40, 300)]
     whole = Summary.of_many(datasets, feature_map(n_components))
-    monkeypatch.setattr(module, "_BLOCK_VALUES", 30)
+    for each in (map_module, module):
+        monkeypatch.setattr(each, "BLOCK_VALUES", 30)
     monkeypatch.setattr(module, "_MOST_MEANS", 4)
     pieces = Summary.of_many(datasets, feature_map(n_components))
     assert len(pieces.factor) < len(whole.factor)
@@ -122,7 +125,7 @@ def test_spreads_are_those_of_the_datasets():
     rng = np.random.default_rng(0)
     variances = np.linspace(1, 4, 200)
     datasets = [rng.normal(0, np.sqrt(variance), (2000, 3)) for variance in variances]
-    features = FeatureMap(ColumnScaling(np.zeros(3), None))
+    features = FeatureMap(ColumnScaling(np.zeros(3), np.ones(3)))
     found = Summary.of_many(datasets, features).spread_quantiles(4)
     np.testing.assert_allclose(found, np.array([1.375, 2.125, 2.875, 3.625]) / 2.5, rtol=0.05)
     assert Summary.of_many(datasets[:1], features).spread_quantiles(4).tolist() == [1.0]

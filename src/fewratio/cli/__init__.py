@@ -5,7 +5,20 @@ from typing import Annotated
 import typer
 
 from fewratio import __version__
-from fewratio.cli import changes, compare, compare_all, data, demo, info, outliers, ratio, reference, train, weights
+from fewratio.cli import (
+    changes,
+    compare,
+    compare_all,
+    data,
+    demo,
+    info,
+    outliers,
+    ratio,
+    reference,
+    summaries,
+    train,
+    weights,
+)
 
 app = typer.Typer(
     name="fewratio",
@@ -20,6 +33,8 @@ for _verb in (
     *(ratio.ratio, reference.reference, train.train, info.info, demo.demo),
 ):
     app.command()(_verb)
+app.command("map")(summaries.map_)
+app.command()(summaries.summarise)
 app.add_typer(data.app)
 
 

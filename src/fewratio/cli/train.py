@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fewratio.cli import exchange
+from fewratio.cli import exchange, summaries
 from fewratio.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ _NETWORK_OPTIONS = ("features", "networks", "init", "steps", "device", "checkpoi
 @partial(exchange.verb, without=("model", "scale", "output", "plot"))
 def train(
     request: exchange.Request,
-    sources: Annotated[Path, typer.Argument(help="Folder of tables, one related dataset per file.")],
+    sources: Annotated[
+        list[Path], typer.Argument(help="Folder of tables, one related dataset per file; or summaries (*.summary).")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
     learner: Annotated[
         str, typer.Option(help="fast: in closed form, in about a second; network: by gradient descent, in minutes.")
@@ -52,9 +54,9 @@ def train(
 
     Example: fewratio train sites/ -o sites.model
     """
-    exchange.check_target(output, "--output", sources, checkpoint)
+    exchange.check_target(output, "--output", *sources, checkpoint)
     if checkpoint is not None:
-        exchange.check_target(checkpoint, "--checkpoint", sources)
+        exchange.check_target(checkpoint, "--checkpoint", *sources)
     exchange.check_scale(scale)
     for option, value, known in (("learner", learner, ("fast", "network")), ("episodes", episodes, _EPISODES)):
         if value not in known:
@@ -65,10 +67,19 @@ def train(
         raise ParameterError(
             f"--{next(iter(of_networks))} is for networks. Give --learner network as well, or leave it out."
         )
+    if sources[0].suffix == summaries.SUFFIX:
+        if (learner, episodes, scale, outlier) != ("fast", "pairs", "columns", None):
+            raise ParameterError(
+                "--learner, --episodes, --scale and --outlier are for tables; summaries and their map leave no choice. "
+                "Leave them out, or give a folder of tables."
+            )
+        summaries.learn(request, sources, output)
+        return
+    folder = summaries.only_folder(sources)
     from fewratio.data.collection import Collection
 
     collection = Collection.from_folder(
-        sources, outlier, separator=request.separator, decimal=request.decimal, **request.options()
+        folder, outlier, separator=request.separator, decimal=request.decimal, **request.options()
     )
     estimator = _trained(collection, learner, episodes, scale, request.seed, of_networks)
     estimator.save(output)

@@ -19,5 +19,7 @@ from fewratio.estimators.settings import Architecture as Architecture
 from fewratio.estimators.settings import Inliers as Inliers
 from fewratio.estimators.settings import Pairs as Pairs
 from fewratio.estimators.settings import Training as Training
+from fewratio.estimators.source_map import SourceMap as SourceMap
+from fewratio.estimators.summary import Summary as Summary
 from fewratio.estimators.telescoping import Telescoping as Telescoping
 from fewratio.estimators.universal import UniversalRatioEstimator as UniversalRatioEstimator

@@ -1,6 +1,7 @@
 """Learn from related datasets in closed form: probabilistic discriminant analysis as a density ratio."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -26,6 +27,7 @@ from fewratio.estimators.discriminant_model import (
     assembled,
     ratio_of_log,
 )
+from fewratio.estimators.feature_map import FeatureMap
 from fewratio.estimators.learned_file import check_kind, columns_of, header_of, refused_if_unfit
 from fewratio.estimators.scaling import ColumnScaling, column_scaling
 from fewratio.estimators.source_columns import (
@@ -33,7 +35,8 @@ from fewratio.estimators.source_columns import (
     SourceEstimator,
     check_collection,
 )
-from fewratio.estimators.summary import FeatureMap, Summary
+from fewratio.estimators.summary import Summary
+from fewratio.estimators.summary_settings import check_summaries, learn_from_summaries
 
 # What is tried where a setting is "auto".
 _WIDTHS, _SHRINKAGES, _POWERS = (0.4, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
@@ -121,13 +124,17 @@ class DiscriminantRatioEstimator(SourceEstimator):
     # Far from all rows the ratio says nothing, and there outliers are.
     finds_outliers: ClassVar[bool] = False  # type: ignore[misc]
 
-    def pretrain(self, collection: Collection, validation: Collection | None = None) -> Self:
+    def pretrain(
+        self, collection: Collection | Summary | Sequence[Summary], validation: Collection | None = None
+    ) -> Self:
         """Learn from related datasets.
 
         Parameters
         ----------
-        collection : Collection
-            The source datasets, at least two.
+        collection : Collection, Summary or sequence of Summary
+            The source datasets, at least two, or what `SourceMap.summarise` gave for them. The map then says which
+            features and units are used, not the parameters of this estimator; summaries of one source each are held
+            out in turn to choose the rest by.
         validation : Collection, optional
             Datasets to choose the settings by. By default, or where there are fewer than four of them, sources are
             held out in turn for that; fewer than four sources are too few to choose anything.
@@ -137,7 +144,10 @@ class DiscriminantRatioEstimator(SourceEstimator):
         self
         """
         self._check_parameters()
+        if summaries := check_summaries(collection, validation):
+            return self._pretrain_on_summaries(summaries)
         check_collection(collection, "collection", at_least=2)
+        assert isinstance(collection, Collection)
         check_collection(validation, "validation", optional=True)
         self._learn(collection, validation)
         return self
@@ -151,6 +161,16 @@ class DiscriminantRatioEstimator(SourceEstimator):
         learned = learn(sources, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state))
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
         return learned
+
+    def _pretrain_on_summaries(self, summaries: list[Summary]) -> Self:
+        features = summaries[0].features
+        assert features.columns is not None
+        kind, n_components = ("cosines", features.n_components) if features.n_components else ("columns", 1)
+        own = type(self)(features=kind, n_components=n_components, width=features.width, shrinkage=self.shrinkage)
+        candidates = [each for each in own._candidates() if each.n_components == features.n_components]
+        learned = learn_from_summaries(summaries, candidates, float(self.alpha))
+        self._set_model(learned.model, learned.settings, learned.summary, features.columns)
+        return self
 
     def summarise(self, X: Any) -> Summary:
         """Sum up one dataset, as `add_source` takes it; summaries of several datasets add up.
@@ -221,15 +241,13 @@ class DiscriminantRatioEstimator(SourceEstimator):
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Give what was learned as arrays and a JSON header."""
         model = self._learned()
-        scaling = model.features.scaling
         header = header_of(type(self).__name__, self._source_columns, self.get_params(deep=False))
         header |= {
             "settings": self.settings_._asdict(),
             "calibration": model.calibration._asdict(),
-            "map": {"width": model.features.width, "seed": model.features.seed},
+            "map": model.features.to_dict(),
         }
-        scales = {"mean": np.asarray(scaling.mean), "scale": np.asarray(scaling.scale)}
-        return {**model.coordinates._asdict(), "spreads": model.spreads, **scales}, header
+        return {**model.coordinates._asdict(), "spreads": model.spreads}, header
 
     @classmethod
     def _of_payload(cls, path: str | os.PathLike[str], arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
@@ -353,16 +371,17 @@ def _as_float64(X: NDArray[Any]) -> Floats:
 def _rebuilt(
     arrays: dict[str, NDArray[Any]], header: dict[str, Any]
 ) -> tuple[DiscriminantModel, Settings, None, SourceColumns]:
-    columns, settings, map_ = columns_of(header), Settings(**header["settings"]), header["map"]
+    columns, settings = columns_of(header), Settings(**header["settings"])
     calibration = header["calibration"]
     calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
-    scaling = ColumnScaling(arrays["mean"], arrays["scale"])
-    features = FeatureMap(scaling, settings.n_components, float(map_["width"]), map_["seed"])
+    features = FeatureMap.from_dict(header["map"])
     coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
     n_axes = len(coordinates.signal)
-    shapes = {"mean": (columns.n_features,), "scale": (columns.n_features,), "spreads": arrays["spreads"].shape[:1]}
-    shapes |= {"centre": (features.n_outputs,), "axes": (features.n_outputs, n_axes), "signal": (n_axes,)}
+    shapes = {"centre": (features.n_outputs,), "axes": (features.n_outputs, n_axes), "signal": (n_axes,)}
+    shapes |= {"spreads": arrays["spreads"].shape[:1]}
     if {name: array.shape for name, array in arrays.items()} != shapes or not arrays["spreads"].size:
         raise ValueError("its arrays are not those of its settings")
+    if (features.n_components, features.n_columns) != (settings.n_components, columns.n_features):
+        raise ValueError("its map is not that of its settings and columns")
     model = DiscriminantModel(features, coordinates, arrays["spreads"], settings.power, calibration)
     return model, settings, None, columns

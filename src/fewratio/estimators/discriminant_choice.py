@@ -19,9 +19,10 @@ from fewratio.estimators.discriminant_model import (
     ratio_of_log,
     scaled,
 )
+from fewratio.estimators.feature_map import FeatureMap
 from fewratio.estimators.randomness import row_order
 from fewratio.estimators.scaling import ColumnScaling
-from fewratio.estimators.summary import FeatureMap, Summary
+from fewratio.estimators.summary import Summary
 
 TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.2])
 # Of a dataset held out at most so many rows count, and so many of them are the query; losses are of so many datasets,
@@ -96,58 +97,46 @@ def learn(
         losses: dict[Settings, float] = {}
         for _, group in groupby(candidates, lambda each: (min(each.n_components, _CHOOSE_COMPONENTS), each.width)):
             alike = list(group)
-            held = _HeldOut(feature_map(alike[0], _CHOOSE_COMPONENTS), some, validation, alike)
+            held = _HeldOutRows(feature_map(alike[0], _CHOOSE_COMPONENTS), some, validation, alike)
             losses |= {settings: held.calibrate(settings, alpha, TEMPERATURES[::2])[1] for settings in alike}
         chosen = min(losses, key=losses.__getitem__)
     features = feature_map(chosen)
     if not can_choose:
         summary = Summary.of_many(sources, features)
         return Learned(assembled(features, summary, chosen, Calibration()), chosen, summary, [])
-    held = _HeldOut(features, sources, validation, [chosen])
+    held = _HeldOutRows(features, sources, validation, [chosen])
     calibration = held.calibrate(chosen, alpha)[0]
     model = assembled(features, held.total, chosen, calibration)
     return Learned(model, chosen, held.total, held.folds(chosen, calibration))
 
 
-class _HeldOut:
+class HeldOut:
     """Models of all sources but some, and the datasets that they have not learned from.
 
     Parameters
     ----------
-    features : FeatureMap
-        What rows become.
-    sources, validation : sequence of ndarray of shape (n, d)
-        What is learned from, and what is held out; without the latter, sources are held out in turn.
+    total : Summary
+        All sources.
+    parts : iterable of (Summary, ndarray of shape (n, H), sequence of int)
+        What is learned from, the features of what is held out, one dataset after the other, and their numbers of rows.
     candidates : sequence of Settings
         What `calibrate` will be asked for.
     """
 
     def __init__(
-        self,
-        features: FeatureMap,
-        sources: Sequence[Floats],
-        validation: Sequence[Floats],
-        candidates: Sequence[Settings],
+        self, total: Summary, parts: Iterable[tuple[Summary, Floats, Sequence[int]]], candidates: Sequence[Settings]
     ) -> None:
-        self._features = features
-        n_folds = 1 if validation else min(_N_FOLDS, len(sources) // 2)
-        parts = [Summary.of_many(sources[number::n_folds], features) for number in range(n_folds)]
-        self.total: Summary = sum(parts[1:], parts[0])
-        self._summaries = [self.total] if validation else [self.total - part for part in parts]
-        most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
-        self._held_out = [
-            [_some_rows(rows, _MOST_ROWS) for rows in _evenly(validation or sources[number::n_folds], most)]
-            for number in range(n_folds)
-        ]
+        self.total = total
+        self._summaries: list[Summary] = []
         self._moved: dict[tuple[float, bool], list[tuple[Coordinates, list[Floats]]]] = {}
         # One factorisation for all that have the shrinkage; with a background, other coordinates follow.
         largest = {each.shrinkage: each for each in sorted(candidates, key=lambda each: each.background)}
-        for summary, held_out in zip(self._summaries, self._held_out, strict=True):
-            values = features(np.concatenate(held_out))
-            ends = np.cumsum(list(map(len, held_out)))[:-1]
+        for summary, values, sizes in parts:
+            self._summaries.append(summary)
+            ends = np.cumsum(sizes)[:-1]
             found = {shrinkage: coordinates_of(summary, settings) for shrinkage, settings in largest.items()}
             moved = {
-                shrinkage: values @ each.axes.astype(features.dtype) - each.centre @ each.axes
+                shrinkage: values @ each.axes.astype(values.dtype) - each.centre @ each.axes
                 for shrinkage, each in found.items()
             }
             for shrinkage, complete in {_kind(each) for each in candidates}:
@@ -155,16 +144,6 @@ class _HeldOut:
                 kept = slice(None if complete else np.count_nonzero(signal))
                 part = Coordinates(centre, axes[:, kept], signal[kept]), np.split(moved[shrinkage][:, kept], ends)
                 self._moved.setdefault((shrinkage, complete), []).append(part)
-
-    def folds(self, settings: Settings, calibration: Calibration) -> list[tuple[DiscriminantModel, list[Floats]]]:
-        """Give the models, and rows of the datasets that each has not learned from."""
-        found = []
-        for summary, (coordinates, _), rows in zip(
-            self._summaries, self._moved[_kind(settings)], self._held_out, strict=True
-        ):
-            spreads = summary.spread_quantiles(settings.n_spreads)
-            found.append((DiscriminantModel(self._features, coordinates, spreads, settings.power, calibration), rows))
-        return found
 
     def calibrate(
         self, settings: Settings, alpha: float, temperatures: Floats = TEMPERATURES
@@ -198,6 +177,55 @@ class _HeldOut:
             scaled_noise=scaled_noise, scaled_signal=scaled_signal, temperatures=tuple(best.tolist())
         )
         return found, float(losses.min(1).sum())
+
+
+class _HeldOutRows(HeldOut):
+    """The same of datasets whose rows are known.
+
+    Parameters
+    ----------
+    features : FeatureMap
+        What rows become.
+    sources, validation : sequence of ndarray of shape (n, d)
+        What is learned from, and what is held out; without the latter, sources are held out in turn.
+    candidates : sequence of Settings
+        What `calibrate` will be asked for.
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap,
+        sources: Sequence[Floats],
+        validation: Sequence[Floats],
+        candidates: Sequence[Settings],
+    ) -> None:
+        n_folds = 1 if validation else min(_N_FOLDS, len(sources) // 2)
+        parts = [Summary.of_many(sources[number::n_folds], features) for number in range(n_folds)]
+        total: Summary = sum(parts[1:], parts[0])
+        summaries = [total] if validation else [total - part for part in parts]
+        most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
+        self._held_out = [
+            [_some_rows(rows, _MOST_ROWS) for rows in _evenly(validation or sources[number::n_folds], most)]
+            for number in range(n_folds)
+        ]
+        # One at a time: the features of all would be much memory.
+        learned = (
+            (summary, features(np.concatenate(rows)), list(map(len, rows)))
+            for summary, rows in zip(summaries, self._held_out, strict=True)
+        )
+        super().__init__(total, learned, candidates)
+
+    def folds(self, settings: Settings, calibration: Calibration) -> list[tuple[DiscriminantModel, list[Floats]]]:
+        """Give the models, and rows of the datasets that each has not learned from."""
+        found = []
+        for summary, (coordinates, _), rows in zip(
+            self._summaries, self._moved[_kind(settings)], self._held_out, strict=True
+        ):
+            spreads = summary.spread_quantiles(settings.n_spreads)
+            found.append(
+                (DiscriminantModel(self.total.features, coordinates, spreads, settings.power, calibration), rows)
+            )
+        return found
 
 
 def _kind(settings: Settings) -> tuple[float, bool]:

@@ -10,7 +10,8 @@ import numpy as np
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support, discriminant_coordinates
 from fewratio.core.exact import relative_ratio
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.estimators.summary import FeatureMap, Summary
+from fewratio.estimators.feature_map import FeatureMap
+from fewratio.estimators.summary import Summary
 
 # Beyond these the relative ratio is at its bounds, and an exponential would overflow.
 _LARGEST_LOG_RATIO = 60.0

@@ -1,87 +1,31 @@
 """Sources as sums: what a closed-form learner needs of related datasets, additive and without their rows."""
 
-import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fewratio.core.shapes import Floats
-from fewratio.errors import InputError
-from fewratio.estimators.scaling import ColumnScaling
+from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.errors import InputError, ModelFileError
+from fewratio.estimators.feature_map import BLOCK_VALUES, FeatureMap
 
-# Values of a block of features: about 30 MB as float64.
-_BLOCK_VALUES = 2**22
 # Spreads of datasets are counted on a grid of logarithms, 32 bins per factor of e, from e^-20 to e^20.
 _BINS_PER_UNIT, _LARGEST_LOG = 32, 20
 _N_BINS = 2 * _LARGEST_LOG * _BINS_PER_UNIT + 1
 # So many means are kept as they are, however few features there are.
 _MOST_MEANS = 64
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureMap:
-    """What rows become before their moments are taken: columns in common units, or random cosines of them (Eq. D1).
-
-    Attributes
-    ----------
-    scaling : ColumnScaling
-        Origin and unit of each column.
-    n_components : int
-        Number of random Fourier features; 0 for the columns themselves.
-    width : float
-        Width of the Gaussian kernel that the features approximate.
-    seed : int
-        Seed of the random features: they are the same wherever they are drawn.
-    """
-
-    scaling: ColumnScaling
-    n_components: int = 0
-    width: float = 1.0
-    seed: int = 0
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of features."""
-        return self.n_components or np.size(self.scaling.mean)
-
-    @property
-    def dtype(self) -> type[np.floating[Any]]:
-        """Kind of numbers that the features are: cosines are in single precision."""
-        return np.float32 if self.n_components else np.float64
-
-    @cached_property
-    def _waves(self) -> tuple[np.ndarray, np.ndarray]:
-        # The stream of RandomState is frozen (NEP 19), so that maps with one seed agree between versions of NumPy.
-        draws = np.random.RandomState(self.seed)
-        directions = draws.standard_normal((np.size(self.scaling.mean), self.n_components)) / self.width
-        phases = draws.uniform(0, 2 * np.pi, self.n_components)
-        return directions.astype(np.float32), phases.astype(np.float32)
-
-    def __call__(self, rows: Floats) -> np.ndarray:
-        """Give the features of rows."""
-        scaled = self.scaling(rows)
-        if not self.n_components:
-            return scaled
-        directions, phases = self._waves
-        waves = scaled.astype(np.float32) @ directions
-        waves += phases
-        return np.cos(waves, out=waves)
-
-    def blocks(self, rows: Floats) -> Iterator[np.ndarray]:
-        """Give the features of rows a block at a time, so that memory stays bounded."""
-        step = max(1, _BLOCK_VALUES // self.n_outputs)
-        return (self(rows[start : start + step]) for start in range(0, len(rows), step))
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """What tells this map from others: summaries of different maps cannot be added."""
-        digest = hashlib.sha256(repr((self.n_components, float(self.width), self.seed)).encode())
-        for array in (self.scaling.mean, self.scaling.scale):
-            digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
-        return digest.hexdigest()
+# What files call a summary.
+_KIND = "summary"
+_NUMBERS = ("n_sources", "n_rows", "inverse_sizes", "mean_noise")
+_ROUNDING = 1e-6
+# Of noisy covariances, as a share of the mean eigenvalue.
+_LEAST_VARIANCE = 1e-4
+# Eigenvalues below this share of the largest are rounding.
+_NEGLIGIBLE = 1e-14
+TWO_ROWS = "at least two rows are needed, and many to hide a single one. Add rows, or leave the dataset out."
 
 
 def _outer(blocks: Sequence[np.ndarray]) -> np.ndarray:
@@ -104,8 +48,8 @@ class Summary:
 
     Attributes
     ----------
-    map_id : str
-        Fingerprint of the feature map.
+    features : FeatureMap
+        What rows become before they are summed up.
     n_sources, n_rows : int
         Numbers of datasets and of their rows.
     inverse_sizes : float
@@ -118,9 +62,11 @@ class Summary:
         Sum of outer products of rows less their dataset's mean.
     spreads : ndarray of int
         Counts of the datasets by their mean variance, on a fixed logarithmic grid.
+    mean_noise : float
+        Sum over the datasets of the variance that noise, added to hide single rows, gives each feature of a mean.
     """
 
-    map_id: str
+    features: FeatureMap
     n_sources: int
     n_rows: int
     inverse_sizes: float
@@ -129,11 +75,29 @@ class Summary:
     signs: Floats
     scatter: Floats
     spreads: np.ndarray
+    mean_noise: float = 0.0
 
     @classmethod
     def of_rows(cls, rows: Floats, features: FeatureMap) -> "Summary":
         """Sum up one dataset."""
         return cls.of_many([rows], features)
+
+    @classmethod
+    def of_sums(cls, features: FeatureMap, n: int, total: Floats, outer: Floats, mean_noise: float = 0.0) -> "Summary":
+        """Make the summary of one dataset of the sums of its features and of their outer products."""
+        mean, width = total / n, len(total)
+        scatter = outer - n * np.outer(mean, mean)
+        factor, signs = mean[None], np.ones(1)
+        if mean_noise:
+            # The noise in a mean is in its square as well; how much is known.
+            scatter[np.diag_indices(width)] += n * mean_noise
+            factor = np.concatenate([factor, np.sqrt(mean_noise) * np.eye(width)])
+            signs = np.append(signs, -np.ones(width))
+        variance = max(float(np.trace(scatter)), 0.0) / (max(n - 1, 1) * width)
+        counts = np.zeros(_N_BINS, dtype=np.int64)
+        if n > 1:
+            counts[_bin(variance)] = 1
+        return cls(features, 1, n, 1 / n, mean, factor, signs, scatter, counts, mean_noise)
 
     @classmethod
     def of_many(cls, datasets: Iterable[Floats], features: FeatureMap) -> "Summary":
@@ -156,12 +120,12 @@ class Summary:
                 centred.append(block)
                 # Products of large matrices are faster than many of small ones.
                 n_values += block.size
-                if n_values >= _BLOCK_VALUES:
+                if n_values >= BLOCK_VALUES:
                     scatter += _outer(centred)
                     centred, n_values = [], 0
             assert origin is not None
             moved /= n
-            if n * features.n_outputs > _BLOCK_VALUES:
+            if n * features.n_outputs > BLOCK_VALUES:
                 # The first block's mean was not yet that of all.
                 scatter -= n * np.outer(moved, moved)
             squares = max(squares - n * float(moved @ moved), 0.0)
@@ -182,7 +146,7 @@ class Summary:
         """Give the summary of no datasets."""
         width = features.n_outputs
         empty = np.zeros((0, width)), np.zeros(0), np.zeros((width, width)), np.zeros(_N_BINS, dtype=np.int64)
-        return cls(features.fingerprint, 0, 0, 0.0, np.zeros(width), *empty)
+        return cls(features, 0, 0, 0.0, np.zeros(width), *empty)
 
     def __add__(self, other: Any) -> "Summary":
         return self._combined(other, 1) if isinstance(other, Summary) else NotImplemented
@@ -202,7 +166,7 @@ class Summary:
         return self if other == 0 else NotImplemented
 
     def _combined(self, other: "Summary", sign: int) -> "Summary":
-        if self.map_id != other.map_id:
+        if self.features is not other.features and self.features.fingerprint != other.features.fingerprint:
             raise InputError(
                 "The summaries were made with different maps, so they cannot be added. Make all of them with one map."
             )
@@ -214,22 +178,120 @@ class Summary:
             mean_sum=self.mean_sum + sign * other.mean_sum,
             scatter=self.scatter + sign * other.scatter,
             spreads=self.spreads + sign * other.spreads,
+            mean_noise=max(self.mean_noise + sign * other.mean_noise, 0.0),
         )
         return combined._with_means(other.factor, sign * other.signs)
 
     def _with_means(self, factor: Floats, signs: Floats | None = None) -> "Summary":
-        """Give the same with more means; more rows than columns are replaced by as many rows as columns."""
+        """Give the same with more means."""
         signs = np.ones(len(factor)) if signs is None else signs
         factor, signs = np.concatenate([self.factor, factor]), np.concatenate([self.signs, signs])
-        if len(factor) > 2 * max(factor.shape[1], _MOST_MEANS):
-            values, vectors = np.linalg.eigh((factor.T * signs) @ factor)
-            factor, signs = (vectors * np.sqrt(np.abs(values))).T, np.sign(values)
+        found = replace(self, factor=factor, signs=signs)
+        return found._compact() if len(factor) > 2 * max(factor.shape[1], _MOST_MEANS) else found
+
+    def _compact(self) -> "Summary":
+        """Give the same with as few rows of the factor as its outer products need, at most one per column."""
+        factor, signs = _factor_of((self.factor.T * self.signs) @ self.factor)
         return replace(self, factor=factor, signs=signs)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the sums and their map to a file: safetensors with a JSON header and a checksum.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced once the new one is complete.
+        """
+        if self.features.columns is None:
+            raise InputError(
+                "The summary does not know what its columns are: an estimator made it. Make it with a SourceMap, which "
+                "says that."
+            )
+        triangle, counted = np.triu_indices(self.features.n_outputs), np.flatnonzero(self.spreads)
+        arrays = {
+            "mean_sum": self.mean_sum,
+            "scatter": self.scatter[triangle],
+            "spread_places": counted,
+            "spread_counts": self.spreads[counted],
+        }
+        if self.n_sources > 1 or self.mean_noise:
+            # Of several sources the sum of outer products, not the means that it is made of.
+            arrays["outer"] = ((self.factor.T * self.signs) @ self.factor)[triangle]
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
+        write_tensors(path, _KIND, arrays, {**numbers, "map": self.features.to_dict()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Summary":
+        """Read a summary that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        arrays, header = read_tensors(path, _KIND, finite=True)
+        try:
+            features = FeatureMap.from_dict(header["map"])
+            mean_sum, width = arrays["mean_sum"], features.n_outputs
+            spreads = np.zeros(_N_BINS, dtype=np.int64)
+            spreads[arrays["spread_places"]] = arrays["spread_counts"]
+            means = (mean_sum[None], np.ones(1))
+            if "outer" in arrays:
+                means = _factor_of(_symmetric(arrays["outer"], width))
+            numbers = {name: header[name] for name in _NUMBERS}
+            scatter = _symmetric(arrays["scatter"], width)
+            summary = cls(
+                features,
+                mean_sum=mean_sum,
+                factor=means[0],
+                signs=means[1],
+                scatter=scatter,
+                spreads=spreads,
+                **numbers,
+            )
+            summary._check(path)
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise ModelFileError(
+                f"{path} does not fit together ({error}): it is damaged. Make it again, or use another copy."
+            ) from error
+        return summary
+
+    def _check(self, path: str | os.PathLike[str]) -> None:
+        """Raise ``ValueError`` unless the sums can be those of datasets, and ``InputError`` if one has a single row."""
+        width, n = self.features.n_outputs, self.n_sources
+        if not (
+            type(n) is int
+            and type(self.n_rows) is int
+            and 0 < n <= self.n_rows
+            and isinstance(self.inverse_sizes, float)
+        ):
+            raise ValueError("its numbers of sources and rows are not whole numbers")
+        if self.n_rows < 2 * n or self.inverse_sizes > n * (0.5 + _ROUNDING):
+            raise InputError(f"{path} sums up a dataset of one row, which is that row itself; {TWO_ROWS}")
+        fits = (
+            self.features.columns is not None
+            and self.mean_sum.shape == (width,)
+            and self.factor.shape == (len(self.signs), width)
+            and self.inverse_sizes * self.n_rows >= n * n * (1 - _ROUNDING)
+            and (self.spreads >= 0).all()
+            and self.spreads.sum() == n
+            and 0 <= self.mean_noise < np.inf
+            and (self.mean_noise or (np.diag(self.scatter) >= -_ROUNDING * self.n_rows).all())
+        )
+        if not fits:
+            raise ValueError("its sums are not those of its map and its numbers of rows")
 
     @property
     def within(self) -> Floats:
         """Covariance of rows about their dataset's mean."""
-        return self.scatter / max(self.n_rows - self.n_sources, 1)
+        found = self.scatter / max(self.n_rows - self.n_sources, 1)
+        if not self.mean_noise:
+            return found
+        # Noise makes eigenvalues negative.
+        values, vectors = np.linalg.eigh(found)
+        return np.asarray((vectors * values.clip(_LEAST_VARIANCE * np.abs(values).mean())) @ vectors.T)
 
     def spread_quantiles(self, count: int) -> Floats:
         """Give so many spreads that datasets have, equally probable, in units of their mean."""
@@ -240,3 +302,17 @@ class Summary:
         found = np.flatnonzero(counts)
         values = np.exp(np.interp((np.arange(count) + 0.5) / count, shares[found], np.log(grid[found])))
         return np.asarray(values / ((grid * counts).sum() / counts.sum()))
+
+
+def _symmetric(triangle: np.ndarray, width: int) -> Floats:
+    """Give the matrix of an upper triangle."""
+    found = np.zeros((width, width))
+    found[np.triu_indices(width)] = triangle
+    return found + np.triu(found, 1).T
+
+
+def _factor_of(outer: Floats) -> tuple[Floats, Floats]:
+    """Give ``factor`` and ``signs`` of a symmetric matrix, as few rows as it needs."""
+    values, vectors = np.linalg.eigh(outer)
+    kept = np.abs(values) > _NEGLIGIBLE * np.abs(values).max(initial=0.0)
+    return (vectors * np.sqrt(np.abs(values))).T[kept], np.sign(values[kept])

@@ -1,0 +1,116 @@
+"""``fewratio map`` and ``fewratio summarise``, and learning from summaries."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewratio.cli import exchange
+from fewratio.errors import ParameterError
+
+SUFFIX = ".summary"
+
+
+@partial(exchange.verb, without=("model", "scale", "common", "output", "plot"))
+def map_(
+    request: exchange.Request,
+    example: Annotated[Path, typer.Argument(help="Table with the columns of those to come, that may be shown.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the map, ending in .json.")],
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option("--range", help="Lowest and highest value of a column, such as age=0:120. Several: again."),
+    ] = None,
+    components: Annotated[int, typer.Option(min=0, help="Number of random features; 0: the columns themselves.")] = 512,
+    scale: Annotated[str, typer.Option(help="columns: in a common unit; none: in their own.")] = "columns",
+) -> None:
+    """Fix columns, ranges, units and features from an example, for `fewratio summarise` wherever tables are.
+
+    Example: fewratio map example.csv --range age=0:120 -o map.json
+    """
+    exchange.check_target(output, "--output", example, endings=(".json",))
+    exchange.check_scale(scale)
+    given = dict(map(_range, ranges or []))
+    from fewratio.estimators.source_map import SourceMap
+
+    (raw,), _ = request.read(example)
+    source_map = SourceMap.from_table(
+        raw, given, n_components=components, scale=scale, random_state=request.seed, **request.options(raw)
+    )
+    source_map.save(output)
+    columns = source_map.features.columns
+    encoding = None if columns is None else columns.encoding
+    lines = [
+        *([] if encoding is None else [f"columns  {encoding.summary}"]),
+        f"features {source_map.features.n_outputs}",
+        f"Map: {output}",
+    ]
+    request.deliver(exchange.Answer(lines, {"map": str(output), **source_map.features.to_dict()}, {}))
+
+
+# What is said about columns is said when the map is made.
+_OF_COLUMNS = ("columns", "drop", "keep", "id", "categorical", "numeric", "common")
+
+
+@partial(exchange.verb, without=("model", "scale", *_OF_COLUMNS, "output", "plot", "seed"))
+def summarise(
+    request: exchange.Request,
+    table: Annotated[Path, typer.Argument(help="All rows of one dataset; - for CSV on standard input.")],
+    map_file: Annotated[Path, typer.Option("--map", help="The map that `fewratio map` wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the summary, ending in .summary.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="Add noise for differential privacy with this epsilon; none by default.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="The delta of differential privacy.")] = 1e-5,
+) -> None:
+    """Sum up a dataset where it is: its mean and covariances, no rows. `fewratio train` learns from summaries.
+
+    Example: fewratio summarise clinic.csv --map map.json -o clinic.summary
+    """
+    exchange.check_target(output, "--output", table, map_file, endings=(SUFFIX,))
+    from fewratio.estimators.source_map import SourceMap
+
+    source_map = SourceMap.load(map_file)
+    (raw,), _ = request.read(table)
+    summary = source_map.summarise(raw, epsilon, delta)
+    summary.save(output)
+    noise = [] if epsilon is None else [f"Differentially private: epsilon {epsilon:g}, delta {delta:g}."]
+    lines = [f"{exchange.label(table)} ({summary.n_rows} rows)", *noise, f"Summary: {output}"]
+    request.deliver(exchange.Answer(lines, {"summary": str(output), "n_rows": summary.n_rows}, {}))
+
+
+def learn(request: exchange.Request, files: Sequence[Path], output: Path) -> None:
+    """Learn a model from files with summaries, for ``fewratio train``."""
+    from fewratio.estimators.discriminant import DiscriminantRatioEstimator
+    from fewratio.estimators.summary import Summary
+
+    found = [Summary.load(file) for file in files]
+    estimator = DiscriminantRatioEstimator().pretrain(found)
+    estimator.save(output)
+    n_sources, n_rows = (sum(getattr(each, name) for each in found) for name in ("n_sources", "n_rows"))
+    lines = [f"Learned from summaries of {n_sources} datasets ({n_rows} rows).", f"Model: {output}"]
+    payload = {"model": str(output), "n_datasets": n_sources, "n_rows": n_rows, **estimator.settings_._asdict()}
+    request.deliver(exchange.Answer(lines, payload, {}))
+
+
+def only_folder(sources: Sequence[Path]) -> Path:
+    """Give the one folder to learn from, where sources are no summaries."""
+    if len(sources) != 1:
+        raise ParameterError(
+            f"{len(sources)} sources are given, and {str(sources[0])!r} is no {SUFFIX} file; one folder of tables, or "
+            f"{SUFFIX} files alone, are needed. Put the tables into a folder."
+        )
+    return sources[0]
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    """Read a column and its range, such as ``age=0:120``."""
+    column, _, values = text.rpartition("=")
+    try:
+        low, high = map(float, values.split(":"))
+    except ValueError:
+        column = ""
+    if not column:
+        raise ParameterError(f"--range is {text!r}; a column and two numbers are needed. Write it as age=0:120.")
+    return column, (low, high)

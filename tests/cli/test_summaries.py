@@ -1,0 +1,89 @@
+"""From an example to a model by summaries, on real files."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fewratio import DiscriminantRatioEstimator
+from fewratio.cli import app
+
+
+def write(path, rng, mean):
+    rows = np.column_stack([rng.normal(40 + mean, 8, 30), rng.normal(mean, 1, 30)])
+    np.savetxt(path, rows, delimiter=",", header="age,dose", comments="")
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    for number in range(6):
+        write(tmp_path / f"s{number}.csv", rng, number % 3)
+    (tmp_path / "one.csv").write_text("age,dose\n30,1\n")
+    (tmp_path / "other.csv").write_text("age,height\n30,1\n31,2\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    return result
+
+
+def make_map(*options):
+    return run("map", "s0.csv", "-o", "map.json", "--components", "32", *options)
+
+
+def test_from_an_example_to_a_model(site):
+    make_map("--range", "age=0:120")
+    for number in range(1, 6):
+        run("summarise", f"s{number}.csv", "--map", "map.json", "-o", f"s{number}.summary")
+    files = [f"s{number}.summary" for number in range(1, 6)]
+    result = run("train", *files, "-o", "all.model", "--json")
+    assert json.loads(result.stdout)["n_datasets"] == 5
+    estimator = DiscriminantRatioEstimator.load("all.model")
+    assert list(estimator.feature_names_in_) == ["age", "dose"]
+    ranges = json.loads((site / "map.json").read_text())["ranges"]
+    assert [ranges[0][0], ranges[1][0]] == [0, 120]
+
+
+def test_what_is_clipped_is_said(site):
+    make_map("--range", "age=40:41")
+    result = run("summarise", "s1.csv", "--map", "map.json", "-o", "s1.summary")
+    assert "outside the map's ranges" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (["map", "s0.csv", "-o", "m.json", "--range", "age"], "age=0:120"),
+        (["map", "s0.csv", "-o", "m.json", "--range", "age=1:x"], "age=0:120"),
+        (["map", "s0.csv", "-o", "m.json", "--range", "size=1:2"], "size"),
+        (["map", "s0.csv", "-o", "m.txt"], ".json"),
+        (["summarise", "one.csv", "--map", "map.json", "-o", "a.summary"], "that row itself"),
+        (["summarise", "other.csv", "--map", "map.json", "-o", "a.summary"], "dose"),
+        (["summarise", "s1.csv", "--map", "s1.csv", "-o", "a.summary"], "not a map"),
+        (["summarise", "s1.csv", "--map", "no.json", "-o", "a.summary"], "no.json"),
+        (["summarise", "s1.csv", "--map", "map.json", "-o", "a.txt"], ".summary"),
+        (["train", "map.json", "s1.csv", "-o", "a.model"], "folder"),
+        (["train", "no.summary", "-o", "a.model"], "no.summary"),
+        (["train", "s1.summary", "s1.csv", "-o", "a.model"], "s1.csv"),
+        (["train", "s1.summary", "-o", "a.model"], "two sources"),
+    ],
+)
+def test_mistakes_end_in_one_line(site, arguments, match):
+    make_map()
+    run("summarise", "s1.csv", "--map", "map.json", "-o", "s1.summary")
+    result = run(*arguments, code=2)
+    assert result.stderr.count("\n") == 1
+    assert match in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [("--learner", "network"), ("--episodes", "inliers"), ("--scale", "none"), ("--outlier", "y")]
+)
+def test_what_summaries_cannot_do_is_not_passed_over(site, options):
+    result = run("train", "s1.summary", "-o", "a.model", *options, code=2)
+    assert "for tables" in result.stderr
