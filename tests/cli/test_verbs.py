@@ -388,6 +388,7 @@ HOSTILE = [
     (["train", "sources", "-o", "new.model", *NETWORK, "--checkpoint", "absent/c"], ["absent", "--checkpoint"]),
     (["train", "sources", "-o", "new.model", *NETWORK, "--device", "nowhere"], ["--device", "nowhere"]),
     (["train", "sources", "-o", "new.model", "--episodes", "some"], ["--episodes must be one of"]),
+    (["train", "sources", "-o", "new.model", "--episodes", "inliers", "--scale", "none"], ["--scale none"]),
     (["train", "sources", "-o", "new.model", "--learner", "trees"], ["--learner must be one of"]),
     (["train", "sources", "-o", "new.model", "--steps", "9"], ["--steps is for networks", "--learner network"]),
     (["train", "sources", "-o", "new.model", "--outlier", "odd"], ["odd"]),

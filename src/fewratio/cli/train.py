@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 _EPISODES = ("pairs", "inliers")
 
 
-_NETWORK_OPTIONS = ("features", "networks", "init", "steps", "device", "checkpoint")
-
-
 @partial(exchange.verb, without=("model", "scale", "output", "plot"))
 def train(
     request: exchange.Request,
@@ -26,7 +23,7 @@ def train(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
     learner: Annotated[
-        str, typer.Option(help="fast: in closed form, in about a second; network: by gradient descent, in minutes.")
+        str, typer.Option(help="fast: in closed form, in seconds; network: by gradient descent, in minutes.")
     ] = "fast",
     episodes: Annotated[str, typer.Option(help="What to learn: pairs, or inliers for outlier detection.")] = "pairs",
     outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
@@ -61,8 +58,11 @@ def train(
     for option, value, known in (("learner", learner, ("fast", "network")), ("episodes", episodes, _EPISODES)):
         if value not in known:
             raise ParameterError(f"--{option} must be one of {' and '.join(known)}; it is {value!r}. Choose one.")
-    given = dict(zip(_NETWORK_OPTIONS, (features, networks, init, steps, device, checkpoint), strict=True))
+    given: dict[str, Any] = {"features": features, "networks": networks, "init": init, "steps": steps}
+    given |= {"device": device, "checkpoint": checkpoint}
     of_networks = {name: value for name, value in given.items() if value is not None}
+    if learner == "fast" and episodes == "inliers" and scale != "columns":
+        raise ParameterError("--scale none is not for inliers in closed form. Leave it out, or give --learner network.")
     if learner == "fast" and of_networks:
         raise ParameterError(
             f"--{next(iter(of_networks))} is for networks. Give --learner network as well, or leave it out."

@@ -49,7 +49,7 @@ _BLOCK_VALUES = 2**18
 
 @dataclass(eq=False, repr=False)
 class DiscriminantRatioEstimator(SourceEstimator):
-    """Relative density ratio from a handful of instances, learned from related datasets in about a second.
+    """Relative density ratio from a handful of instances, learned from related datasets in seconds.
 
     Two covariance matrices say what the sources have in common: that of rows about their dataset's mean, and that of
     these means. They give coordinates in which datasets are Gaussians about means of their own. The few instances given
@@ -121,7 +121,7 @@ class DiscriminantRatioEstimator(SourceEstimator):
     model_: DiscriminantModel = field(init=False)
     settings_: Settings = field(init=False)
     summary_: Summary | None = field(default=None, init=False)
-    # Far from all rows the ratio says nothing, and there outliers are.
+    # Far from all rows the ratio is near 1, so outliers are not found.
     finds_outliers: ClassVar[bool] = False  # type: ignore[misc]
 
     def pretrain(
