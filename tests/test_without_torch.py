@@ -109,17 +109,22 @@ for verb in map(str.split, sys.argv[1:]):
             code = end.code
     print(json.dumps([code, *(text.getvalue() for text in said)]))
 """
-    verbs = "compare a.csv b.csv --permutations 19", "train . -o ../new.model", "compare a.csv b.csv --model m"
+    model = tmp_path.parent / "new.model"
+    verbs = (
+        "compare a.csv b.csv --permutations 19",
+        f"train . -o {model}",
+        f"ratio a.csv b.csv --model {model}",
+        f"train . -o {model} --learner network",
+    )
     done = run(program, *verbs)
     assert done.returncode == 0, done.stderr
-    (code, printed, complaint), *refused = map(json.loads, done.stdout.splitlines())
-    assert code == 0, complaint
-    assert "p-value" in printed
-    assert len(refused) == 2
-    for code, _, complaint in refused:
-        assert code == 1
-        assert "pip install 'fewratio[networks]'" in complaint
-        assert "Traceback" not in complaint
+    *worked, (code, _, complaint) = map(json.loads, done.stdout.splitlines())
+    assert [each[0] for each in worked] == [0, 0, 0], worked
+    for (_, printed, _), words in zip(worked, ("p-value", "Learned from", "ratio"), strict=True):
+        assert words in printed
+    assert code == 1
+    assert "pip install 'fewratio[networks]'" in complaint
+    assert "Traceback" not in complaint
 
 
 def test_the_command_compares_without_loading_torch(tables):

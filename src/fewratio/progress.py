@@ -32,9 +32,17 @@ def progress_bar(total: int, description: str, show: bool | None = None, after: 
     if not show:
         yield lambda step, loss: None
         return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TextColumn
+    try:
+        from rich.console import Console
+        from rich.progress import MofNCompleteColumn, Progress, TextColumn
+    except ImportError:
+        # A machine to train on may have torch and little else.
+        def plain_report(step: int, loss: float | None) -> None:
+            if loss is not None:
+                sys.stderr.write(f"{description}: step {step} of {total}, validation {loss:.4f}\n")
 
+        yield plain_report
+        return
     note = TextColumn("{task.fields[rate]} {task.fields[loss]}")
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), note)
     progress, started = Progress(*columns, console=Console(stderr=True)), time.monotonic()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -76,3 +77,11 @@ def test_bar_goes_to_standard_error(capfd):
     assert "training" in err
     assert "10/10" in err
     assert "validation -0.2500" in err
+
+
+def test_plain_lines_where_rich_is_missing(capfd, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with progress_bar(10, "training", show=True) as report:
+        report(2, None)
+        report(5, -0.25)
+    assert capfd.readouterr() == ("", "training: step 5 of 10, validation -0.2500\n")
