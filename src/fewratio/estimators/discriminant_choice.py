@@ -33,8 +33,6 @@ _N_FOLDS, _FEWEST = 4, 4
 _LEAST_SIGNAL = 1e-3
 # Columns that rows are put in order by: enough to tell them apart.
 _ORDERED_COLUMNS = 24
-# What random features must gain in the squared error beside columns.
-_LEAST_GAIN = 0.002
 # Settings are chosen with so many random features, sources, and rows of each, at most.
 _CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
 
@@ -100,9 +98,7 @@ def learn(
         for _, group in groupby(candidates, lambda each: (min(each.n_components, _CHOOSE_COMPONENTS), each.width)):
             alike = list(group)
             held = _HeldOutRows(feature_map(alike[0], _CHOOSE_COMPONENTS), some, validation, alike)
-            # Columns are faster, and the settings are chosen on a part of the sources.
-            handicap = _LEAST_GAIN if alike[0].n_components else 0.0
-            losses |= {each: held.calibrate(each, alpha, TEMPERATURES[::2])[1] + handicap for each in alike}
+            losses |= {settings: held.calibrate(settings, alpha, TEMPERATURES[::2])[1] for settings in alike}
         chosen = min(losses, key=losses.__getitem__)
     features = feature_map(chosen)
     if not can_choose:
