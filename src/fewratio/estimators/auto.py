@@ -1,6 +1,5 @@
 """The estimator to take, with related datasets or without: a mean of several, in shares that are measured."""
 
-import os
 import warnings
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
@@ -12,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
-from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.collection import Collection
 from fewratio.estimators.base import NotFittedError, RatioEstimator, common, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.discriminant_model import SIZES
-from fewratio.estimators.learned_file import check_kind, refused_if_unfit
+from fewratio.estimators.learned_file import SavedEstimator
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
-from fewratio.estimators.source_columns import SourceEstimator, check_collection
+from fewratio.estimators.source_columns import check_collection
 from fewratio.estimators.source_shares import learned_shares
 from fewratio.lazy import torch_is_installed
 
@@ -35,7 +33,7 @@ _MAX_ROWS_NETWORK, _MAX_ROWS = 200, 5_000
 
 
 @dataclass(eq=False, repr=False)
-class AutoRatioEstimator(SourceEstimator):
+class AutoRatioEstimator(SavedEstimator):
     """Relative density ratio, with related datasets or without: a mean of the best for the samples at hand.
 
     After `pretrain` with related datasets, what they say (`DiscriminantRatioEstimator`) counts as much as it helps on
@@ -118,16 +116,7 @@ class AutoRatioEstimator(SourceEstimator):
         self._set_learned(learned, shares)
         return self
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned from related datasets to a file: safetensors with a JSON header and a checksum.
-
-        Neither sources nor the samples given to `fit` are in it.
-
-        Parameters
-        ----------
-        path : path
-            Where to; a file that is there is replaced once the new one is complete.
-        """
+    def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         if not self.has_sources:
             raise NotFittedError("There is no trained model to save. Call pretrain(collection) first.")
         arrays, header = self.learned_._payload()
@@ -136,28 +125,13 @@ class AutoRatioEstimator(SourceEstimator):
             # A generator has moved on since, and means nothing elsewhere.
             parameters["random_state"] = None
         around = {"estimator": type(self).__name__, "parameters": parameters, "shares": self.learned_shares_}
-        write_tensors(path, "model", arrays, {**around, "learned": header})
+        return arrays, {**around, "learned": header}
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote. Nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
-        arrays, header = read_tensors(path, "model", finite=True)
-        with refused_if_unfit(path, cls.__name__):
-            check_kind(header, cls.__name__)
-            estimator = cls(**header["parameters"])
-            estimator._check_parameters()
-            shares = tuple(map(float, header["shares"]))
-            if len(shares) != len(SIZES) or not all(0 <= share <= 1 for share in shares):
-                raise ValueError(f"its shares are {shares}")
-            learned = DiscriminantRatioEstimator._of_payload(path, arrays, header["learned"])
-        estimator._set_learned(learned, shares)
-        return estimator
+    def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
+        shares = tuple(map(float, header["shares"]))
+        if len(shares) != len(SIZES) or not all(0 <= share <= 1 for share in shares):
+            raise ValueError(f"its shares are {shares}")
+        self._set_learned(DiscriminantRatioEstimator._of_payload(arrays, header["learned"]), shares)
 
     def _set_learned(self, learned: DiscriminantRatioEstimator, shares: tuple[float, ...]) -> None:
         self.learned_, self.learned_shares_ = learned, shares

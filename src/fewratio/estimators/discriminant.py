@@ -1,6 +1,5 @@
 """Learn from related datasets in closed form: probabilistic discriminant analysis as a density ratio."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
@@ -15,7 +14,6 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.discriminant import Coordinates, Support
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
@@ -28,11 +26,10 @@ from fewratio.estimators.discriminant_model import (
     ratio_of_log,
 )
 from fewratio.estimators.feature_map import FeatureMap
-from fewratio.estimators.learned_file import check_kind, columns_of, header_of, refused_if_unfit
+from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
 from fewratio.estimators.scaling import ColumnScaling, column_scaling
 from fewratio.estimators.source_columns import (
     SourceColumns,
-    SourceEstimator,
     check_collection,
 )
 from fewratio.estimators.summary import Summary
@@ -48,7 +45,7 @@ _BLOCK_VALUES = 2**18
 
 
 @dataclass(eq=False, repr=False)
-class DiscriminantRatioEstimator(SourceEstimator):
+class DiscriminantRatioEstimator(LearnedEstimator):
     """Relative density ratio from a handful of instances, learned from related datasets in seconds.
 
     Two covariance matrices say what the sources have in common: that of rows about their dataset's mean, and that of
@@ -215,32 +212,9 @@ class DiscriminantRatioEstimator(SourceEstimator):
         bounds = [self._by_blocks(X, lambda rows, side=side: self._bound(rows, side * deviations)) for side in (-1, 1)]
         return np.stack(bounds, axis=1)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file: safetensors with a JSON header and a checksum.
-
-        Neither sources nor the samples given to `fit` are in it.
-
-        Parameters
-        ----------
-        path : path
-            Where to; a file that is there is replaced once the new one is complete.
-        """
-        write_tensors(path, "model", *self._payload())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote. Nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
-        return cls._of_payload(path, *read_tensors(path, "model", finite=True))
-
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Give what was learned as arrays and a JSON header."""
-        model = self._learned()
+        model: DiscriminantModel = self._learned()
         header = header_of(type(self).__name__, self._source_columns, self.get_params(deep=False))
         header |= {
             "settings": self.settings_._asdict(),
@@ -249,15 +223,8 @@ class DiscriminantRatioEstimator(SourceEstimator):
         }
         return {**model.coordinates._asdict(), "spreads": model.spreads}, header
 
-    @classmethod
-    def _of_payload(cls, path: str | os.PathLike[str], arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
-        """Undo `_payload`; the path is for messages."""
-        with refused_if_unfit(path, cls.__name__):
-            check_kind(header, cls.__name__)
-            estimator = cls(**header["parameters"])
-            estimator._check_parameters()
-            estimator._set_model(*_rebuilt(arrays, header))
-        return estimator
+    def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
+        self._set_model(*_rebuilt(arrays, header))
 
     def _candidates(self) -> list[Settings]:
         """Give the settings to choose from, the safest first."""
@@ -286,14 +253,6 @@ class DiscriminantRatioEstimator(SourceEstimator):
         self.model_, self.settings_, self.summary_ = model, settings, summary
         self._keep_columns(columns)
 
-    def _learned(self) -> DiscriminantModel:
-        if not self.has_sources:
-            raise NotFittedError(
-                f"This {type(self).__name__} has learned nothing yet. Call pretrain(collection) with related datasets, "
-                f"or load a model with {type(self).__name__}.load(path)."
-            )
-        return self.model_
-
     def _summary(self) -> Summary:
         self._learned()
         if self.summary_ is None:
@@ -320,11 +279,6 @@ class DiscriminantRatioEstimator(SourceEstimator):
         model = assembled(self.model_.features, summary, self.settings_, self.model_.calibration)
         self._set_model(model, self.settings_, summary, self._source_columns)
         return self
-
-    def _read(self, *args: Any, **kwargs: Any) -> Any:
-        # Before a sample is read: without a model it could be anything.
-        self._learned()
-        return super()._read(*args, **kwargs)
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         model = self._learned()

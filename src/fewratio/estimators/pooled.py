@@ -1,6 +1,5 @@
 """Outliers from related datasets in closed form: the ratio of normal rows to all rows, pooled over the datasets."""
 
-import os
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -10,17 +9,16 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from fewratio.core.shapes import Floats
-from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted
 from fewratio.data.dataset import Dataset
 from fewratio.errors import CollectionError
-from fewratio.estimators.base import COUNT, NotFittedError, common
+from fewratio.estimators.base import COUNT, common
 from fewratio.estimators.gaussian_basis import check_squares
-from fewratio.estimators.learned_file import check_kind, columns_of, header_of, refused_if_unfit
+from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
 from fewratio.estimators.pooled_model import PooledModel, PooledMoments, RowAndDatasetFeatures, learn
 from fewratio.estimators.scaling import ColumnScaling
-from fewratio.estimators.source_columns import SourceColumns, SourceEstimator, check_collection
+from fewratio.estimators.source_columns import SourceColumns, check_collection
 
 # Values below it are bent upwards rather than cut off at 0, so that the order of outliers is kept.
 _SMALL = 0.05
@@ -29,7 +27,7 @@ _PER_COLUMN = "mean", "scale", "low", "high", "between", "within"
 
 
 @dataclass(eq=False, repr=False)
-class PooledRatioEstimator(SourceEstimator):
+class PooledRatioEstimator(LearnedEstimator):
     """Ratio of normal rows to all rows, learned from related datasets with marked outliers, in seconds.
 
     For outlier detection where an outlier is not far from the others, so that only related datasets tell which rows are
@@ -114,16 +112,7 @@ class PooledRatioEstimator(SourceEstimator):
         self._keep_columns(SourceColumns.of(collection))
         return self
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file: safetensors with a JSON header and a checksum.
-
-        Neither sources nor the samples given to `fit` are in it.
-
-        Parameters
-        ----------
-        path : path
-            Where to; a file that is there is replaced once the new one is complete.
-        """
+    def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         model = self._learned()
         features = model.features
         arrays = {
@@ -135,55 +124,28 @@ class PooledRatioEstimator(SourceEstimator):
         # Those of the training, whatever was set since.
         parameters = {"n_components": features.n_components, "random_state": features.seed}
         header = header_of(type(self).__name__, self._source_columns, {"alpha": float(self.alpha), **parameters})
-        write_tensors(path, "model", arrays, header | {"context": features.context, "reg": model.reg})
+        return arrays, header | {"context": features.context, "reg": model.reg}
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote. Nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
-        arrays, header = read_tensors(path, "model", finite=True)
-        with refused_if_unfit(path, cls.__name__):
-            check_kind(header, cls.__name__)
-            columns = columns_of(header)
-            estimator = cls(**header["parameters"])
-            estimator._check_parameters()
-            features = RowAndDatasetFeatures(
-                ColumnScaling(arrays["mean"], arrays["scale"]),
-                low=arrays["low"],
-                high=arrays["high"],
-                between=arrays["between"],
-                within=arrays["within"],
-                context=float(header["context"]),
-                n_components=estimator.n_components,
-                seed=estimator.random_state,
-            )
-            t, d = features.n_outputs, columns.n_features
-            shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PER_COLUMN, (d,))
-            shapes |= {"squares_nu": (t, t), "squares_de": (t, t), "mean_nu": (t,)}
-            if {name: array.shape for name, array in arrays.items()} != shapes:
-                raise ValueError("its arrays are not those of its settings")
-            moments = PooledMoments(*(arrays[name] for name in PooledMoments._fields))
-            estimator.model_ = PooledModel(features, moments, float(header["reg"]))
-            estimator._keep_columns(columns)
-        return estimator
-
-    def _learned(self) -> PooledModel:
-        if not self.has_sources:
-            raise NotFittedError(
-                f"This {type(self).__name__} has learned nothing yet. Call pretrain(collection) with related datasets, "
-                f"or load a model with {type(self).__name__}.load(path)."
-            )
-        return self.model_
-
-    def _read(self, *args: Any, **kwargs: Any) -> Any:
-        # Before a sample is read: without a model it could be anything.
-        self._learned()
-        return super()._read(*args, **kwargs)
+    def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
+        columns = columns_of(header)
+        features = RowAndDatasetFeatures(
+            ColumnScaling(arrays["mean"], arrays["scale"]),
+            low=arrays["low"],
+            high=arrays["high"],
+            between=arrays["between"],
+            within=arrays["within"],
+            context=float(header["context"]),
+            n_components=self.n_components,
+            seed=self.random_state,
+        )
+        t, d = features.n_outputs, columns.n_features
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PER_COLUMN, (d,))
+        shapes |= {"squares_nu": (t, t), "squares_de": (t, t), "mean_nu": (t,)}
+        if {name: array.shape for name, array in arrays.items()} != shapes:
+            raise ValueError("its arrays are not those of its settings")
+        moments = PooledMoments(*(arrays[name] for name in PooledMoments._fields))
+        self.model_ = PooledModel(features, moments, float(header["reg"]))
+        self._keep_columns(columns)
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         check_squares(X_nu, X_de)
