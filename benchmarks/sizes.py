@@ -53,14 +53,14 @@ def error(ratio: np.ndarray) -> float:
     return RelativeSquaredError(_ALPHA)(torch.from_numpy(ratio).double(), shares).item()
 
 
-def pairs_of(n_pairs: int, n_instances: int, columns: int) -> list[PriorPairs]:
+def pairs_of(n_pairs: int, n_instances: int, columns: int, seed: int = _SEED) -> list[PriorPairs]:
     shapes = [name for name in SHAPES if name != "discrete"]
     trained = [name for name in shapes if name != HELD_OUT_SHAPE]
     relations = [name for name in RELATIONS if name not in (HELD_OUT_RELATION, "equal")]
     kinds = ((relations, trained), ([HELD_OUT_RELATION], trained), (relations, [HELD_OUT_SHAPE]))
     shares = (n_pairs - n_pairs // 2, n_pairs // 4, n_pairs // 2 - n_pairs // 4)
     return [
-        draw_pairs(count, n_instances, columns, _SEED, relations=kind[0], shapes=kind[1])
+        draw_pairs(count, n_instances, columns, seed, relations=kind[0], shapes=kind[1])
         for kind, count in zip(kinds, shares, strict=True)
         if count
     ]

@@ -9,13 +9,16 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import delayed
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from everyday.data import folder
+from everyday.plan import Plan
 from fewratio import detect_changes
 
 try:
@@ -25,39 +28,32 @@ except ImportError:
 
 Array = NDArray[np.float64]
 Method = Callable[[Array], list[int]]
+Report = Callable[..., None]
 MARGIN, LEVEL = 5, 0.05
 
 
-def tables(report: Callable[..., None], quick: bool = False) -> None:
-    """Measure all of it.
-
-    Parameters
-    ----------
-    report : callable
-        Told each row of a table as keyword arguments.
-    quick : bool
-        Whether to measure little, only to see that it runs.
-    """
-    annotated(report, quick)
-    level_and_power(report, quick)
-    seconds(report, quick)
-
-
-def annotated(report: Callable[..., None], quick: bool) -> None:
-    files = sorted(folder("tcpd").glob("*.json"))[: 3 if quick else None]
+def annotated(report: Report, plan: Plan) -> None:
+    files = sorted(folder("tcpd").glob("*.json"))[: 3 if plan.quick else None]
     found: dict[str, list[tuple[float, float]]] = {}
-    for path in files:
-        content = json.loads(path.read_text())
-        columns = [np.array(column["raw"], dtype=np.float64) for column in content["series"]["series"]]
-        series, annotations = np.column_stack(columns), list(content["annotations"].values())
-        for method, find in methods().items():
-            points = find(series)
-            scores = f1(annotations, points), covering(annotations, points, len(series))
-            found.setdefault(method, []).append(scores)
-            report(table="annotated series", method=method, series=path.stem, f1=scores[0], covering=scores[1])
-    for method, scores in found.items():
-        means = np.mean(scores, axis=0)
+    for path, scores in zip(files, plan.run(delayed(_scores)(path) for path in files), strict=True):
+        for method, (f1_score, covered) in scores.items():
+            found.setdefault(method, []).append((f1_score, covered))
+            report(table="annotated series", method=method, series=path.stem, f1=f1_score, covering=covered)
+    for method, of_series in found.items():
+        means = np.mean(of_series, axis=0)
         report(table="annotated series", method=method, series="mean", f1=float(means[0]), covering=float(means[1]))
+
+
+def _scores(path: Path) -> dict[str, tuple[float, float]]:
+    """Give F1 and covering of each method."""
+    content = json.loads(path.read_text())
+    columns = [np.array(column["raw"], dtype=np.float64) for column in content["series"]["series"]]
+    series, annotations = np.column_stack(columns), list(content["annotations"].values())
+    found = {method: find(series) for method, find in methods().items()}
+    return {
+        method: (f1(annotations, points), covering(annotations, points, len(series)))
+        for method, points in found.items()
+    }
 
 
 def methods() -> dict[str, Method]:
@@ -125,33 +121,35 @@ def overlap(first: range, second: range) -> float:
     return common / (max(first.stop, second.stop) - min(first.start, second.start))
 
 
-def level_and_power(report: Callable[..., None], quick: bool) -> None:
+def level_and_power(report: Report, plan: Plan) -> None:
     """Measure how often a change is reported in autoregressive series with a step, in deviations, at the middle."""
     modes: Mapping[str, Mapping[str, Any]] = {
         "segmentation": {},
         "test at 0.05": {"level": LEVEL, "n_permutations": 99},
     }
-    for n, n_series in ((200, 60), (1000, 16)):
-        n_series = 2 if quick else n_series
+    for n, share in ((200, 1), (1000, 8)):
+        n_series = -(-plan.count(2, 400) // share)
         for coefficient in (0.0, 0.5, 0.8, 0.9):
             for step in (0, 1, 2, 4):
                 # Power needs fewer.
-                seeds = range(n_series if step == 0 else -(-n_series // 4))
+                seeds = plan.seeds(n_series if step == 0 else -(-n_series // 4))
                 for mode, options in modes.items():
-                    found = [
-                        detect_changes(autoregressive(n, coefficient, step, seed), random_state=seed, **options).points
-                        for seed in seeds
-                    ]
+                    counts = plan.run(delayed(_n_changes)(n, coefficient, step, seed, options) for seed in seeds)
                     report(
                         table="level and power",
                         mode=mode,
                         rows=n,
                         coefficient=coefficient,
                         step=step,
-                        share_with_changes=float(np.mean([len(points) > 0 for points in found])),
-                        mean_changes=float(np.mean([len(points) for points in found])),
+                        share_with_changes=float(np.mean(np.array(counts) > 0)),
+                        mean_changes=float(np.mean(counts)),
                         series=len(seeds),
                     )
+
+
+def _n_changes(n: int, coefficient: float, step: float, seed: int, options: Mapping[str, Any]) -> int:
+    series = autoregressive(n, coefficient, step, seed)
+    return len(detect_changes(series, random_state=seed, **options).points)
 
 
 def autoregressive(n: int, coefficient: float, step: float, seed: int) -> Array:
@@ -160,8 +158,8 @@ def autoregressive(n: int, coefficient: float, step: float, seed: int) -> Array:
     return np.asarray(series + step * (np.arange(n) >= n // 2))
 
 
-def seconds(report: Callable[..., None], quick: bool) -> None:
-    n, d = (2_000, 10) if quick else (100_000, 10)
+def seconds(report: Report, plan: Plan) -> None:
+    n, d = (2_000, 10) if plan.quick else (100_000, 10)
     series = np.random.default_rng(0).normal(size=(n, d))
     series[n // 2 :, 0] += 1
     for mode, options in (("segmentation", {}), ("test", {"level": LEVEL})):
@@ -176,3 +174,6 @@ def seconds(report: Callable[..., None], quick: bool) -> None:
             processor_seconds=time.process_time() - processor,
             found=points,
         )
+
+
+TABLES = {"annotated": annotated, "autoregressive": level_and_power, "long": seconds}

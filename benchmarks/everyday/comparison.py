@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from joblib import delayed
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.stats import binom
@@ -12,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from everyday.data import classes
+from everyday.plan import Plan
 from fewratio import compare_datasets
 
 try:
@@ -22,10 +24,11 @@ except ImportError:
 Rows = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], tuple[Rows, Rows]]
 Report = Callable[..., None]
-# Of the power as many permutations as by default, of the level fewer: it holds with any number.
-N_PERMUTATIONS, N_FEWER, LEVEL, SEED = 999, 199, 0.05, 0
+N_PERMUTATIONS, LEVEL = 999, 0.05
 # From so many rows on hyppo has a p-value without permutations, which are slow.
 HYPPO_ROWS = 20
+# What the test says of few rows.
+SMALL = "With .* the p-value cannot be below"
 
 
 # ---------------------------------------------------------------- pairs of samples
@@ -158,90 +161,107 @@ TESTS: dict[str, Callable[..., float]] = {
 # ---------------------------------------------------------------- tables
 
 
-def power(report: Report, n_pairs: int) -> None:
-    for name, (draw, sizes) in PAIRS.items():
+def power(report: Report, plan: Plan) -> None:
+    for name, (_, sizes) in PAIRS.items():
         for n in sizes:
-            rngs = [np.random.default_rng([SEED, n, pair]) for pair in range(n_pairs)]
-            pairs = [draw(rng, n) for rng in rngs]
-            tests = TESTS | ({"hyppo energy": hyppo_energy} if Energy is not None and n >= HYPPO_ROWS else {})
-            found = {
-                test: float(np.mean([run(A, B, rng) <= LEVEL for (A, B), rng in zip(pairs, rngs, strict=True)]))
-                for test, run in tests.items()
-            }
-            best = max(value for test, value in found.items() if test != "fewratio")
+            n_pairs = plan.count(20, 200)
+            p_values = plan.run(delayed(_p_values)(name, n, plan.seed, pair) for pair in range(n_pairs))
+            found = {test: np.array([each[test] <= LEVEL for each in p_values]) for test in p_values[0]}
+            shares = {test: float(of.mean()) for test, of in found.items()}
+            best = max((test for test in found if test != "fewratio"), key=shares.__getitem__)
+            less = found["fewratio"] - 1.0 * found[best]
             report(
                 table="power",
                 pairs_of=name,
                 rows=n,
                 pairs=n_pairs,
                 permutations=N_PERMUTATIONS,
-                **found,
-                less_best_rival=found["fewratio"] - best,
+                **shares,
+                less_best_rival=float(less.mean()),
+                standard_error=float(less.std() / n_pairs**0.5),
             )
 
 
-def level(report: Report, n_pairs: int) -> None:
-    laws: dict[str, Callable[..., Rows]] = {
-        "gaussian": lambda rng, n: rng.normal(size=(n, 5)),
-        "student t, 2 degrees": lambda rng, n: rng.standard_t(2, size=(n, 5)),
-        "discrete": lambda rng, n: rng.integers(3, size=(n, 3)).astype(np.float64),
-        "ties": lambda rng, n: rng.normal(size=(n, 2)).round(),
-    }
-    for law, draw in laws.items():
-        for n_a, n_b in ((3, 3), (3, 12), (5, 5), (10, 10), (20, 60)):
-            rng = np.random.default_rng([SEED, n_a, n_b])
-            p_values, n_named = [], 0
-            for _ in range(n_pairs):
-                rows = draw(rng, n_a + n_b)
-                result = compare_datasets(rows[:n_a], rows[n_a:], n_permutations=N_FEWER, random_state=rng)
-                p_values.append(result.p_value)
-                n_named += any(column.p_value <= LEVEL for column in result.columns)
-            shares = {t: float(np.mean(np.array(p_values) <= t)) for t in (0.05, 0.1, 0.2)}
+def _p_values(name: str, n: int, seed: int, pair: int) -> dict[str, float]:
+    rng = np.random.default_rng([seed, n, pair])
+    A, B = PAIRS[name][0](rng, n)
+    tests = TESTS | ({"hyppo energy": hyppo_energy} if Energy is not None and n >= HYPPO_ROWS else {})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", SMALL)
+        return {test: run(A, B, rng) for test, run in tests.items()}
+
+
+LAWS: dict[str, Callable[..., Rows]] = {
+    "gaussian": lambda rng, n: rng.normal(size=(n, 5)),
+    "student t, 2 degrees": lambda rng, n: rng.standard_t(2, size=(n, 5)),
+    "discrete": lambda rng, n: rng.integers(3, size=(n, 3)).astype(np.float64),
+    "ties": lambda rng, n: rng.normal(size=(n, 2)).round(),
+}
+
+
+def level(report: Report, plan: Plan) -> None:
+    n_pairs = plan.count(50, 400)
+    for law in LAWS:
+        for n_a, n_b in ((3, 3), (4, 4), (3, 12), (5, 5), (10, 10), (20, 60)):
+            found = plan.run(delayed(_under_the_null)(law, n_a, n_b, plan.seed, pair) for pair in range(n_pairs))
+            p_values, named = np.array(found).T
+            shares = {t: float(np.mean(p_values <= t)) for t in (0.05, 0.1, 0.2)}
             # The largest count that chance allows, one in a thousand.
             within = all(share * n_pairs <= binom.ppf(0.999, n_pairs, t) for t, share in shares.items())
-            shown = {f"share of p <= {t}": share for t, share in shares.items()}
-            named = n_named / n_pairs
             report(
                 table="level",
                 law=law,
                 rows=[n_a, n_b],
                 pairs=n_pairs,
-                **shown,
-                column_named=named,
+                permutations=N_PERMUTATIONS,
+                **{f"share of p <= {t}": share for t, share in shares.items()},
+                column_named=float(named.mean()),
                 within_bounds=within,
             )
 
 
-def coverage(report: Report, n_pairs: int) -> None:
+def _under_the_null(law: str, n_a: int, n_b: int, seed: int, pair: int) -> tuple[float, bool]:
+    """Give the p-value of two samples of one law, and whether any column is said to differ."""
+    rng = np.random.default_rng([seed, n_a, n_b, pair])
+    rows = LAWS[law](rng, n_a + n_b)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", SMALL)
+        result = compare_datasets(rows[:n_a], rows[n_a:], n_permutations=N_PERMUTATIONS, random_state=rng)
+    return result.p_value, any(column.p_value <= LEVEL for column in result.columns)
+
+
+def coverage(report: Report, plan: Plan) -> None:
     """How often the 90 % interval holds the true divergence, for shifted and scaled Gaussians."""
     for n in (5, 10, 30, 100, 300, 1000):
-        held, widths, errors = [], [], []
-        for pair in range(n_pairs if n < 1000 else n_pairs // 2):
-            rng = np.random.default_rng([SEED, n, pair])
-            d, kind = int(rng.choice([1, 2, 5, 10, 20])), pair % 4
-            shift, scale = np.zeros(d), np.ones(d)
-            if kind == 1:
-                shift[: int(rng.choice([1, d]))] = rng.choice([0.3, 1.0, 2.0])
-            if kind == 2:
-                scale[:] = rng.choice([0.7, 1.5, 2.0])
-            if kind == 3:
-                shift[:], scale[:] = rng.choice([0.2, 0.5]), rng.choice([0.8, 1.3])
-            truth = _true_divergence(shift, scale, rng)
-            A, B = rng.normal(size=(n, d)), rng.normal(size=(n, d)) * scale + shift
-            result = compare_datasets(A, B, n_permutations=0, random_state=0)
-            low, high = result.interval
-            held.append(low - 1e-3 <= truth <= high + 1e-3)
-            widths.append(high - low)
-            errors.append(result.divergence - truth)
-        rmse = float(np.sqrt(np.mean(np.square(errors))))
+        n_pairs = plan.count(8, 60) // (2 if n == 1000 else 1)
+        found = np.array(plan.run(delayed(_interval)(n, plan.seed, pair) for pair in range(n_pairs)))
+        held, widths, errors = found.T
         report(
             table="interval",
             rows=n,
-            pairs=len(held),
-            coverage=float(np.mean(held)),
-            width=float(np.mean(widths)),
-            rmse=rmse,
+            pairs=n_pairs,
+            coverage=float(held.mean()),
+            width=float(widths.mean()),
+            rmse=float(np.sqrt(np.mean(errors**2))),
         )
+
+
+def _interval(n: int, seed: int, pair: int) -> tuple[bool, float, float]:
+    """Give whether the interval holds the truth, its width, and the error of the estimate."""
+    rng = np.random.default_rng([seed, n, pair])
+    d, kind = int(rng.choice([1, 2, 5, 10, 20])), pair % 4
+    shift, scale = np.zeros(d), np.ones(d)
+    if kind == 1:
+        shift[: int(rng.choice([1, d]))] = rng.choice([0.3, 1.0, 2.0])
+    if kind == 2:
+        scale[:] = rng.choice([0.7, 1.5, 2.0])
+    if kind == 3:
+        shift[:], scale[:] = rng.choice([0.2, 0.5]), rng.choice([0.8, 1.3])
+    truth = _true_divergence(shift, scale, rng)
+    A, B = rng.normal(size=(n, d)), rng.normal(size=(n, d)) * scale + shift
+    result = compare_datasets(A, B, n_permutations=0, random_state=0)
+    low, high = result.interval
+    return low - 1e-3 <= truth <= high + 1e-3, high - low, result.divergence - truth
 
 
 def _true_divergence(shift: Rows, scale: Rows, rng: np.random.Generator) -> float:
@@ -251,15 +271,15 @@ def _true_divergence(shift: Rows, scale: Rows, rng: np.random.Generator) -> floa
     return float(0.5 * np.mean(np.tanh(log_ratio / 2) ** 2))
 
 
-def seconds(report: Report, quick: bool) -> None:
+def seconds(report: Report, plan: Plan) -> None:
     """Processor seconds beside a plain permutation test of the MMD, in turns."""
     sizes = (
         ((200, 20), (3000, 20), (200, 5000))
-        if quick
+        if plan.quick
         else ((200, 20), (3000, 20), (200, 5000), (100_000, 20), (1_000_000, 20))
     )
     for n, d in sizes:
-        rng = np.random.default_rng(SEED)
+        rng = np.random.default_rng(plan.seed)
         A, B = rng.normal(size=(n, d)), rng.normal(size=(n, d)) + 0.1
         taken: dict[str, list[float]] = {"fewratio": [], "plain MMD": []}
         for _ in range(3 if n <= 3000 else 1):
@@ -289,10 +309,4 @@ def _plain_mmd(A: Rows, B: Rows, rng: np.random.Generator) -> float:
     return (1 + sum(value >= observed for value in null)) / 1000
 
 
-def tables(report: Report, quick: bool) -> None:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "With .* the p-value cannot be below")
-        power(report, 20 if quick else 200)
-        level(report, 50 if quick else 200)
-        coverage(report, 8 if quick else 60)
-        seconds(report, quick)
+TABLES = {"power": power, "level": level, "interval": coverage, "seconds": seconds}

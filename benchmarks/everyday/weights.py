@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from joblib import delayed
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from everyday.data import classes
+from everyday.plan import Plan
 from fewratio import RuLSIF, importance_weights
 from fewratio.estimators import RatioEstimator
 
@@ -17,9 +19,9 @@ Report = Callable[..., None]
 LEAST_TRAINING_ROWS = 30
 
 
-def shift_tasks(n_seeds: int) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+def shift_tasks(seeds: range) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """Divide tables into training and target rows by chance that depends on a component or column, or on nothing."""
-    for seed in range(n_seeds):
+    for seed in seeds:
         for name, parts in classes().items():
             X, y = np.concatenate(parts), np.repeat(np.arange(len(parts)), list(map(len, parts)))
             X = X[:, np.ptp(X, axis=0) > 0]
@@ -52,7 +54,14 @@ def errors(weights: Any, X: np.ndarray, y: np.ndarray, target: np.ndarray, truth
     }
 
 
-def weighting(report: Report, quick: bool) -> None:
+def _weighted(task: tuple[Any, ...], estimator: RatioEstimator | None) -> tuple[Any, ...]:
+    """Give the weights of a task's training rows, and the errors of models without and with them."""
+    _, X, y, target, truth = task
+    found = importance_weights(X, target, estimator, random_state=0)
+    return found, *(errors(each, X, y, target, truth) for each in (None, found.weights))
+
+
+def weighting(report: Report, plan: Plan) -> None:
     """Report what weighting changes in each task, and how often the advice was right."""
     makers: dict[str, Callable[[], RatioEstimator | None]] = {
         "default": lambda: None,
@@ -60,9 +69,9 @@ def weighting(report: Report, quick: bool) -> None:
     }
     for name, make in makers.items():
         changes: dict[bool, list[float]] = {True: [], False: []}
-        for task, X, y, target, truth in shift_tasks(1 if quick else 3):
-            found = importance_weights(X, target, make(), random_state=0)
-            plain, weighted = (errors(each, X, y, target, truth) for each in (None, found.weights))
+        tasks = list(shift_tasks(plan.seeds(plan.count(1, 3))))
+        results = plan.run(delayed(_weighted)(task, make()) for task in tasks)
+        for (task, X, _, target, _), (found, plain, weighted) in zip(tasks, results, strict=True):
             change = {model: float(np.log((weighted[model] + 0.01) / (plain[model] + 0.01))) for model in plain}
             changes[found.is_worthwhile] += change.values()
             report(
@@ -98,9 +107,9 @@ def weighting(report: Report, quick: bool) -> None:
         )
 
 
-def speed(report: Report, quick: bool) -> None:
+def speed(report: Report, plan: Plan) -> None:
     """Report how long the weights of many rows take."""
-    n = 20_000 if quick else 1_000_000
+    n = 20_000 if plan.quick else 1_000_000
     rng = np.random.default_rng(0)
     X, target = rng.normal(size=(n, 10)), rng.normal(0.3, 1, (n, 10))
     wall, processor = time.perf_counter(), time.process_time()
@@ -114,7 +123,4 @@ def speed(report: Report, quick: bool) -> None:
     )
 
 
-def tables(report: Report, quick: bool) -> None:
-    """Make all tables; `report` takes each record as keywords."""
-    weighting(report, quick)
-    speed(report, quick)
+TABLES = {"weighting": weighting, "million": speed}

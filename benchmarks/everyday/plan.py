@@ -1,0 +1,34 @@
+"""How much to measure, and with how many processes."""
+
+from typing import NamedTuple
+
+from joblib import Parallel
+
+
+class Plan(NamedTuple):
+    """What a run is told.
+
+    Attributes
+    ----------
+    run : joblib.Parallel
+        Runs what may run at once.
+    quick : bool
+        Whether to measure little, only to see that it runs.
+    seed : int
+        Which pairs and series are drawn.
+    draws : int or None
+        How many of them per row of a table, if not as many as usual.
+    """
+
+    run: Parallel
+    quick: bool = False
+    seed: int = 0
+    draws: int | None = None
+
+    def count(self, few: int, usual: int) -> int:
+        """Return how many to draw where these are the numbers of a quick and of a usual run."""
+        return self.draws or (few if self.quick else usual)
+
+    def seeds(self, n: int) -> range:
+        """Return seeds of draws; other runs have none in common."""
+        return range(10_000 * self.seed, 10_000 * self.seed + n)
