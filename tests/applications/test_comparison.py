@@ -76,7 +76,7 @@ def plain_statistics(rows, first):
 
 def brute_force(A, B, estimator=None):
     """The p-value over all permutations, one after the other, with counts in place of sorted ranks."""
-    rows, weights = np.concatenate([A, B]), [4, 3, 4, 4, 2]
+    rows, weights = np.concatenate([A, B]), [4, 5, 2, 3, 2]
     dealt = [list(a) for a in combinations(range(len(rows)), len(A))]
     table = np.array([plain_statistics(rows, first) for first in dealt])
     if estimator is not None:

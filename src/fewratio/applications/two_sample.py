@@ -20,7 +20,7 @@ from fewratio.progress import Report
 
 # How much each statistic counts (docs/design.md).
 _COLUMNS = "largest difference of a column"
-WEIGHTS = {"energy distance": 4.0, "difference of means": 3.0, "density ratio": 4.0, _COLUMNS: 4.0, "spread": 2.0}
+WEIGHTS = {"energy distance": 4.0, "difference of means": 5.0, "density ratio": 2.0, _COLUMNS: 3.0, "spread": 2.0}
 # Where values are clipped of which means are taken: in robust deviations from the median.
 _FAR = 2.5
 # Rows that are tested with: no more than that, and no more than make so many values, but so many in any case.
