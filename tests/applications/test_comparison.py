@@ -114,6 +114,12 @@ def test_small_samples_cannot_show_much_and_it_is_said():
     assert (len(result.null), result.p_value) == (20, 2 / 20)
 
 
+@pytest.mark.filterwarnings("ignore:With ")
+def test_a_sample_of_equal_rows_has_no_spread_that_rounding_could_change():
+    rows = np.array([[0.0, 2, 0]] * 3 + [[2.0, 0, 2]] * 2 + [[1.0, 0, 2]])
+    assert compare_datasets(rows[:3], rows[3:]).p_value == 2 / 20
+
+
 def test_drawn_permutations_count_the_observed_one():
     A, B = samples(0, 7, 9, shift=4.0)
     result = compare_datasets(A, B, n_permutations=99, random_state=0)

@@ -278,13 +278,16 @@ class _Statistics:
             return of_first / n_first - of_second / n_second
 
         energy = sums(self.energy)
-        norms = sums((self.energy**2).sum(1, keepdims=True))
+        squares = (self.energy**2).sum(1, keepdims=True)
+        norms = sums(squares)
         # The mean city-block distance within either sample; of a single row there is none.
         within = [
             (n * norm - (total**2).sum(1, keepdims=True)) / np.maximum(n * (n - 1), 1)
             for n, norm, total in zip((n_first, n_second), norms, energy, strict=True)
         ]
-        single, least = (n_first < 2) | (n_second < 2), np.finfo(np.float64).eps
+        single = (n_first < 2) | (n_second < 2)
+        # Where all rows of a sample are equal only rounding would be left, and differ between equal permutations.
+        least = ROUNDING * squares.mean() + np.finfo(np.float64).tiny
         spread = np.where(single, 0, np.abs(np.log(within[0].clip(least) / within[1].clip(least))))
         apart = energy[0] / n_first - energy[1] / n_second
         marginal = np.abs(difference(self.marginal)) * np.sqrt(n_first * n_second)
