@@ -79,10 +79,12 @@ def peers() -> dict[str, Scorer]:
         "LOF": lambda normals, rows: (
             LocalOutlierFactor(min(20, len(normals) - 1), novelty=True).fit(normals).score_samples(rows)
         ),
-        "isolation forest, normals": _isolation,
-        "isolation forest, all rows": lambda normals, rows: _isolation(np.concatenate([normals, rows]), rows),
         "distance to the mean": lambda normals, rows: -np.linalg.norm(rows - normals.mean(0), axis=1),
         "RuLSIF": lambda normals, rows: RuLSIF(random_state=0).fit(normals, rows).ratio_de_,
+    }
+    slow: dict[str, Scorer] = {
+        "isolation forest, normals": _isolation,
+        "isolation forest, all rows": lambda normals, rows: _isolation(np.concatenate([normals, rows]), rows),
         "RuLSIF, cv": lambda normals, rows: RuLSIF(sigma="cv", reg="cv", random_state=0).fit(normals, rows).ratio_de_,
     }
     try:
@@ -90,14 +92,15 @@ def peers() -> dict[str, Scorer]:
         from pyod.models.ecod import ECOD
         from pyod.models.knn import KNN
     except ImportError:
-        return found
-    return found | {
+        return found | slow
+    pyod: dict[str, Scorer] = {
         "PyOD ECOD": lambda normals, rows: -ECOD().fit(np.concatenate([normals, rows])).decision_function(rows),
         "PyOD COPOD": lambda normals, rows: -COPOD().fit(np.concatenate([normals, rows])).decision_function(rows),
         "PyOD KNN": lambda normals, rows: (
             -KNN(n_neighbors=min(5, len(normals) - 1)).fit(normals).decision_function(rows)
         ),
     }
+    return found | pyod | slow
 
 
 def _scaled(scorer: Scorer) -> Scorer:
