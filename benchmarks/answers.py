@@ -3,7 +3,7 @@
 pip install -e '.[peers-comparison,peers-outliers,peers-changes]'; export FEWRATIO_DATA=...
 python benchmarks/answers.py --jobs 2                         # all tables; about 50 minutes of processor time
 python benchmarks/answers.py --only comparison changes --quick
-python benchmarks/answers.py --only power level --draws 1000 --jobs 16
+python benchmarks/answers.py --only power --seed 1 --draws 1000 --jobs 16   # as for many_draws.jsonl
 """
 
 import argparse

@@ -128,7 +128,7 @@ def level_and_power(report: Report, plan: Plan) -> None:
         "test at 0.05": {"level": LEVEL, "n_permutations": 99},
     }
     for n, share in ((200, 1), (1000, 8)):
-        n_series = -(-plan.count(2, 400) // share)
+        n_series = -(-plan.count(2, 100) // share)
         for coefficient in (0.0, 0.5, 0.8, 0.9):
             for step in (0, 1, 2, 4):
                 # Power needs fewer.

@@ -200,7 +200,7 @@ LAWS: dict[str, Callable[..., Rows]] = {
 
 
 def level(report: Report, plan: Plan) -> None:
-    n_pairs = plan.count(50, 400)
+    n_pairs = plan.count(50, 200)
     for law in LAWS:
         for n_a, n_b in ((3, 3), (4, 4), (3, 12), (5, 5), (10, 10), (20, 60)):
             found = plan.run(delayed(_under_the_null)(law, n_a, n_b, plan.seed, pair) for pair in range(n_pairs))

@@ -82,7 +82,7 @@ def by_size(report: Report, plan: Plan, data: str, pairs: Iterator[Pair]) -> Non
 
 
 def of_the_prior(report: Report, plan: Plan) -> None:
-    by_size(report, plan, "prior", prior_pairs(plan.seeds(plan.count(1, 20))))
+    by_size(report, plan, "prior", prior_pairs(plan.seeds(plan.count(1, 5))))
 
 
 def of_tables(report: Report, plan: Plan) -> None:
