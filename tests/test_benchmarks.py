@@ -15,7 +15,7 @@ import runpy, sys
 n_peers = int(sys.argv[1])
 sys.modules.update(dict.fromkeys(sys.argv[2:][:n_peers]))  # to import these is an error now
 for path in sys.argv[2:][n_peers:]:
-    sys.argv = [path, "--help"]
+    sys.argv, sys.path[0] = [path, "--help"], path.rpartition("/")[0]  # as for a script
     try:
         runpy.run_path(path, run_name="__main__")
     except SystemExit as done:
