@@ -55,7 +55,7 @@ def write_tensors(
         raise DataNotFoundError(
             f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."
         )
-    text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header}, default=lambda value: value.item())
+    text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header}, default=np.generic.item)
     # A scalar stays one, which `ascontiguousarray` would make a vector of.
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     write_atomically(path, save(arrays, {_KEY: text, _CHECKSUM: _checksum(text, arrays)}))
