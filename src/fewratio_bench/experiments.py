@@ -89,7 +89,7 @@ CLOSED_FORM_DRAWS = ClosedForm(
     "fewratio, closed form, four draws", parameters={"scale": "none", "n_components": 2048}, n_draws=4
 )
 # Without a network, in seconds; and with all outliers of the sources known, which no other method is told.
-POOLED, POOLED_MARKS = Pooled(), Pooled("fewratio, pooled, outliers known", marks=True)
+POOLED, POOLED_MARKS = Pooled(), Pooled("fewratio, pooled, outliers known", outliers_known=True)
 # And where there are none.
 NO_SOURCES = Universal()
 

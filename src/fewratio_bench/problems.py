@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from fewratio import load_collection
-from fewratio.data.collection import Collection
 from fewratio.data.seeds import seed_for
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
 from fewratio_bench.evaluate import Evaluation, OutlierEvaluation, PairEvaluation
@@ -136,9 +135,7 @@ class OutlierProblem(Problem):
         return OutlierEvaluation(getattr(split, role), n_support, known, seed, device)
 
 
-@cache
-def _load(source: str) -> Collection:
-    return load_collection(source)
+_load = cache(load_collection)
 
 
 @dataclass(frozen=True, eq=False)

@@ -330,7 +330,7 @@ def outlier_cells():
         OneClass("SD-FT", "SD-FT", "deep svdd", "sources then target", (2,), (1, 2), max_steps=4, validate_every=2),
         Detector("LOF", "LOF", "n_neighbors", (5, 10), lof_scores),
         Pooled(),
-        Pooled("marks", marks=True),
+        Pooled("marks", outliers_known=True),
     ],
     ids=lambda method: method.name,
 )
@@ -415,7 +415,7 @@ def test_a_row_of_pooled_sources_is_the_estimator_on_normals_that_are_known(outl
     expected = PooledRatioEstimator().pretrain(split.source)
     expected = expected.fit(*(rows[1].double().numpy() for rows in (support.nu, support.de[:, :n_real]))).ratio_de_
     verdicts = {
-        marks: next(each for each in Pooled(marks=marks).judge(outlier_cells, BENCH) if each.role == "target")
+        marks: next(each for each in Pooled(outliers_known=marks).judge(outlier_cells, BENCH) if each.role == "target")
         for marks in (False, True)
     }
     found = verdicts[True].judgement.query[1, 2 : 2 + n_real].numpy()

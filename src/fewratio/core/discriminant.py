@@ -146,9 +146,9 @@ class Products(NamedTuple):
     def log_density_left_out(self, sample: Numbers) -> Floats:
         """Give it for each row of samples given the others, of shape (pairs, n)."""
         blocks = (table[sample[:, :, None], sample[:, None]] for table in (self.cross, self.square))
-        (cross, own_cross), (square, own_square) = ((each.sum(2), each.diagonal(0, 1, 2)) for each in blocks)
-        others = square.sum(1, keepdims=True) - 2 * square + own_square
-        return -0.5 * (self.single[sample] - 2 * (cross - own_cross) + others)
+        (cross, cross_itself), (square, square_itself) = ((each.sum(2), each.diagonal(0, 1, 2)) for each in blocks)
+        others = square.sum(1, keepdims=True) - 2 * square + square_itself
+        return -0.5 * (self.single[sample] - 2 * (cross - cross_itself) + others)
 
 
 @dataclass(frozen=True, eq=False)

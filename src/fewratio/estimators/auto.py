@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
 from fewratio.data.collection import Collection
-from fewratio.estimators.base import NotFittedError, RatioEstimator, common, in_blocks
+from fewratio.estimators.base import RatioEstimator, common, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
-from fewratio.estimators.discriminant_model import SIZES
-from fewratio.estimators.learned_file import SavedEstimator
+from fewratio.estimators.discriminant_model import SIZES, at_size, harmonic_size
+from fewratio.estimators.learned_file import SavedEstimator, stored
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
@@ -117,13 +117,8 @@ class AutoRatioEstimator(SavedEstimator):
         return self
 
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        if not self.has_sources:
-            raise NotFittedError("There is no trained model to save. Call pretrain(collection) first.")
         arrays, header = self.learned_._payload()
-        parameters = self.get_params(deep=False)
-        if not isinstance(self.random_state, Integral | None):
-            # A generator has moved on since, and means nothing elsewhere.
-            parameters["random_state"] = None
+        parameters = stored(self.get_params(deep=False))
         around = {"estimator": type(self).__name__, "parameters": parameters, "shares": self.learned_shares_}
         return arrays, {**around, "learned": header}
 
@@ -175,8 +170,8 @@ class AutoRatioEstimator(SavedEstimator):
         """Give the estimators, their shares, and how many rows per sample each is fitted to at most."""
         if not self.has_sources:
             return self._parts_without_sources(n_nu, n_de)
-        size = 2 / (1 / n_nu + 1 / n_de)
-        share = float(np.interp(np.log(size), np.log(SIZES), self.learned_shares_)) * _falling(size)
+        size = harmonic_size(n_nu, n_de)
+        share = at_size(self.learned_shares_, size) * _falling(size)
         rest = self._parts_without_sources(n_nu, n_de) if share < 1 else []
         parts = [(part, (1 - share) * of_rest, most) for part, of_rest, most in rest]
         learned = copy(self.learned_).set_params(alpha=self.alpha)
@@ -186,8 +181,7 @@ class AutoRatioEstimator(SavedEstimator):
         if not _ALPHAS[0] <= self.alpha <= _ALPHAS[1]:
             return [(RuLSIF(self.alpha, sigma="cv", reg="cv", random_state=self.random_state), 1.0, _MAX_ROWS)]
         classifier = ClassifierRatio(alpha=self.alpha, random_state=self.random_state)
-        size = 2 / (1 / n_nu + 1 / n_de)
-        share = _SHARE * _falling(size)
+        share = _SHARE * _falling(harmonic_size(n_nu, n_de))
         if share and torch_is_installed():
             from fewratio.estimators.universal import UniversalRatioEstimator
 

@@ -163,8 +163,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         features = summaries[0].features
         assert features.columns is not None
         kind, n_components = ("cosines", features.n_components) if features.n_components else ("columns", 1)
-        own = type(self)(features=kind, n_components=n_components, width=features.width, shrinkage=self.shrinkage)
-        candidates = [each for each in own._candidates() if each.n_components == features.n_components]
+        of_map = type(self)(features=kind, n_components=n_components, width=features.width, shrinkage=self.shrinkage)
+        candidates = [each for each in of_map._candidates() if each.n_components == features.n_components]
         learned = learn_from_summaries(summaries, candidates, float(self.alpha))
         self._set_model(learned.model, learned.settings, learned.summary, features.columns)
         return self
@@ -176,15 +176,39 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         ----------
         X : array-like of shape (n, n_features)
             All rows of one dataset.
+
+        Returns
+        -------
+        Summary
         """
         return Summary.of_rows(self._source_rows(X), self._learned().features)
 
     def add_source(self, source: Any) -> Self:
-        """Learn from one more dataset, or a summary, without going over the others; settings stay as they are."""
+        """Learn from one more dataset without going over the others; settings stay as they are.
+
+        Parameters
+        ----------
+        source : array-like of shape (n, n_features) or Summary
+            All rows of the dataset, or what `summarise` gave for it.
+
+        Returns
+        -------
+        self
+        """
         return self._relearn(self._summary() + self._as_summary(source))
 
     def remove_source(self, source: Any) -> Self:
-        """Forget a dataset, or a summary, as if it had never been among the sources; settings stay as they are."""
+        """Forget a dataset, as if it had never been among the sources; settings stay as they are.
+
+        Parameters
+        ----------
+        source : array-like of shape (n, n_features) or Summary
+            All rows of the dataset, or what `summarise` gave for it.
+
+        Returns
+        -------
+        self
+        """
         return self._relearn(self._summary() - self._as_summary(source))
 
     def interval(self, X: Any, level: float = 0.9) -> Floats:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from fewratio.estimators.discriminant_model import (
     scaled,
 )
 from fewratio.estimators.feature_map import FeatureMap
-from fewratio.estimators.randomness import row_order
+from fewratio.estimators.randomness import dataset_key, row_order
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.summary import Summary
 
@@ -81,7 +81,7 @@ def learn(
     seed : int
         Seed of the random features.
     """
-    sources = _in_order(sources)
+    sources = sorted(sources, key=dataset_key)
     # Fewer datasets say less than sources held out, and choose at random.
     validation = validation if len(validation) >= _FEWEST or len(sources) < _FEWEST else ()
     distance = _distance(sources, scaling)
@@ -128,45 +128,45 @@ class HeldOut:
     ) -> None:
         self.total = total
         self._summaries: list[Summary] = []
-        self._moved: dict[tuple[float, bool], list[tuple[Coordinates, list[Floats]]]] = {}
+        self._projected: dict[tuple[float, bool], list[tuple[Coordinates, list[Floats]]]] = {}
         # One factorisation for all that have the shrinkage; with a background, other coordinates follow.
         largest = {each.shrinkage: each for each in sorted(candidates, key=lambda each: each.background)}
         for summary, values, sizes in parts:
             self._summaries.append(summary)
             ends = np.cumsum(sizes)[:-1]
             found = {shrinkage: coordinates_of(summary, settings) for shrinkage, settings in largest.items()}
-            moved = {
+            projected = {
                 shrinkage: values @ each.axes.astype(values.dtype) - each.centre @ each.axes
                 for shrinkage, each in found.items()
             }
-            for shrinkage, complete in {_kind(each) for each in candidates}:
+            for shrinkage, complete in {_coordinate_settings(each) for each in candidates}:
                 centre, axes, signal = found[shrinkage]
                 kept = slice(None if complete else np.count_nonzero(signal))
-                part = Coordinates(centre, axes[:, kept], signal[kept]), np.split(moved[shrinkage][:, kept], ends)
-                self._moved.setdefault((shrinkage, complete), []).append(part)
+                part = Coordinates(centre, axes[:, kept], signal[kept]), np.split(projected[shrinkage][:, kept], ends)
+                self._projected.setdefault((shrinkage, complete), []).append(part)
 
     def calibrate(
         self, settings: Settings, alpha: float, temperatures: Floats = TEMPERATURES
     ) -> tuple[Calibration, float]:
         """Give what the datasets held out say of a model with these settings, and its loss on them (Eq. D8)."""
-        known = self._moved[_kind(settings)]
+        known = self._projected[_coordinate_settings(settings)]
         noise, of_means = _moments([(each, coordinates.signal > 0) for coordinates, each in known])
         learned = float(np.mean([coordinates.signal.sum() for coordinates, _ in known])) or 1.0
         first = Calibration(noise, max(of_means / learned, _LEAST_SIGNAL))
         if settings.background:
             noise, of_means = _moments([(each, coordinates.signal == 0) for coordinates, each in known])
             per_axis = settings.background * of_means / self.total.scatter.shape[0]
-            first = first._replace(other_noise=noise, other_signal=per_axis)
-        moved = [
+            first = first._replace(background_noise=noise, background_signal=per_axis)
+        held_out = [
             ([scaled(rows, coordinates.signal, settings.power, first) for rows in each], coordinates.signal)
             for coordinates, each in known
         ]
-        signals = [first.signals(signal) for _, signal in moved]
-        scaled_noise, of_means = _moments([(each, signal > 0) for each, signal in moved])
-        expected = float(np.mean([each[signal > 0].sum() for each, (_, signal) in zip(signals, moved, strict=True)]))
+        signals = [first.signals(signal) for _, signal in held_out]
+        scaled_noise, of_means = _moments([(each, signal > 0) for each, signal in held_out])
+        expected = float(np.mean([each[signal > 0].sum() for each, (_, signal) in zip(signals, held_out, strict=True)]))
         scaled_signal = max(of_means / (expected or 1.0), _LEAST_SIGNAL)
         losses = np.zeros((len(SIZES), len(temperatures)))
-        for (each, _), signal, summary in zip(moved, signals, self._summaries, strict=True):
+        for (each, _), signal, summary in zip(held_out, signals, self._summaries, strict=True):
             posterior = DatasetPosterior(
                 signal * scaled_signal / scaled_noise, summary.spread_quantiles(settings.n_spreads)
             )
@@ -219,7 +219,7 @@ class _HeldOutRows(HeldOut):
         """Give the models, and rows of the datasets that each has not learned from."""
         found = []
         for summary, (coordinates, _), rows in zip(
-            self._summaries, self._moved[_kind(settings)], self._held_out, strict=True
+            self._summaries, self._projected[_coordinate_settings(settings)], self._held_out, strict=True
         ):
             spreads = summary.spread_quantiles(settings.n_spreads)
             found.append(
@@ -228,7 +228,7 @@ class _HeldOutRows(HeldOut):
         return found
 
 
-def _kind(settings: Settings) -> tuple[float, bool]:
+def _coordinate_settings(settings: Settings) -> tuple[float, bool]:
     """Give what coordinates depend on, besides the features."""
     return settings.shrinkage, settings.background > 0
 
@@ -268,20 +268,14 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
         supports = [rows[part] for part in (slice(n), slice(n, 2 * n)) for rows in kept]
         found = posterior.log_densities(query, Support.of(np.stack(supports))).astype(np.float32)
         as_nu, as_de = np.split(found.reshape(len(kept), -1, 2 * len(kept)), 2, axis=2)
-        own = np.arange(len(kept))
-        at_nu = as_nu[own, :, own][:, :, None] - as_de
-        at_de = as_nu - as_de[own, :, own][:, :, None]
+        same = np.arange(len(kept))
+        at_nu = as_nu[same, :, same][:, :, None] - as_de
+        at_de = as_nu - as_de[same, :, same][:, :, None]
         for number, temperature in enumerate(temperatures.astype(np.float32)):
             nu, de = ratio_of_log(temperature * at_nu, alpha), ratio_of_log(temperature * at_de, alpha)
             squares = alpha * np.vdot(nu, nu) + (1 - alpha) * np.vdot(de, de)
             losses[place, number] = (squares / 2 - nu.sum()) / nu.size
     return losses
-
-
-def _in_order(sources: Sequence[Floats]) -> list[Floats]:
-    """Give the sources in an order of their values, which does not depend on the order that they came in."""
-    keys: list[Any] = [tuple(np.round(rows.mean(0, dtype=np.float64), 9)) for rows in sources]
-    return [sources[number] for number in sorted(range(len(sources)), key=keys.__getitem__)]
 
 
 def _evenly(items: Sequence[Floats], most: int) -> list[Floats]:

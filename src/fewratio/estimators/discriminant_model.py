@@ -1,6 +1,6 @@
 """What a closed-form learner knows of a family of datasets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -17,11 +17,19 @@ from fewratio.estimators.summary import Summary
 _LARGEST_LOG_RATIO = 60.0
 # Support sizes that settings are chosen for.
 SIZES = (1, 3, 10)
-
-
 # Products of all rows of a table are taken where they are at most so many times the rows of all samples, and at most so
 # many (8 MB); and where there are at least so many coordinates per row of a pair: to look products up is slow.
 _PRODUCTS_PER_ROW, _MOST_PRODUCTS, _COORDINATES_PER_ROW = 20, 2**20, 12
+
+
+def harmonic_size(n_nu: int, n_de: int) -> float:
+    """Give the size of two samples: the harmonic mean of their numbers of rows, none counting as one."""
+    return 2 / (1 / max(n_nu, 1) + 1 / max(n_de, 1))
+
+
+def at_size(values: Sequence[float], size: float) -> float:
+    """Interpolate what was chosen for each of `SIZES`, over the logarithm of the size."""
+    return float(np.interp(np.log(size), np.log(SIZES), values))
 
 
 class Settings(NamedTuple):
@@ -60,7 +68,7 @@ class Calibration(NamedTuple):
     ----------
     noise, signal : float
         Variance of rows about their mean, and factor of the variance of means, along the axes of the sources.
-    other_noise, other_signal : float
+    background_noise, background_signal : float
         Variance of rows, and of means, along all others.
     scaled_noise, scaled_signal : float
         Variance of rows about their mean, and factor of the variance of means, after lengths are taken off.
@@ -70,24 +78,25 @@ class Calibration(NamedTuple):
 
     noise: float = 1.0
     signal: float = 1.0
-    other_noise: float = 1.0
-    other_signal: float = 0.0
+    background_noise: float = 1.0
+    background_signal: float = 0.0
     scaled_noise: float = 1.0
     scaled_signal: float = 1.0
     temperatures: tuple[float, ...] = (1.0,) * len(SIZES)
 
-    def noises(self, learned: Floats) -> Floats:
+    def noises(self, source_signal: Floats) -> Floats:
         """Give the variance of rows about their mean in each coordinate."""
-        return np.where(learned > 0, self.noise, self.other_noise)
+        return np.where(source_signal > 0, self.noise, self.background_noise)
 
-    def signals(self, learned: Floats) -> Floats:
+    def signals(self, source_signal: Floats) -> Floats:
         """Give the variance of means in each coordinate, in units of that of rows, from that of the sources."""
-        return np.where(learned > 0, self.signal * learned / self.noise, self.other_signal / self.other_noise)
+        return np.where(
+            source_signal > 0, self.signal * source_signal / self.noise, self.background_signal / self.background_noise
+        )
 
     def temperature(self, n_nu: int, n_de: int) -> float:
         """Give the factor for samples of these sizes."""
-        size = 2 / (1 / max(n_nu, 1) + 1 / max(n_de, 1))
-        return float(np.interp(np.log(size), np.log(SIZES), self.temperatures))
+        return at_size(self.temperatures, harmonic_size(n_nu, n_de))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +162,11 @@ class DiscriminantModel:
         return log_ratios
 
 
-def scaled(rows: Floats, learned: Floats, power: float, calibration: Calibration) -> Floats:
+def scaled(rows: Floats, source_signal: Floats, power: float, calibration: Calibration) -> Floats:
     """Bring the scatter of coordinates to one, and divide them by their length to a power (Eq. D8)."""
-    rows = rows / np.sqrt(calibration.noises(learned))
+    rows = rows / np.sqrt(calibration.noises(source_signal))
     if power and rows.shape[-1]:
-        length = np.square(rows / np.sqrt(1 + calibration.signals(learned))).mean(-1, keepdims=True)
+        length = np.square(rows / np.sqrt(1 + calibration.signals(source_signal))).mean(-1, keepdims=True)
         # A row at the very centre has no direction, and stays there.
         rows = rows / np.where(length > 0, length, 1.0) ** (power / 2)
     return rows / np.sqrt(calibration.scaled_noise)

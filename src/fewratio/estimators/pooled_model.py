@@ -13,6 +13,7 @@ from fewratio.core.arrays import real_deviation
 from fewratio.core.moments import Moments
 from fewratio.core.ridge import RidgePath, ridge_weights_of_moments
 from fewratio.core.shapes import Floats
+from fewratio.estimators.randomness import dataset_key
 from fewratio.estimators.scaling import ColumnScaling
 
 # Widths of the kernels, from the first to the last, in units of the root mean square distance of rows.
@@ -155,8 +156,7 @@ class PooledModel(NamedTuple):
 
 def learn(sources: Sequence[Marked], alpha: float, n_components: int, seed: int) -> PooledModel:
     """Choose settings by the squared error (Eq. 8) on sources held out in turn, then use all of them."""
-    # By values, so that folds do not depend on the order that the sources came in.
-    sources = sorted(sources, key=lambda source: tuple(np.round(source[0].mean(0), 9)))
+    sources = sorted(sources, key=lambda source: dataset_key(source[0]))
     scaling = ColumnScaling.of([rows for rows, _ in sources], "columns")
     scaled = [scaling(rows) for rows, _ in sources]
     means, within = np.array([rows.mean(0) for rows in scaled]), np.mean([rows.var(0) for rows in scaled], axis=0)

@@ -61,6 +61,11 @@ def in_row_order(rows: Floats) -> Floats:
     return rows[row_order(rows)]
 
 
+def dataset_key(rows: Floats) -> tuple[float, ...]:
+    """Give what datasets are sorted by, so that folds do not depend on the order that they came in: their means."""
+    return tuple(np.round(rows.mean(0, dtype=np.float64), 9).tolist())
+
+
 def draw_rows(rows: Floats, at_most: int | None, rng: np.random.Generator) -> Numbers:
     """Give the numbers of all rows, or of so many drawn, in the order of `row_order`."""
     order = row_order(rows)

@@ -22,15 +22,21 @@ class Settings(Parameters):
     """Base of a group of settings, a dataclass with scikit-learn's `get_params`, `set_params` and `clone`."""
 
 
+@dataclass(repr=False)
 class Episodes(Settings):
     """Base of what is trained on: small estimation tasks cut from the source datasets."""
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_support": [COUNT, tuple, list],
+        "n_support_de": [None, COUNT, tuple, list],
+        "n_query": [COUNT],
+    }
     # Whether a numerator only ever meets the denominator of its own dataset.
     paired: ClassVar[bool]
 
-    n_support: int | tuple[int, int]
-    n_support_de: int | tuple[int, int] | None
-    n_query: int
+    n_support: int | tuple[int, int] = (1, 10)
+    n_support_de: int | tuple[int, int] | None = None
+    n_query: int = 64
 
     @property
     def sizes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -73,16 +79,7 @@ class Pairs(Episodes):
     Pairs(n_support=5)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_support": [COUNT, tuple, list],
-        "n_support_de": [None, COUNT, tuple, list],
-        "n_query": [COUNT],
-    }
     paired = False
-
-    n_support: int | tuple[int, int] = (1, 10)
-    n_support_de: int | tuple[int, int] | None = None
-    n_query: int = 64
 
 
 @dataclass(repr=False)
@@ -97,10 +94,10 @@ class Inliers(Episodes):
         Number of normal instances to prepare for, or a range of numbers.
     n_support_de : int or (int, int), default=100
         The same for the unlabelled instances; 100 is the paper's.
-    n_inliers : int, optional
-        How many normal instances of a dataset count as known; half of them by default.
     n_query : int, default=64
         As in `Pairs`.
+    n_inliers : int, optional
+        How many normal instances of a dataset count as known; half of them by default.
 
     Examples
     --------
@@ -109,13 +106,11 @@ class Inliers(Episodes):
     100
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**Pairs._parameter_constraints, "n_inliers": [None, COUNT]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**Episodes._parameter_constraints, "n_inliers": [None, COUNT]}
     paired = True
 
-    n_support: int | tuple[int, int] = (1, 10)
     n_support_de: int | tuple[int, int] | None = 100
     n_inliers: int | None = None
-    n_query: int = 64
 
 
 @dataclass(repr=False)

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 
 def linear(
@@ -14,18 +15,11 @@ def linear(
 
     ``nn.Linear`` would draw from the global generator even when its values are replaced afterwards.
     """
-    layer = _Unfilled(n_in, n_out, bias=bias)
+    layer = skip_init(nn.Linear, n_in, n_out, bias=bias, device=torch.get_default_device())
     bound = (fan_in or n_in) ** -0.5
     for parameter in layer.parameters():
         uniform_(parameter, bound, generator)
     return layer
-
-
-class _Unfilled(nn.Linear):
-    """A linear layer that leaves it to its maker to fill it."""
-
-    def reset_parameters(self) -> None:
-        """Draw nothing."""
 
 
 def uniform_(parameter: Tensor, bound: float, generator: torch.Generator | None) -> None:

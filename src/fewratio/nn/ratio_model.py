@@ -99,8 +99,7 @@ class RatioModel(nn.Module):
             The ratio, ready to be evaluated anywhere.
         """
         support = _scaled(support, self.scaler(support.rows))
-        alpha = self._asked(support, alpha)
-        z = self._describe(support, alpha)
+        z, alpha = self._describe(support, alpha)
         return self._solve(support, z, self.features(support.rows, support, z, _themselves(support)), alpha)
 
     def forward(self, episode: Episode) -> Float[Tensor, "... n"]:
@@ -111,8 +110,7 @@ class RatioModel(nn.Module):
         rows = self.scaler(episode.rows)
         n_support = episode.support.rows.shape[-2]
         support = _scaled(episode.support, rows[..., :n_support, :])
-        alpha = self._asked(support, episode.alpha)
-        z = self._describe(support, alpha)
+        z, alpha = self._describe(support, episode.alpha)
         n_query = rows.shape[-2] - n_support
         query = episode.support_index
         query = torch.full((n_query,), -1, device=rows.device) if query is None else query
@@ -120,18 +118,16 @@ class RatioModel(nn.Module):
         phi_support, phi_query = self.features(rows, support, z, index).split([n_support, n_query], dim=-2)
         return self._solve(support, z, phi_support, alpha).combine(phi_query)
 
-    def _describe(self, support: Pair, alpha: Tensor | None) -> Tensor | None:
+    def _describe(self, support: Pair, alpha: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Give what is known of the support, with each task's alpha where the model must be told, and that alpha."""
         z: Tensor | None = self.encoder(support)
-        if not self.tell_alpha or alpha is None:
-            return z
+        if not self.tell_alpha:
+            return z, alpha
+        if alpha is None:
+            assert self.alpha is not None
+            alpha = support.rows.new_full(support.rows.shape[:-2], self.alpha)
         told = alpha.unsqueeze(-1)
-        return told if z is None else torch.cat([z, told], dim=-1)
-
-    def _asked(self, support: Pair, alpha: Tensor | None) -> Tensor | None:
-        """Give each task's alpha, where the model must be told."""
-        if alpha is None and self.tell_alpha and self.alpha is not None:
-            return support.rows.new_full(support.rows.shape[:-2], self.alpha)
-        return alpha
+        return told if z is None else torch.cat([z, told], dim=-1), alpha
 
     def _solve(self, support: Pair, z: Tensor | None, phi: Tensor, alpha: Tensor | None) -> "AdaptedRatio":
         weights = self.head(phi, support.shares, z, alpha)

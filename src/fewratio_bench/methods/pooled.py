@@ -23,19 +23,21 @@ class Pooled(Method):
 
     Attributes
     ----------
-    marks : bool
+    outliers_known : bool
         Whether all normals of the sources are known, and so all outliers; else so many normals as the split says, as
         in the paper.
     """
 
     name: str = "fewratio, pooled"
     published: str | None = None
-    marks: bool = False
+    outliers_known: bool = False
     alpha: float = 0.5
 
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give the one setting there is."""
-        return [{"alpha": self.alpha, "n_components": PooledRatioEstimator().n_components, "marks": self.marks}]
+        return [
+            {"alpha": self.alpha, "n_components": PooledRatioEstimator().n_components, "marks": self.outliers_known}
+        ]
 
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Learn from every split, and judge with what was learned."""
@@ -62,9 +64,9 @@ class Pooled(Method):
         return torch.stack(found)
 
     def _sources(self, trial: Trial, seed: int) -> Collection:
-        """Give the sources; without marks, with every row marked that is not one of the known normals."""
+        """Give the sources; unless outliers are known, with every row marked that is not one of the known normals."""
         source, n_known = trial.split.source, trial.split.n_normals
-        if self.marks:
+        if self.outliers_known:
             return source
         rng, datasets = np.random.default_rng(seed), []
         for dataset in source:
