@@ -22,6 +22,7 @@ PUBLIC = [
     "DataFileError",
     "DataNotFoundError",
     "Dataset",
+    "DatasetIndex",
     "DiscriminantRatioEstimator",
     "Encoding",
     "Episode",

@@ -3,6 +3,7 @@ from fewratio.applications.all_pairs import compare_all as compare_all
 from fewratio.applications.changes import detect_changes as detect_changes
 from fewratio.applications.comparison import ComparisonResult as ComparisonResult
 from fewratio.applications.comparison import compare_datasets as compare_datasets
+from fewratio.applications.dataset_index import DatasetIndex as DatasetIndex
 from fewratio.applications.outliers import InlierOutlierDetector as InlierOutlierDetector
 from fewratio.applications.weights import importance_weights as importance_weights
 from fewratio.checks import check_ratio_estimator as check_ratio_estimator

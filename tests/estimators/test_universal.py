@@ -272,3 +272,17 @@ def test_a_refused_fit_leaves_the_one_before_it():
     with pytest.raises(InputError):
         estimator.fit(X[:3] * 1e200, X[3:])
     np.testing.assert_array_equal(estimator.predict(X + 0.1), before)
+
+
+def test_of_a_large_sample_some_rows_are_drawn_whatever_their_order():
+    rng = np.random.default_rng(0)
+    nu, de = rng.normal(1, 1, (5, 3)), rng.normal(size=(600, 3))
+    estimator = UniversalRatioEstimator().fit(nu, de)
+    assert estimator.ratio_.support.de.shape[-2] == 400
+    # The others are new rows.
+    assert (estimator.ratio_de_ == estimator.predict(de)).sum() >= 200
+    turned = UniversalRatioEstimator().fit(nu, de[::-1])
+    np.testing.assert_allclose(turned.ratio_de_[::-1], estimator.ratio_de_, atol=1e-5)
+    both = np.concatenate([nu, de])
+    (divergence,) = UniversalRatioEstimator().divergences(both, [range(5)], [range(5, 605)])
+    assert divergence == pytest.approx(estimator.divergence(), abs=1e-6)

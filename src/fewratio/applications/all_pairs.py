@@ -205,7 +205,7 @@ def compare_all(
     seed = int(np.random.default_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
-    samples = _samples(collection, model, n_rows, for_rows)
+    samples = samples_of(collection, model, n_rows, for_rows)
     model = inputs.in_common_units(model, np.concatenate(samples))
     work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
     test = None
@@ -249,20 +249,25 @@ def _check_workers(n_jobs: Any) -> None:
         )
 
 
-def _samples(
+def samples_of(
     collection: Collection, model: RatioEstimator, n_rows: int | None, rng: np.random.Generator
 ) -> list[Floats]:
     """Draw rows of large datasets, and let the estimator object to columns before the work begins."""
     names = None if collection.feature_names is None else tuple(collection.feature_names)
     samples = []
     for dataset in collection:
-        X = dataset.X
-        if n_rows is not None and len(X) > n_rows:
-            X = X[row_order(X)[rng.choice(len(X), n_rows, replace=False)]]
+        X = drawn_rows(dataset.X, n_rows, rng)
         argument = f"dataset {dataset.name!r}"
         table = Table(X, names, argument)
         samples.append((model._open(table, argument) if model.has_sources else table).to_numpy())
     return samples
+
+
+def drawn_rows(X: NDArray[Any], n_rows: int | None, rng: np.random.Generator) -> NDArray[Any]:
+    """Draw so many rows, whatever their order, if there are more."""
+    if n_rows is None or len(X) <= n_rows:
+        return X
+    return X[row_order(X)[rng.choice(len(X), n_rows, replace=False)]]
 
 
 def _sides(samples: list[NDArray[Any]], block: Block) -> list[NDArray[Any]]:

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.signal import lfilter
-from threadpoolctl import threadpool_limits
 
 from fewratio.applications import inputs
-from fewratio.applications.permutation import ROUNDING
+from fewratio.applications.permutation import ROUNDING, one_thread
 from fewratio.applications.segmentation import Segmentation, SplitGains, autoregression, clipped
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
@@ -142,7 +141,7 @@ def window_scores(model: RatioEstimator, rows: Floats, positions: Numbers, windo
     """Return the divergences of the windows before and from each position, summed over both directions."""
     steps = np.arange(0, window, -(-window // _MOST_COMPARED))
     before, after = positions[:, None] - 1 - steps[::-1], positions[:, None] + steps
-    with threadpool_limits(1, "blas"):
+    with one_thread():
         both = model._divergences(rows, np.concatenate([before, after]), np.concatenate([after, before]))
     return both.reshape(2, -1).sum(0)
 

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.base import RatioEstimator
@@ -68,6 +71,18 @@ class Exchange:
         return np.concatenate([rng.permuted(np.tile(np.arange(s) < k, (n, 1)), axis=1) for s, k in blocks], axis=1)
 
 
+def one_thread() -> AbstractContextManager[Any]:
+    """Let linear algebra use one thread."""
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    # To look for the libraries takes milliseconds, more than a small block of pairs.
+    return ThreadpoolController()
+
+
 def both_directions(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:
     """Give the divergences of shape (2, n_pairs): of the first samples from the second, and the reverse.
 
@@ -81,7 +96,7 @@ def both_directions(estimator: RatioEstimator, rows: Floats, first: Numbers, sec
         Which rows make the samples.
     """
     # Thousands of small systems: threads that wait for each other would take longer than one alone.
-    with threadpool_limits(1, "blas"):
+    with one_thread():
         if first.shape == second.shape:
             found = estimator._divergences(rows, np.concatenate([first, second]), np.concatenate([second, first]))
         else:

@@ -11,6 +11,7 @@ from fewratio.cli import (
     compare_all,
     data,
     demo,
+    index,
     info,
     outliers,
     ratio,
@@ -30,7 +31,7 @@ app = typer.Typer(
 )
 for _verb in (
     *(compare.compare, compare_all.compare_all, outliers.outliers, weights.weights, changes.changes),
-    *(ratio.ratio, reference.reference, train.train, info.info, demo.demo),
+    *(ratio.ratio, reference.reference, train.train, index.index, index.search, info.info, demo.demo),
 ):
     app.command()(_verb)
 app.command("map")(summaries.map_)

@@ -22,6 +22,7 @@ _KEY, _CHECKSUM = "fewratio", "sha256"
 _ADVICE = {
     "model": "Write it again with save(), or use another copy.",
     "checkpoint": "Delete it to start afresh, or use another copy.",
+    "index": "Build it again, or use another copy.",
     "summary": "Make it again, or use another copy.",
 }
 # What a killed process has left behind is older than any write takes.

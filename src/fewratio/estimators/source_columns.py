@@ -77,25 +77,45 @@ class SourceEstimator(RatioEstimator):
         opened: list[Table] = []
         for argument, X in tables.items():
             known = (opened[0].feature_names, opened[0].argument) if opened else (None, "")
-            opened.append(_as_sources(columns, X, argument, *known))
+            opened.append(as_sources(columns, X, argument, *known))
         return self.encoding_, opened
 
     def _open(self, X: Any, argument: str) -> Table:
         if self._source_columns is None:
             return super()._open(X, argument)
-        return _as_sources(self._source_columns, X, argument, self._feature_names(), self._reference)
+        return as_sources(self._source_columns, X, argument, self._feature_names(), self._reference)
 
 
-def _as_sources(columns: SourceColumns, X: Any, argument: str, names: tuple[str, ...] | None, reference: str) -> Table:
-    """Validate a sample; where the sources had no names, it has those of another sample, if that has some."""
+def as_sources(
+    columns: SourceColumns,
+    X: Any,
+    argument: str,
+    names: tuple[str, ...] | None = None,
+    reference: str = "",
+    sources: str = _SOURCES,
+) -> Table:
+    """Validate a table and encode it as the sources were.
+
+    Parameters
+    ----------
+    columns : SourceColumns
+        Theirs.
+    X : array-like
+    argument : str
+        What messages call the table.
+    names : tuple of str, optional
+        Names of another sample's columns: where the sources had none, it must have these.
+    reference, sources : str
+        What messages call that sample, and the sources.
+    """
     if columns.encoding is not None:
-        table = columns.encoding.encode(X, argument, _SOURCES)
+        table = columns.encoding.encode(X, argument, sources)
     elif isinstance(X, Table):
         table = X
     else:
         raw, known = as_raw(X, argument), columns.names or names
         table = as_table(raw.select(known) if known is not None and set(known) == set(raw.labels) else raw)
-    check_same_features(table, columns.n_features, columns.names, _SOURCES)
+    check_same_features(table, columns.n_features, columns.names, sources)
     if columns.names is None:
         check_same_features(table, columns.n_features, names, reference)
     return replace(table, feature_names=columns.names or table.feature_names)

@@ -10,12 +10,13 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from fewratio.core.shapes import Floats
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.adapted import NetworkEstimator, as_rows
-from fewratio.estimators.base import common
+from fewratio.estimators.base import RatioEstimator, common, in_blocks
 from fewratio.estimators.devices import resolve_device
+from fewratio.estimators.randomness import draw_rows
 from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead, SampleScaled, Standardiser
 from fewratio.nn.intervals import LEVELS, Intervals
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures
@@ -24,6 +25,8 @@ from fewratio.pretrained import UNIVERSAL
 # The range of alpha that the network was trained with.
 ALPHAS = (0.1, 0.9)
 _WIDTH = 96
+# Rows of a sample that the network is given at most: more do not help it, and cost their square (docs/design.md).
+_MAX_ROWS = 400
 
 
 def check_known_alpha(alpha: float) -> None:
@@ -109,7 +112,7 @@ class UniversalRatioEstimator(NetworkEstimator):
     It is made for samples of 2 to about 100 instances; from there on `ClassifierRatio` is as good, and faster
     (`AutoRatioEstimator` takes the mean of the two, and passes from the one to the other). With one instance per sample
     there is a single distance, which says nothing of how far apart is far; `MetaRatioEstimator` learns that from
-    related datasets.
+    related datasets. Of a larger sample 400 instances are drawn, always the same ones.
 
     Parameters
     ----------
@@ -191,6 +194,21 @@ class UniversalRatioEstimator(NetworkEstimator):
         low, high = self._intervals().of_divergence(self.ratio_)[column].tolist()
         # The network's is in float32.
         return min(low, max(divergence, 0.0)), max(high, divergence)
+
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
+        rng, samples = np.random.default_rng(0), (X_nu, X_de)
+        drawn = [draw_rows(X, _MAX_ROWS, rng) if len(X) > _MAX_ROWS else np.arange(len(X)) for X in samples]
+        super()._fit(*(X[rows] for X, rows in zip(samples, drawn, strict=True)))
+        ratios = []
+        for X, rows, at_drawn in zip(samples, drawn, (self.ratio_nu_, self.ratio_de_), strict=True):
+            ratios.append(at_drawn if len(rows) == len(X) else in_blocks(self._ratio, X))
+            ratios[-1][rows] = at_drawn
+        self.ratio_nu_, self.ratio_de_ = ratios
+
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        if max(nu.shape[1], de.shape[1]) > _MAX_ROWS:
+            return RatioEstimator._divergences(self, rows, nu, de)
+        return super()._divergences(rows, nu, de)
 
     def _model(self) -> SampleScaled:
         model, _ = shipped_parts(str(resolve_device(self.device)))
