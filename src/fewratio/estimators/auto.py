@@ -21,7 +21,7 @@ from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.source_columns import check_collection
-from fewratio.estimators.source_shares import learned_shares
+from fewratio.estimators.source_shares import learned_shares, share_at
 from fewratio.lazy import torch_is_installed
 
 # The network's share up to so many rows per sample, and from where on it has none (docs/design.md).
@@ -176,7 +176,7 @@ class AutoRatioEstimator(SavedEstimator):
         if not self.has_sources:
             return self._parts_without_sources(n_nu, n_de)
         size = 2 / (1 / n_nu + 1 / n_de)
-        share = float(np.interp(np.log(size), np.log(SIZES), self.learned_shares_)) * _falling(size)
+        share = share_at(size, self.learned_shares_) * _falling(size)
         rest = self._parts_without_sources(n_nu, n_de) if share < 1 else []
         parts = [(part, (1 - share) * of_rest, most) for part, of_rest, most in rest]
         learned = copy(self.learned_).set_params(alpha=self.alpha)

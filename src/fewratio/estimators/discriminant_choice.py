@@ -33,10 +33,11 @@ _N_FOLDS, _FEWEST = 4, 4
 _LEAST_SIGNAL = 1e-3
 # Columns that rows are put in order by: enough to tell them apart.
 _ORDERED_COLUMNS = 24
-# So many settings of each kind are compared in all turns: the best with so many random features in the first turn.
-_FINALISTS, _SIFT_COMPONENTS = 2, 256
 # Settings are chosen with so many random features, sources, and rows of each, at most.
 _CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
+# Without validation datasets so many with columns and with cosines are compared in all turns, with so many random
+# features: the best with fewer features in the first turn.
+_FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
 
 
 class Learned(NamedTuple):
@@ -92,34 +93,37 @@ def learn(
         n_components = min(settings.n_components, most or settings.n_components)
         return FeatureMap(scaling, n_components, settings.width * distance, seed)
 
-    can_choose = bool(validation) or len(sources) >= _FEWEST
-    if len(candidates) > 1 and can_choose:
-        some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _evenly(sources, _CHOOSE_SOURCES)]
-
-        def by_loss(settings: Sequence[Settings], components: int, turns: int) -> list[Settings]:
-            losses: dict[Settings, float] = {}
-            for _, group in groupby(settings, lambda each: (min(each.n_components, components), each.width)):
-                alike = list(group)
-                held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike, turns)
-                losses |= {each: held.calibrate(each, alpha, TEMPERATURES[::2])[1] for each in alike}
-            return sorted(losses, key=losses.__getitem__)
-
-        if not validation:
-            # Most are far from the best, which shows on few features and some of the sources. Few features do less well
-            # than many, so the best are taken with features and without.
-            ranked = by_loss(candidates, _SIFT_COMPONENTS, 1)
-            of_kinds = ([each for each in ranked if bool(each.n_components) is kind] for kind in (False, True))
-            best = {each for of_kind in of_kinds for each in of_kind[:_FINALISTS]}
-            candidates = [each for each in candidates if each in best]
-        candidates = by_loss(candidates, _CHOOSE_COMPONENTS, _N_FOLDS)
-    chosen = candidates[0]
-    features = feature_map(chosen)
-    if not can_choose:
+    if not validation and len(sources) < _FEWEST:
+        chosen = candidates[0]
+        features = feature_map(chosen)
         summary = Summary.of_many(sources, features)
         return Learned(assembled(features, summary, chosen, Calibration()), chosen, summary, [])
-    held = _HeldOutRows(features, sources, validation, [chosen])
+    some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _evenly(sources, _CHOOSE_SOURCES)]
+
+    def by_loss(settings: Sequence[Settings], components: int, turns: int) -> list[tuple[Settings, _HeldOutRows]]:
+        found = []
+        for _, group in groupby(settings, lambda each: (min(each.n_components, components), each.width)):
+            alike = list(group)
+            held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike, turns)
+            found += [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
+        return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
+
+    chosen, held = candidates[0], None
+    if len(candidates) > 1 and validation:
+        chosen, held = by_loss(candidates, _CHOOSE_COMPONENTS, 1)[0]
+    elif len(candidates) > 1:
+        # Most are far from the best of their kind, which shows on few features and some of the sources. Columns and
+        # cosines are compared only where cosines are many: few do less well.
+        ranked = [each for each, _ in by_loss(candidates, _SIFT_COMPONENTS, 1)]
+        of_kinds = ([each for each in ranked if bool(each.n_components) is kind] for kind in (False, True))
+        best = {each for of_kind in of_kinds for each in of_kind[:_FINALISTS]}
+        finalists = [each for each in candidates if each in best]
+        chosen, held = by_loss(finalists, _FINAL_COMPONENTS, _N_FOLDS)[0]
+    is_all = len(some) == len(sources) and max(map(len, sources)) <= _CHOOSE_ROWS
+    if held is None or not is_all or held.total.features.n_components < chosen.n_components:
+        held = _HeldOutRows(feature_map(chosen), sources, validation, [chosen])
     calibration = held.calibrate(chosen, alpha)[0]
-    model = assembled(features, held.total, chosen, calibration)
+    model = assembled(held.total.features, held.total, chosen, calibration)
     return Learned(model, chosen, held.total, held.folds(chosen, calibration))
 
 
@@ -223,7 +227,8 @@ class _HeldOutRows(HeldOut):
         summaries = [total]
         if not validation:
             # Sums of the others, not the total less one: nothing cancels.
-            summaries = [sum(parts[number + 1 :] + parts[:number]) for number in range(turns)]
+            others = [parts[number + 1 :] + parts[:number] for number in range(turns)]
+            summaries = [sum(rest, first) for first, *rest in others]
         most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
         self._held_out = [
             [_some_rows(rows, _MOST_ROWS) for rows in _evenly(validation or sources[number::n_folds], most)]

@@ -45,6 +45,11 @@ def learned_shares(
     return tuple(shares)
 
 
+def share_at(size: float, shares: Sequence[float]) -> float:
+    """Give the share for samples of so many rows, from those for `SIZES`."""
+    return float(np.interp(np.log(size), np.log(SIZES), shares))
+
+
 def _share(
     folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]], others: Ratios, alpha: float, size: int
 ) -> float | None:
