@@ -7,6 +7,7 @@ each (drawn again with a jitter of 5 % of the standard deviation where a dataset
 the network that needs none.
 
     python benchmarks/summaries.py > results/benchmarks/summaries.jsonl
+    python benchmarks/summaries.py --data digits_r mnist_r --components 0 >> results/benchmarks/summaries.jsonl
     python benchmarks/summaries.py --stream 100000 >> results/benchmarks/summaries.jsonl
     python benchmarks/summaries.py --private 100 1000 10000 --components 128 >> results/benchmarks/summaries.jsonl
     python benchmarks/summaries.py --no-sources >> results/benchmarks/summaries.jsonl
