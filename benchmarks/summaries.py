@@ -3,11 +3,14 @@
 Ways: the closed form learned from rows (with features of its own choice, and with the map's), from separate summaries,
 and from one merged summary. The example that the map is made from is a few rows of every source. Prints one JSON line
 per way and split; `--stream` prints one for the memory, `--private` one per epsilon, for 40 sources with so many rows
-each (drawn again with a jitter of 5 % of the standard deviation where a dataset is smaller).
+each (drawn again with a jitter of 5 % of the standard deviation where a dataset is smaller), and `--no-sources` one for
+the network that needs none.
 
     python benchmarks/summaries.py > results/benchmarks/summaries.jsonl
+    python benchmarks/summaries.py --data digits_r mnist_r --components 0 >> results/benchmarks/summaries.jsonl
     python benchmarks/summaries.py --stream 100000 >> results/benchmarks/summaries.jsonl
     python benchmarks/summaries.py --private 100 1000 10000 --components 128 >> results/benchmarks/summaries.jsonl
+    python benchmarks/summaries.py --no-sources >> results/benchmarks/summaries.jsonl
 """
 
 import argparse
@@ -26,6 +29,7 @@ from fewratio import DiscriminantRatioEstimator, SourceMap
 from fewratio.core.discriminant import Support
 from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
 from fewratio_bench.evaluate import Judgement
+from fewratio_bench.methods.untrained import Universal
 from fewratio_bench.problems import MNIST_R, SYNTHETIC, PairProblem, Problem, SyntheticProblem
 from fewratio_bench.records import circumstances
 
@@ -120,6 +124,16 @@ def private(data: str, number: int, n_rows: int, n_components: int) -> None:
         print(json.dumps(record), flush=True)
 
 
+@torch.no_grad()
+def no_sources(data: str, number: int) -> None:
+    problem, found = PROBLEMS[data], {}
+    for size in SUPPORT_SIZES:
+        evaluation = problem.evaluation(problem.split(number), "target", size, torch.device("cpu"))
+        found[size] = evaluation.metrics(Universal().judgement(evaluation.episode, {}))["squared_error"]
+    record = {"data": data, "split": number, "way": "no sources", "J": found, **circumstances(torch.device("cpu"))}
+    print(json.dumps(record), flush=True)
+
+
 def peak_megabytes() -> float:
     # Linux counts kilobytes, macOS bytes.
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
@@ -153,11 +167,15 @@ def main() -> None:
     parser.add_argument("--components", type=int, nargs="+", default=[512])
     parser.add_argument("--stream", type=int, metavar="N", help="measure the memory of so many sources instead")
     parser.add_argument("--private", type=int, nargs="+", metavar="N", help="rows per source, with noise, instead")
+    parser.add_argument("--no-sources", action="store_true", help="measure what needs no sources instead")
     args = parser.parse_args()
     if args.stream:
         stream(args.stream)
         return
     for data in args.data:
+        if args.no_sources:
+            no_sources(data, 0)
+            continue
         for n_rows in args.private or ():
             for n_components in args.components:
                 private(data, 0, n_rows, n_components)

@@ -69,7 +69,10 @@ def test_what_is_clipped_is_said(site):
         (["summarise", "s1.csv", "--map", "map.json", "-o", "a.txt"], ".summary"),
         (["train", "map.json", "s1.csv", "-o", "a.model"], "folder"),
         (["train", "no.summary", "-o", "a.model"], "no.summary"),
-        (["train", "s1.summary", "s1.csv", "-o", "a.model"], "s1.csv"),
+        (["train", "s1.summary", "s1.csv", "-o", "a.model"], "'s1.csv' is no .summary"),
+        (["train", "s1.csv", "s1.summary", "-o", "a.model"], "'s1.csv' is no .summary"),
+        (["train", "s1.summary", "s1.summary", "-o", "a.model", "--drop", "age"], "--drop is given"),
+        (["train", "s1.summary", "s1.summary", "-o", "a.model", "--common"], "--common is given"),
         (["train", "s1.summary", "-o", "a.model"], "two sources"),
     ],
 )

@@ -275,7 +275,9 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     done = run(["train", "sources", "-o", model, "--json"], filled)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["estimator"] == "AutoRatioEstimator"
+    shares = json.loads(done.stdout)["learned_shares"]
     told = run(["info", model], filled)
+    assert f"count for {shares[0]:.0%} at 1, {shares[1]:.0%} at 3, " in told.stdout
     assert "AutoRatioEstimator" in told.stdout
     assert "2 (x, y)" in told.stdout
     done = run(["ratio", "a.csv", "b.csv", "-m", model, "--json"], filled)

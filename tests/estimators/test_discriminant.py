@@ -14,8 +14,9 @@ from fewratio.core.discriminant import DatasetPosterior, Support
 from fewratio.core.exact import gaussian_relative_ratio
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, InputError, ModelFileError, ParameterError
-from fewratio.estimators import discriminant_model
+from fewratio.estimators import discriminant_choice, discriminant_model
 from fewratio.estimators.base import NotFittedError
+from fewratio.estimators.scaling import ColumnScaling, column_scaling
 from tests.strategies import alphas, few, seeds, sizes
 
 # Few random features: how well it learns is not what these tests are about.
@@ -275,6 +276,26 @@ def test_a_few_validation_datasets_choose_nothing():
 
 
 # ---------------------------------------------------------------- answers belong together
+
+
+def test_sifting_out_settings_does_not_change_a_clear_choice(monkeypatch):
+    """Means differ in one column and rows scatter far more in the others: cosines of all say little."""
+    rng = np.random.default_rng(0)
+    datasets = [rng.normal(size=(60, 6)) * [1, 5, 5, 5, 5, 5] + [3 * rng.normal(), 0, 0, 0, 0, 0] for _ in range(12)]
+    sifted = learned(datasets, scale="none").settings_
+    monkeypatch.setattr(discriminant_choice, "_FINALISTS", 100)
+    assert learned(datasets, scale="none").settings_ == sifted
+    assert sifted.n_components == 0
+
+
+def test_what_was_held_out_to_choose_is_not_learned_again(features):
+    """All sources took part in the choice, so what it learned with the settings chosen is what learning them gives."""
+    estimator = learned(family(), features=features)
+    mean, units = column_scaling(family())
+    again = discriminant_choice.learn(family(), [], ColumnScaling(mean, units), [estimator.settings_], 0.5, 0)
+    np.testing.assert_allclose(estimator.model_.coordinates.signal, again.model.coordinates.signal, rtol=1e-5)
+    np.testing.assert_allclose(estimator.model_.calibration[:-1], again.model.calibration[:-1], rtol=1e-4)
+    assert estimator.model_.calibration.temperatures == again.model.calibration.temperatures
 
 
 def test_samples_of_one_row(model):

@@ -279,6 +279,16 @@ class TestLearning:
         estimator.fit(X[0][:5], X[1][:5])
         assert estimator.predict(X[0][5:]).mean() > 1.1 > 0.9 > estimator.predict(X[1][5:]).mean()
 
+    @pytest.mark.parametrize("n_columns", [1, 5])
+    def test_one_merged_summary_of_columns_is_tempered_by_their_number(self, n_columns):
+        """One coordinate cannot repeat another, so what it says is taken as it is."""
+        rng = np.random.default_rng(0)
+        source_map = SourceMap.from_table(rng.normal(size=(50, n_columns)), n_components=0)
+        datasets = (rng.normal(rng.normal(size=n_columns), 0.5, (40, n_columns)).clip(-1, 1) for _ in range(30))
+        model = DiscriminantRatioEstimator().pretrain(sum(map(source_map.summarise, datasets))).model_
+        assert len(model.coordinates.signal) == n_columns
+        assert model.calibration.temperature(3, 3) == pytest.approx(1 if n_columns == 1 else 1 / 1.2)
+
     def test_the_model_knows_its_columns_and_ranges(self, tmp_path):
         source_map = SourceMap.from_table(frame(), {"age": (0, 120)}, n_components=16)
         estimator = DiscriminantRatioEstimator().pretrain([source_map.summarise(frame(seed=seed)) for seed in range(6)])

@@ -1,11 +1,14 @@
 """``fewratio info``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fewratio.cli import exchange
+
+# Rows per sample that a person is told the weight of sources for.
+_SIZES = (1, 3, 5)
 
 
 @exchange.verb
@@ -32,6 +35,8 @@ def info(
         "encoding": None if encoding is None else encoding.to_dict(),
         "networks": [network.to_dict() for network in networks],
     }
+    if hasattr(estimator, "learned_shares_"):
+        payload["learned_shares"] = estimator.learned_shares_
     if networks:
         payload["history"] = estimator.history_.to_dict()
     shown = ", ".join(names[: exchange.SHOWN]) + ", ..." * (len(names) > exchange.SHOWN) or "without names"
@@ -39,7 +44,18 @@ def info(
         f"model       {type(estimator).__name__}: {model}",
         f"features    {estimator.n_features_in_} ({shown})",
         *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
+        *(f"sources     {line}" for line in weight_of_sources(estimator)),
         *(f"trained     {network.summary()}" for network in networks),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
     exchange.Request(as_json=as_json).deliver(exchange.Answer(lines, payload, {}))
+
+
+def weight_of_sources(estimator: Any) -> list[str]:
+    """Say how much sources count beside what needs none, if that was measured."""
+    if not hasattr(estimator, "learned_shares_"):
+        return []
+    from fewratio.estimators.discriminant_model import at_size
+
+    of_sizes = (f"{at_size(estimator.learned_shares_, size):.0%} at {size}" for size in _SIZES)
+    return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest"]

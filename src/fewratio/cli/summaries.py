@@ -82,6 +82,16 @@ def summarise(
 
 def learn(request: exchange.Request, files: Sequence[Path], output: Path) -> None:
     """Learn a model from files with summaries, for ``fewratio train``."""
+    if tables := [str(file) for file in files if file.suffix != SUFFIX]:
+        raise ParameterError(
+            f"{tables[0]!r} is no {SUFFIX} file, but others are; all must be. Make it one with `fewratio summarise`, "
+            "or give a folder of tables instead."
+        )
+    if of_tables := request.options():
+        raise ParameterError(
+            f"--{next(iter(of_tables))} is given, but the summaries' map has fixed what becomes of columns. Leave it "
+            "out, or give it to `fewratio map`."
+        )
     from fewratio.estimators.discriminant import DiscriminantRatioEstimator
     from fewratio.estimators.summary import Summary
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fewratio.cli import exchange, summaries
+from fewratio.cli.info import weight_of_sources
 from fewratio.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def train(
         raise ParameterError(
             f"--{next(iter(of_networks))} is for networks. Give --learner network as well, or leave it out."
         )
-    if sources[0].suffix == summaries.SUFFIX:
+    if any(source.suffix == summaries.SUFFIX for source in sources):
         if (learner, episodes, scale, outlier) != ("fast", "pairs", "columns", None):
             raise ParameterError(
                 "--learner, --episodes, --scale and --outlier are for tables; summaries and their map leave no choice. "
@@ -87,6 +88,7 @@ def train(
     lines = [
         f"Learned from {collection!r}.",
         *([] if collection.encoding is None else [f"columns  {collection.encoding.summary}"]),
+        *(f"sources  {line}" for line in weight_of_sources(estimator)),
         *(f"  {network.summary()}" for network in trained),
         f"Model: {output}",
     ]
@@ -97,6 +99,8 @@ def train(
         "n_features": collection.n_features,
         "networks": [network.to_dict() for network in trained],
     }
+    if hasattr(estimator, "learned_shares_"):
+        payload["learned_shares"] = estimator.learned_shares_
     if trained:
         payload["history"] = estimator.history_.to_dict()
     request.deliver(exchange.Answer(lines, payload, {}))

@@ -69,9 +69,12 @@ def discriminant_coordinates(
     shrunk[np.diag_indices(n_features)] += max(shrinkage, _LEAST_SHRINKAGE) * floor
     root = cholesky(shrunk, lower=True, overwrite_a=True, check_finite=False)
     white = solve_triangular(root, factor.T, lower=True, check_finite=False)
-    basis, triangle = qr(white, mode="economic", check_finite=False)
-    between, vectors = np.linalg.eigh((triangle * signs) @ triangle.T)
-    directions = basis @ vectors
+    if len(factor) < n_features:
+        basis, triangle = qr(white, mode="economic", check_finite=False)
+        between, vectors = np.linalg.eigh((triangle * signs) @ triangle.T)
+        directions = basis @ vectors
+    else:
+        between, directions = np.linalg.eigh((white * signs) @ white.T)
     axes = solve_triangular(root, directions, lower=True, trans="T", check_finite=False)
     # Shrinkage has made variances within a little other than one.
     variance = np.einsum("hk,hk->k", axes, within @ axes)
@@ -183,8 +186,8 @@ class DatasetPosterior:
             mean, variance = self._mean(spread, support)
             precision = 1 / (spread + variance)
             # The square is expanded: rows meet means in a product of matrices.
-            misfit = rows @ (-2 * mean * precision).T
-            misfit += (np.square(rows) @ precision)[:, None] + np.square(mean) @ precision
+            misfit = rows @ (-2 * mean * precision).T.astype(rows.dtype)
+            misfit += (np.square(rows) @ precision.astype(rows.dtype))[:, None] + np.square(mean) @ precision
             parts.append(-0.5 * (misfit - np.log(precision).sum()))
         return self._mixed(parts, support)
 

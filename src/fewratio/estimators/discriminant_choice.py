@@ -27,7 +27,7 @@ from fewratio.estimators.summary import Summary
 TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.2])
 # Of a dataset held out at most so many rows count, and so many of them are the query; losses are of so many datasets,
 # moments of as many as a block of this many values holds, but not fewer.
-_MOST_ROWS, _N_QUERY, _MOST_DATASETS, _BLOCK_VALUES = 256, 64, 16, 2**22
+_MOST_ROWS, _N_QUERY, _MOST_DATASETS, _BLOCK_VALUES = 256, 64, 16, 2**21
 _N_FOLDS, _FEWEST = 4, 4
 # Means of sources differ: what says that they do not is chance.
 _LEAST_SIGNAL = 1e-3
@@ -35,6 +35,9 @@ _LEAST_SIGNAL = 1e-3
 _ORDERED_COLUMNS = 24
 # Settings are chosen with so many random features, sources, and rows of each, at most.
 _CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
+# Without validation datasets so many with columns and with cosines are compared in all turns, with so many random
+# features: the best with fewer features in the first turn.
+_FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
 
 
 class Learned(NamedTuple):
@@ -90,23 +93,37 @@ def learn(
         n_components = min(settings.n_components, most or settings.n_components)
         return FeatureMap(scaling, n_components, settings.width * distance, seed)
 
-    chosen = candidates[0]
-    can_choose = bool(validation) or len(sources) >= _FEWEST
-    if len(candidates) > 1 and can_choose:
-        some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _evenly(sources, _CHOOSE_SOURCES)]
-        losses: dict[Settings, float] = {}
-        for _, group in groupby(candidates, lambda each: (min(each.n_components, _CHOOSE_COMPONENTS), each.width)):
-            alike = list(group)
-            held = _HeldOutRows(feature_map(alike[0], _CHOOSE_COMPONENTS), some, validation, alike)
-            losses |= {settings: held.calibrate(settings, alpha, TEMPERATURES[::2])[1] for settings in alike}
-        chosen = min(losses, key=losses.__getitem__)
-    features = feature_map(chosen)
-    if not can_choose:
+    if not validation and len(sources) < _FEWEST:
+        chosen = candidates[0]
+        features = feature_map(chosen)
         summary = Summary.of_many(sources, features)
         return Learned(assembled(features, summary, chosen, Calibration()), chosen, summary, [])
-    held = _HeldOutRows(features, sources, validation, [chosen])
+    some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _evenly(sources, _CHOOSE_SOURCES)]
+
+    def by_loss(settings: Sequence[Settings], components: int, turns: int) -> list[tuple[Settings, _HeldOutRows]]:
+        found = []
+        for _, group in groupby(settings, lambda each: (min(each.n_components, components), each.width)):
+            alike = list(group)
+            held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike, turns)
+            found += [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
+        return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
+
+    chosen, held = candidates[0], None
+    if len(candidates) > 1 and validation:
+        chosen, held = by_loss(candidates, _CHOOSE_COMPONENTS, 1)[0]
+    elif len(candidates) > 1:
+        # Most are far from the best of their kind, which shows on few features and some of the sources. Columns and
+        # cosines are compared only where cosines are many: few do less well.
+        ranked = [each for each, _ in by_loss(candidates, _SIFT_COMPONENTS, 1)]
+        of_kinds = ([each for each in ranked if bool(each.n_components) is kind] for kind in (False, True))
+        best = {each for of_kind in of_kinds for each in of_kind[:_FINALISTS]}
+        finalists = [each for each in candidates if each in best]
+        chosen, held = by_loss(finalists, _FINAL_COMPONENTS, _N_FOLDS)[0]
+    is_all = len(some) == len(sources) and max(map(len, sources)) <= _CHOOSE_ROWS
+    if held is None or not is_all or held.total.features.n_components < chosen.n_components:
+        held = _HeldOutRows(feature_map(chosen), sources, validation, [chosen])
     calibration = held.calibrate(chosen, alpha)[0]
-    model = assembled(features, held.total, chosen, calibration)
+    model = assembled(held.total.features, held.total, chosen, calibration)
     return Learned(model, chosen, held.total, held.folds(chosen, calibration))
 
 
@@ -135,8 +152,9 @@ class HeldOut:
             self._summaries.append(summary)
             ends = np.cumsum(sizes)[:-1]
             found = {shrinkage: coordinates_of(summary, settings) for shrinkage, settings in largest.items()}
+            # Cosines stay in single precision, which is enough for means of losses and twice as fast.
             projected = {
-                shrinkage: values @ each.axes.astype(values.dtype) - each.centre @ each.axes
+                shrinkage: values @ each.axes.astype(values.dtype) - (each.centre @ each.axes).astype(values.dtype)
                 for shrinkage, each in found.items()
             }
             for shrinkage, complete in {_coordinate_settings(each) for each in candidates}:
@@ -190,6 +208,8 @@ class _HeldOutRows(HeldOut):
         What is learned from, and what is held out; without the latter, sources are held out in turn.
     candidates : sequence of Settings
         What `calibrate` will be asked for.
+    turns : int
+        How many of the turns to take.
     """
 
     def __init__(
@@ -198,15 +218,21 @@ class _HeldOutRows(HeldOut):
         sources: Sequence[Floats],
         validation: Sequence[Floats],
         candidates: Sequence[Settings],
+        turns: int = _N_FOLDS,
     ) -> None:
         n_folds = 1 if validation else min(_N_FOLDS, len(sources) // 2)
         parts = [Summary.of_many(sources[number::n_folds], features) for number in range(n_folds)]
         total: Summary = sum(parts[1:], parts[0])
-        summaries = [total] if validation else [total - part for part in parts]
+        turns = min(turns, n_folds)
+        summaries = [total]
+        if not validation:
+            # Sums of the others, not the total less one: nothing cancels.
+            others = [parts[number + 1 :] + parts[:number] for number in range(turns)]
+            summaries = [sum(rest, first) for first, *rest in others]
         most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
         self._held_out = [
             [_some_rows(rows, _MOST_ROWS) for rows in _evenly(validation or sources[number::n_folds], most)]
-            for number in range(n_folds)
+            for number in range(turns)
         ]
         # One at a time: the features of all would be much memory.
         learned = (

@@ -164,12 +164,12 @@ class DiscriminantModel:
 
 def scaled(rows: Floats, source_signal: Floats, power: float, calibration: Calibration) -> Floats:
     """Bring the scatter of coordinates to one, and divide them by their length to a power (Eq. D8)."""
-    rows = rows / np.sqrt(calibration.noises(source_signal))
+    rows = rows / np.sqrt(calibration.noises(source_signal)).astype(rows.dtype)
     if power and rows.shape[-1]:
-        length = np.square(rows / np.sqrt(1 + calibration.signals(source_signal))).mean(-1, keepdims=True)
+        length = np.square(rows) @ (1 / (1 + calibration.signals(source_signal)) / rows.shape[-1]).astype(rows.dtype)
         # A row at the very centre has no direction, and stays there.
-        rows = rows / np.where(length > 0, length, 1.0) ** (power / 2)
-    return rows / np.sqrt(calibration.scaled_noise)
+        rows = rows / (np.where(length > 0, length, 1.0) ** (power / 2))[..., None]
+    return rows / float(np.sqrt(calibration.scaled_noise))
 
 
 def ratio_of_log(log_ratio: Floats, alpha: float) -> Floats:

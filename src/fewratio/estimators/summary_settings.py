@@ -9,16 +9,18 @@ import numpy as np
 from fewratio.core.shapes import Floats
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.discriminant_choice import HeldOut, Learned
-from fewratio.estimators.discriminant_model import Calibration, Settings, assembled
+from fewratio.estimators.discriminant_model import SIZES, Calibration, Settings, assembled
 from fewratio.estimators.summary import Summary
 
 _N_FOLDS, _FEWEST_HELD_OUT, _MOST_HELD_OUT, _MOST_ROWS = 4, 4, 48, 256
 # Where nothing can be held out: what is safe beside what was found where it could be (docs/sources-at-home.md).
-_SHRINKAGE = 0.1
+_SHRINKAGE = 0.3
+# How much coordinates of columns are taken to have in common: K of them say as much as K / (1 + (K - 1) * this).
+_IN_COMMON = 0.05
 # What is tried besides where noise was added.
 _OF_NOISY = (0.6, 0.9)
 _OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.35, 0.27, 0.27))
-_OF_COLUMNS = Calibration(noise=1.2, signal=0.8, temperatures=(0.45, 0.45, 0.45))
+_OF_COLUMNS = Calibration(noise=1.2, signal=0.8)
 
 
 def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Settings], alpha: float) -> Learned:
@@ -44,15 +46,23 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
     candidates = [each for each in candidates if not (each.background or (each.power and features.n_components))]
     if len(single) < _FEWEST_HELD_OUT:
         total: Summary = sum(ordered[1:], ordered[0])
-        default = _OF_COSINES if features.n_components else _OF_COLUMNS
         chosen = min(candidates, key=lambda each: (abs(each.shrinkage - _SHRINKAGE), each.power))
-        return Learned(assembled(features, total, chosen, default), chosen, total, [])
+        model = assembled(features, total, chosen, _OF_COSINES if features.n_components else _OF_COLUMNS)
+        if not features.n_components:
+            model = replace(model, calibration=_tempered(model.calibration, len(model.coordinates.signal)))
+        return Learned(model, chosen, total, [])
     if any(each.mean_noise for each in ordered) and len(candidates) > 1:
         candidates += [candidates[0]._replace(shrinkage=more) for more in _OF_NOISY]
     held = _held_out(single, merged, candidates)
     found = {settings: held.calibrate(settings, alpha) for settings in candidates}
     chosen = min(found, key=lambda settings: found[settings][1])
     return Learned(assembled(features, held.total, chosen, found[chosen][0]), chosen, held.total, [])
+
+
+def _tempered(calibration: Calibration, n_coordinates: int) -> Calibration:
+    """Give the temperature that takes back what coordinates say more than once."""
+    temperature = 1 / (1 + _IN_COMMON * max(n_coordinates - 1, 0))
+    return calibration._replace(temperatures=(temperature,) * len(SIZES))
 
 
 def _held_out(single: Sequence[Summary], merged: Sequence[Summary], candidates: Sequence[Settings]) -> HeldOut:
