@@ -147,6 +147,13 @@ def test_blocks_of_rows_give_the_same_moments(sources, estimator, monkeypatch):
         np.testing.assert_allclose(found, known, atol=1e-12)
 
 
+def test_marked_rows_count_as_much_as_all_together(sources, estimator):
+    features = estimator.model_.features
+    phi = features(sources[0], features.dataset(sources[0]))
+    expected = sum(rows.T @ rows / len(rows) for rows in (phi, phi[FLAGS])) / 2
+    np.testing.assert_allclose(PooledMoments.of((sources[0], ~FLAGS), features).squares_de, expected, rtol=1e-9)
+
+
 def test_one_source_is_enough_to_run(sources):
     assert auc(PooledRatioEstimator().pretrain(collection(sources[:1])), dataset(100)) > 0.8
 

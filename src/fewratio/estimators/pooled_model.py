@@ -107,7 +107,8 @@ class PooledMoments(NamedTuple):
     Attributes
     ----------
     squares_nu, squares_de : ndarray of shape (t, t)
-        Mean of phi phi' over the normal rows, and over all rows.
+        Mean of phi phi' over the normal rows, and over all rows, of which those that are marked count as much again as
+        all together.
     mean_nu : ndarray of shape (t,)
         Mean of phi over the normal rows.
     """
@@ -125,7 +126,11 @@ class PooledMoments(NamedTuple):
         values = ((features(rows[block], dataset), is_normal[block]) for block in blocks)
         first, *others = (Moments.of(phi[normal], phi) for phi, normal in values)
         total = sum(others, first)
-        return cls(total.squares_nu / total.n_nu, total.squares_de / total.n_de, total.k)
+        squares_de, n_marked = total.squares_de / total.n_de, total.n_de - total.n_nu
+        if n_marked:
+            # A few marked rows among many say most about what outliers are, so they count as much as all rows together.
+            squares_de = (squares_de + (total.squares_de - total.squares_nu) / n_marked) / 2
+        return cls(total.squares_nu / total.n_nu, squares_de, total.k)
 
     def K(self, alpha: float) -> Floats:
         """Give K of Eq. 5."""
