@@ -31,10 +31,11 @@ class PooledRatioEstimator(LearnedEstimator):
     """Ratio of normal rows to all rows, learned from related datasets with marked outliers, in seconds.
 
     For outlier detection where an outlier is not far from the others, so that only related datasets tell which rows are
-    outliers. The relative density ratio of the sources' normal rows (numerator) to all their rows (denominator, in which
-    the marked rows together count as much as all rows) is fitted to all sources at once, by least squares in random
-    Fourier features of the row and of its dataset's mean: Eq. 5 with moments that are averages over the datasets. `fit` takes the mean of a new dataset, and scales the ratio
-    so that its mean is 1. Outside of the range of the sources' values the ratio falls with the distance from it.
+    outliers. The relative density ratio of the sources' normal rows (numerator) to all their rows (denominator, in
+    which the marked rows together count as much as all rows) is fitted to all sources at once, by least squares in
+    random Fourier features of the row and of its dataset's mean: Eq. 5 with moments that are averages over the
+    datasets. `fit` takes the mean of a new dataset, and scales the ratio so that its mean is 1. Outside of the range of
+    the sources' values the ratio falls with the distance from it.
 
     Any number of rows from 1 on will do, and ``alpha`` may be changed after `pretrain`. The few known normals of a new
     dataset do not change the weights.
