@@ -69,6 +69,9 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     scale : {"columns", "none"}, default="columns"
         Whether columns are divided by their standard deviations over all sources first. Columns of one unit, such as
         the pixels of an image, are better left as they are.
+    device : str, default="cpu"
+        Where features of rows are computed after `pretrain`: "cuda", or "auto" for CUDA if available, need torch.
+        It may be changed at any time, and is not saved.
     random_state : int, default=0
         Seed of the random features.
 
@@ -98,7 +101,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **common("alpha"),
+        **common("alpha", "device"),
         "features": [StrOptions({"auto", "columns", "cosines"})],
         "n_components": [COUNT],
         "width": [StrOptions({"auto"}), POSITIVE],
@@ -114,6 +117,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     width: str | float = "auto"
     shrinkage: str | float = "auto"
     scale: str = "columns"
+    device: str = "cpu"
     random_state: int = 0
     model_: DiscriminantModel = field(init=False)
     settings_: Settings = field(init=False)
@@ -215,7 +219,9 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Give what was learned as arrays and a JSON header."""
         model: DiscriminantModel = self._learned()
-        header = header_of(type(self).__name__, self._source_columns, self.get_params(deep=False))
+        parameters = self.get_params(deep=False)
+        del parameters["device"]
+        header = header_of(type(self).__name__, self._source_columns, parameters)
         header |= {
             "settings": self.settings_._asdict(),
             "calibration": model.calibration._asdict(),
@@ -253,6 +259,10 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         self.model_, self.settings_, self.summary_ = model, settings, summary
         self._keep_columns(columns)
 
+    def _learned(self) -> DiscriminantModel:
+        self.model_ = super()._learned().on(self.device)
+        return self.model_
+
     def _summary(self) -> Summary:
         self._learned()
         if self.summary_ is None:
@@ -289,11 +299,12 @@ class DiscriminantRatioEstimator(LearnedEstimator):
 
     def _ratio(self, X: Floats) -> NDArray[Any]:
         nu, de = self._supports
-        return ratio_of_log(self.model_.log_ratio(self.model_(X), nu, de), float(self.alpha))
+        model = self._learned()
+        return ratio_of_log(model.log_ratio(model(X), nu, de), float(self.alpha))
 
     def _bound(self, X: Floats, deviations: float) -> NDArray[Any]:
         """Give the ratio so many standard deviations of its logarithm away from its mean, or at its estimate."""
-        model, (nu, de) = self.model_, self._supports
+        model, (nu, de) = self._learned(), self._supports
         rows = model(X)
         mean, variance = model.posterior.log_ratio_moments(rows, nu, de)
         estimate = model.log_ratio(rows, nu, de)
