@@ -15,6 +15,7 @@ from fewratio import (
     compare_datasets,
 )
 from fewratio.estimators.networks import Network, Trained
+from fewratio.estimators.source_columns import SourceColumns
 from fewratio_bench.evaluate import OutlierEvaluation
 from fewratio_bench.methods import Kernel, Learned
 from fewratio_bench.methods.base import Bench
@@ -37,7 +38,7 @@ def judged(method, cell):
     estimator = MetaRatioEstimator(network=Architecture(latent_dim=4, clip="weights"), device="cpu")
     n_features = cell.evaluations["target"].episode.support.nu.shape[-1]
     network = Network("mlp", model, history)
-    estimator._set_trained(Trained(estimator.get_params(deep=False), [network], n_features, None, None))
+    estimator._set_trained(Trained(estimator.get_params(deep=False), [network], SourceColumns(n_features, None, None)))
     return verdict, estimator
 
 

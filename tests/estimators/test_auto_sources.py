@@ -1,5 +1,6 @@
 """`AutoRatioEstimator` with related datasets: how much they count, and that what was learned is kept."""
 
+from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -107,6 +108,12 @@ def test_a_saved_model_gives_the_same_answers(model, tmp_path):
         assert again.learned_shares_ == model.learned_shares_
     with pytest.raises(ModelFileError, match="holds a AutoRatioEstimator"):
         DiscriminantRatioEstimator.load(tmp_path / "m.model")
+
+
+def test_a_seed_of_numpy_is_saved_as_a_number(model, tmp_path):
+    copied = copy(model).set_params(random_state=np.int64(7))
+    copied.save(tmp_path / "m.model")
+    assert load_model(tmp_path / "m.model").random_state == 7
 
 
 def test_files_that_do_not_fit_together_are_refused(model, tmp_path):

@@ -182,7 +182,7 @@ def test_bad_sources_are_refused(sources):
     estimator = PooledRatioEstimator()
     with pytest.raises(NotFittedError, match="learned nothing"):
         estimator.fit(sources[0], sources[1])
-    with pytest.raises(NotFittedError, match="learned nothing"):
+    with pytest.raises(NotFittedError, match="no trained model"):
         estimator.save("model")
     assert not estimator.finds_outliers
     with pytest.raises(InputError, match="a Collection of datasets is needed"):
@@ -224,6 +224,7 @@ def test_settings_that_were_changed_since_are_not_written(estimator, tmp_path):
         lambda header, arrays: header["parameters"].update(n_components=150),
         lambda header, arrays: header["parameters"].update(alpha=2.0),
         lambda header, arrays: header.update(n_features=3),
+        lambda header, arrays: header.update(n_features="4"),
         lambda header, arrays: header.update(feature_names=["a", "a", "b", "c"]),
         lambda header, arrays: header.update(context="a"),
         lambda header, arrays: header.pop("reg"),

@@ -44,7 +44,7 @@ def write_tensors(
     tensors : dict of str to ndarray
         The arrays.
     header : dict
-        Anything JSON can say.
+        Anything JSON can say, and NumPy's numbers.
     """
     from safetensors.numpy import save
 
@@ -55,7 +55,7 @@ def write_tensors(
         raise DataNotFoundError(
             f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."
         )
-    text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header})
+    text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header}, default=lambda value: value.item())
     # A scalar stays one, which `ascontiguousarray` would make a vector of.
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     write_atomically(path, save(arrays, {_KEY: text, _CHECKSUM: _checksum(text, arrays)}))

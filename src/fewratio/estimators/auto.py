@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
 from fewratio.data.collection import Collection
-from fewratio.estimators.base import NotFittedError, RatioEstimator, common, in_blocks
+from fewratio.estimators.base import RatioEstimator, common, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.discriminant_model import SIZES
-from fewratio.estimators.learned_file import SavedEstimator
+from fewratio.estimators.learned_file import SavedEstimator, stored
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
@@ -117,13 +117,8 @@ class AutoRatioEstimator(SavedEstimator):
         return self
 
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        if not self.has_sources:
-            raise NotFittedError("There is no trained model to save. Call pretrain(collection) first.")
         arrays, header = self.learned_._payload()
-        parameters = self.get_params(deep=False)
-        if not isinstance(self.random_state, Integral | None):
-            # A generator has moved on since, and means nothing elsewhere.
-            parameters["random_state"] = None
+        parameters = stored(self.get_params(deep=False))
         around = {"estimator": type(self).__name__, "parameters": parameters, "shares": self.learned_shares_}
         return arrays, {**around, "learned": header}
 

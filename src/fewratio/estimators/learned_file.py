@@ -4,6 +4,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any, Self
 
 from fewratio.core.tensorfile import Arrays, read_tensors, write_tensors
@@ -13,12 +14,18 @@ from fewratio.estimators.base import NotFittedError
 from fewratio.estimators.source_columns import SourceColumns, SourceEstimator
 
 
+def stored(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Give the parameters that a file keeps: a generator has moved on since, and means nothing elsewhere."""
+    state = parameters.get("random_state")
+    return parameters if isinstance(state, Integral | None) else parameters | {"random_state": None}
+
+
 def header_of(estimator: str, columns: SourceColumns | None, parameters: dict[str, Any]) -> dict[str, Any]:
     """Give the header of an estimator of this name, with the columns of its sources."""
     assert columns is not None
     return {
         "estimator": estimator,
-        "parameters": parameters,
+        "parameters": stored(parameters),
         "n_features": columns.n_features,
         "feature_names": None if columns.names is None else list(columns.names),
         "encoding": None if columns.encoding is None else columns.encoding.to_dict(),
@@ -27,20 +34,19 @@ def header_of(estimator: str, columns: SourceColumns | None, parameters: dict[st
 
 def columns_of(header: dict[str, Any]) -> SourceColumns:
     """Give the columns of a header, or raise one of the errors that `refused_if_unfit` explains."""
-    names = None if header["feature_names"] is None else tuple(map(str, header["feature_names"]))
-    encoding = None if header["encoding"] is None else Encoding.from_dict(header["encoding"])
-    columns = SourceColumns(int(header["n_features"]), names, encoding)
-    if columns.n_features < 1 or (names is not None and not len(names) == len(set(names)) == columns.n_features):
-        raise ValueError(f"it does not name {columns.n_features} different features")
-    if encoding is not None and (encoding.n_features, encoding.feature_names) != columns[:2]:
+    n_features, names = header["n_features"], header["feature_names"]
+    if not isinstance(n_features, int) or n_features < 1:
+        raise ValueError(f"its number of features is {n_features!r}")
+    if names is not None:
+        valid = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not valid or not len(names) == len(set(names)) == n_features:
+            raise ValueError(f"its names of features are not {n_features} different names")
+        names = tuple(names)
+    # Files of the first version know of no encoding.
+    encoding = None if header.get("encoding") is None else Encoding.from_dict(header["encoding"])
+    if encoding is not None and (encoding.n_features, encoding.feature_names) != (n_features, names):
         raise ValueError("its encoding is of other features")
-    return columns
-
-
-def check_kind(header: dict[str, Any], estimator: str) -> None:
-    """Refuse the header of another estimator's file."""
-    if header["estimator"] != estimator:
-        raise TypeError(f"it holds a {header['estimator']}")
+    return SourceColumns(n_features, names, encoding)
 
 
 @contextmanager
@@ -70,6 +76,8 @@ class SavedEstimator(SourceEstimator):
         path : path
             Where to; a file that is there is replaced once the new one is complete.
         """
+        if not self.has_sources:
+            raise NotFittedError("There is no trained model to save. Call pretrain(collection) first.")
         write_tensors(path, "model", *self._payload())
 
     @classmethod
@@ -81,18 +89,28 @@ class SavedEstimator(SourceEstimator):
         path : path
             The file.
         """
-        arrays, header = read_tensors(path, "model", finite=True)
-        with refused_if_unfit(path, cls.__name__):
-            return cls._of_payload(arrays, header)
+        return cls._of_file(path, *read_tensors(path, "model", finite=True))
 
     @classmethod
-    def _of_payload(cls, arrays: Arrays, header: dict[str, Any]) -> Self:
+    def _of_file(cls, path: str | os.PathLike[str], arrays: Arrays, header: dict[str, Any], **changes: Any) -> Self:
+        """Give the estimator of a file that was read, with some parameters changed."""
+        with refused_if_unfit(path, cls.__name__):
+            return cls._of_payload(arrays, header, **changes)
+
+    @classmethod
+    def _of_payload(cls, arrays: Arrays, header: dict[str, Any], **changes: Any) -> Self:
         """Undo `_payload`, or raise one of the errors that `refused_if_unfit` explains."""
-        check_kind(header, cls.__name__)
-        estimator = cls(**header["parameters"])
+        if header["estimator"] != cls.__name__:
+            raise TypeError(f"it holds a {header['estimator']}")
+        estimator = cls(**(cls._parameters_of(header) | changes))
         estimator._check_parameters()
         estimator._restore(arrays, header)
         return estimator
+
+    @staticmethod
+    def _parameters_of(header: dict[str, Any]) -> dict[str, Any]:
+        """Give the parameters in a header."""
+        return dict(header["parameters"])
 
     @abstractmethod
     def _payload(self) -> tuple[Arrays, dict[str, Any]]:

@@ -28,9 +28,22 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     -------
     AutoRatioEstimator, DiscriminantRatioEstimator, MetaRatioEstimator or PooledRatioEstimator
         What it holds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from fewratio import DiscriminantRatioEstimator, load_model
+    >>> from fewratio.data.sources.gaussian import gaussian_family
+    >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     DiscriminantRatioEstimator(features="columns").pretrain(sources).save(Path(folder) / "sources.model")
+    ...     load_model(Path(folder) / "sources.model")
+    DiscriminantRatioEstimator(features='columns')
     """
-    _, header = read_tensors(path, "model", finite=True)
+    arrays, header = read_tensors(path, "model", finite=True)
     name = str(header.get("estimator"))
     if name not in _HOMES:
         raise ModelFileError(f"{path} holds a {name}, which this fewratio does not know. Upgrade it, or use another.")
-    return getattr(import_module(f"fewratio.estimators.{_HOMES[name]}"), name).load(path)
+    estimator = getattr(import_module(f"fewratio.estimators.{_HOMES[name]}"), name)
+    return estimator._of_file(path, arrays, header)

@@ -10,23 +10,25 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
+from fewratio.core.tensorfile import Arrays, read_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
-from fewratio.estimators import model_file
 from fewratio.estimators.adapted import Model, NetworkEstimator
-from fewratio.estimators.base import NotFittedError, common
+from fewratio.estimators.base import common
 from fewratio.estimators.devices import resolve_device
+from fewratio.estimators.learned_file import LearnedEstimator
+from fewratio.estimators.model_file import parameters_of, payload_of, trained_of
 from fewratio.estimators.networks import UNIVERSAL, Network, Trained, assembled, network_kinds, train_networks
 from fewratio.estimators.settings import KINDS, Architecture, Episodes, Pairs, Training, architecture_of
-from fewratio.estimators.source_columns import SourceColumns, SourceEstimator
-from fewratio.estimators.training import feature_names, raise_if_diverged
+from fewratio.estimators.source_columns import SourceColumns
+from fewratio.estimators.training import raise_if_diverged
 from fewratio.estimators.universal import check_known_alpha, shipped_parts
 from fewratio.nn import SampleScaled
 from fewratio.optim import History
 
 
 @dataclass(eq=False, repr=False)
-class MetaRatioEstimator(NetworkEstimator, SourceEstimator):
+class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
     """Relative density ratio from a handful of instances, learned from related datasets.
 
     Call `pretrain` once with the related datasets, then `fit` with two small samples and `predict`, as often as
@@ -140,20 +142,6 @@ class MetaRatioEstimator(NetworkEstimator, SourceEstimator):
         pretrain_together([self], [collection], [validation], checkpoint=checkpoint)
         return self
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trained model to a file: safetensors with a JSON header and a checksum.
-
-        The samples given to `fit` are not stored.
-
-        Parameters
-        ----------
-        path : path
-            Where to; a file that is there is replaced once the new one is complete.
-        """
-        if self._trained is None:
-            raise NotFittedError("There is no trained model to save. Call pretrain(collection) first.")
-        model_file.save(path, type(self).__name__, self._trained)
-
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> Self:
         """Read a model that `save` wrote. Nothing in the file is executed.
@@ -165,13 +153,23 @@ class MetaRatioEstimator(NetworkEstimator, SourceEstimator):
         device : str
             Where to put the model.
         """
-        place = resolve_device(device)
-        trained = model_file.load(path, cls.__name__, lambda parameters: cls(**parameters)._check_parameters())
-        estimator = cls(**(trained.parameters | {"device": device}))
+        # First, so that a wrong name is not blamed on the file.
+        resolve_device(device)
+        return cls._of_file(path, *read_tensors(path, "model", finite=True), device=device)
+
+    def _payload(self) -> tuple[Arrays, dict[str, Any]]:
+        assert self._trained is not None
+        return payload_of(type(self).__name__, self._trained)
+
+    @staticmethod
+    def _parameters_of(header: dict[str, Any]) -> dict[str, Any]:
+        # That of the training may not be here.
+        return parameters_of(header) | {"device": "auto"}
+
+    def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
         # A copy, so that changed settings are seen to be others than those of the training.
-        estimator._set_trained(trained._replace(parameters=clone(estimator).get_params(deep=False)))
-        estimator.model_.to(place)
-        return estimator
+        self._set_trained(trained_of(arrays, header, clone(self).get_params(deep=False)))
+        self.model_.to(resolve_device(self.device))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters as in scikit-learn; ``network__`` ones turn a network's name into an `Architecture`."""
@@ -184,7 +182,7 @@ class MetaRatioEstimator(NetworkEstimator, SourceEstimator):
         self._trained, self.networks_ = trained, trained.networks
         self.model_ = assembled([network.model for network in trained.networks])
         self.history_ = trained.networks[0].history
-        self._keep_columns(SourceColumns(trained.n_features, trained.feature_names, trained.encoding))
+        self._keep_columns(trained.columns)
 
     def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
         super()._check_parameters(owner, prefix)
@@ -198,12 +196,13 @@ class MetaRatioEstimator(NetworkEstimator, SourceEstimator):
             )
 
     def _model(self) -> Model:
+        model: Model = self._learned()
+        return model
+
+    def _learned(self) -> Any:
         if self._trained is None:
             if self.init != UNIVERSAL:
-                raise NotFittedError(
-                    "This MetaRatioEstimator has learned nothing yet. Call pretrain(collection) with related datasets, "
-                    "or load a model with MetaRatioEstimator.load(path)."
-                )
+                return super()._learned()
             check_known_alpha(self.alpha)
             model, _ = shipped_parts(str(resolve_device(self.device)))
             return SampleScaled(model, float(self.alpha), self.scale)
@@ -215,11 +214,6 @@ class MetaRatioEstimator(NetworkEstimator, SourceEstimator):
                     "it back."
                 )
         return self.model_
-
-    def _read(self, *args: Any, **kwargs: Any) -> Any:
-        # Before a sample is read: without a model it could be anything.
-        self._model()
-        return super()._read(*args, **kwargs)
 
 
 def _shape(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -272,8 +266,8 @@ def pretrain_together(
         if not kept:
             diverged.append(collection.name)
             continue
-        settings, names = clone(estimator).get_params(deep=False), feature_names(collection)
-        estimator._set_trained(Trained(settings, kept, collection.n_features, names, collection.encoding))
+        settings = clone(estimator).get_params(deep=False)
+        estimator._set_trained(Trained(settings, kept, SourceColumns.of(collection)))
         kinds = network_kinds(architecture_of(estimator.network), estimator.init)
         if len(kept) < (n_networks := sum(map(len, kinds.values()))):
             kept_kinds = ", ".join(network.kind for network in kept)

@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from fewratio import nn
 from fewratio.data.collection import Collection
-from fewratio.data.encoding import Encoding
 from fewratio.data.seeds import seed_for
 from fewratio.estimators.settings import KINDS, Architecture, Training, architecture_of
+from fewratio.estimators.source_columns import SourceColumns
 from fewratio.estimators.training import Job, squared_error, train_jobs
 from fewratio.estimators.universal import universal_start
 from fewratio.optim import History
@@ -55,17 +55,13 @@ class Trained(NamedTuple):
         The estimator's parameters at the time of the training.
     networks : list of Network
         The networks.
-    n_features, feature_names
+    columns : SourceColumns
         Of the sources.
-    encoding : Encoding or None
-        Of the sources' categories and missing values.
     """
 
     parameters: dict[str, Any]
     networks: list[Network]
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    encoding: Encoding | None
+    columns: SourceColumns
 
 
 def network_kinds(architecture: Architecture, init: str) -> dict[str, range]:

@@ -17,7 +17,7 @@ from fewratio.errors import CollectionError, DataNotFoundError, ParameterError, 
 from fewratio.estimators.devices import resolve_device
 from fewratio.estimators.scaling import column_scaling
 from fewratio.estimators.settings import Episodes, Inliers, Training
-from fewratio.estimators.source_columns import check_collection
+from fewratio.estimators.source_columns import SourceColumns, check_collection
 from fewratio.nn import RatioModel, Standardiser
 from fewratio.optim import Ensemble, History, TrainingPlan, train
 from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
@@ -187,7 +187,7 @@ def hold_out(
             f"Collection {collection.name!r} has one dataset; learning needs at least two. Add related datasets."
         )
     if validation is not None:
-        names = (feature_names(each) or each.n_features for each in (validation, collection))
+        names = (each.names or each.n_features for each in map(SourceColumns.of, (validation, collection)))
         check_features("the validation collection", next(names), "the source collection", next(names), CollectionError)
         if len(validation) < 2 and needs_two:
             raise CollectionError(
@@ -205,11 +205,6 @@ def hold_out(
     order = np.random.default_rng(seed).permutation(len(collection))
     n_held_out = min(10, max(2, len(collection) // 10))
     return collection[np.sort(order[n_held_out:])], collection[np.sort(order[:n_held_out])]
-
-
-def feature_names(collection: Collection) -> tuple[str, ...] | None:
-    """Give the names of a collection's features as a tuple, if they have names."""
-    return None if collection.feature_names is None else tuple(collection.feature_names)
 
 
 def standardiser(collection: Collection) -> Standardiser:
