@@ -87,7 +87,9 @@ OUTLIER_COMMITTEE = replace(COMMITTEE, parameters={**COMMITTEE.parameters, "feat
 # What learns in seconds; and with several draws of more features.
 CLOSED_FORM = ClosedForm("fewratio, closed form")
 CLOSED_FORM_DRAWS = ClosedForm(
-    "fewratio, closed form, four draws", parameters={"scale": "none", "n_components": 2048}, n_draws=4
+    "fewratio, closed form, four draws",
+    parameters={"scale": "none", "features": "cosines", "n_components": 2048},
+    n_draws=4,
 )
 # What is best where time does not matter.
 BEST = Mean("fewratio, committee and four draws", parts=(COMMITTEE, CLOSED_FORM_DRAWS))
