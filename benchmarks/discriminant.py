@@ -47,8 +47,8 @@ def regret(args: argparse.Namespace) -> Iterator[Record]:
         # Three validation datasets are too few to choose by: sources are held out.
         estimator = DiscriminantRatioEstimator().pretrain(split.source, split.validation)
         evaluation = SYNTHETIC.evaluation(split, "target", 10, torch.device("cpu"))
-        values = closed_form_values([estimator.model_], evaluation.episode, 0.5)
-        found.append(evaluation.metrics(judged_values(*values, evaluation.episode, 0.5))["regret"])
+        (support,), (query,) = closed_form_values([estimator.model_], evaluation.episode, 0.5)
+        found.append(evaluation.metrics(judged_values(support, query, evaluation.episode, 0.5))["regret"])
     error = float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else None
     yield {"splits": args.splits, "regret": float(np.mean(found)), "standard_error": error, "largest": max(found)}
 

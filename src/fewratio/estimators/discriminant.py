@@ -314,19 +314,22 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         return ratio_of_log(outer, float(self.alpha))
 
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        ratios = self._ratios_at_samples(rows, nu, de)
+        return relative_pearson_divergence(ratios, equal_shares(nu.shape[1], de.shape[1], ratios), float(self.alpha))
+
+    def _ratios_at_samples(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        """Give the ratios at the rows of both samples of many pairs, as `fit` would for each."""
         model, alpha = self._learned(), float(self.alpha)
         # Each row once, in however many pairs it is.
         places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
         coordinates, n_nu, n_de = model(rows[places]), nu.shape[1], de.shape[1]
         numbers = numbers.reshape(len(nu), n_nu + n_de)
         step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(min(coordinates.shape[1], 128), 1)))
-        shares, found = equal_shares(n_nu, n_de, coordinates), [np.empty(0)]
-        log_ratios_of = model.fitted_log_ratios_of(coordinates, len(nu), n_nu, n_de)
+        found, log_ratios_of = np.empty(numbers.shape), model.fitted_log_ratios_of(coordinates, len(nu), n_nu, n_de)
         for start in range(0, len(numbers), step):
             log_ratios = log_ratios_of(*np.split(numbers[start : start + step], [n_nu], axis=1))
-            ratios = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
-            found.append(relative_pearson_divergence(ratios, shares, alpha))
-        return np.concatenate(found)
+            found[start : start + step] = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
+        return found
 
 
 def _as_float64(X: NDArray[Any]) -> Floats:

@@ -177,14 +177,14 @@ class Method(ABC):
 
 
 class Ratios(NamedTuple):
-    """The ratios that a method gives for all tasks of an evaluation, with their circumstances.
+    """The ratios that the members of a method give for all tasks of an evaluation, with their circumstances.
 
     Attributes
     ----------
     trial, role, seconds, seed
         As in a `Verdict`.
-    support, query : Tensor of shape (task, n)
-        The ratio at the rows of the support, and of the query.
+    support, query : Tensor of shape (member, task, n)
+        The ratios at the rows of the support, and of the query.
     """
 
     trial: Trial
@@ -196,7 +196,7 @@ class Ratios(NamedTuple):
 
 
 class RatioMethod(Method):
-    """A method with one setting that gives ratios; those of several can be averaged (`Mean`)."""
+    """A method with one setting whose ratio is the mean of its members'; those of several can be joined (`Joined`)."""
 
     alpha: float
 
@@ -208,5 +208,5 @@ class RatioMethod(Method):
         """Judge with the ratios."""
         (setting,) = self.settings(trials[0].problem)
         for trial, role, support, query, seconds, seed in self.ratios(trials, bench):
-            judgement = judged_values(support, query, trial.evaluations[role].episode, self.alpha)
+            judgement = judged_values(support.mean(0), query.mean(0), trial.evaluations[role].episode, self.alpha)
             yield Verdict(trial, role, setting, judgement, seconds, seed)

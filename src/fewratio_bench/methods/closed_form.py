@@ -77,7 +77,7 @@ class ClosedForm(RatioMethod):
 
 
 def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, alpha: float) -> Values:
-    """Give the mean ratio of models at the support and the query of all tasks."""
+    """Give the ratios of models at the support and the query of all tasks, of shape (model, task, n)."""
     support, query = (pair.rows.double().cpu().numpy() for pair in (episode.support, episode.query))
     n_tasks, n_support, n_columns = support.shape
     rows = np.concatenate([support, query], axis=1).reshape(-1, n_columns)
@@ -91,5 +91,5 @@ def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, al
         log_ratio = model.log_ratio(others, Support.of(nu).for_rows(), Support.of(de).for_rows())
         of_query.append(ratio_of_log(log_ratio, alpha))
     device = episode.rows.device
-    at_support, at_query = (torch.as_tensor(np.mean(found, axis=0), device=device) for found in (of_support, of_query))
+    at_support, at_query = (torch.as_tensor(np.stack(found), device=device) for found in (of_support, of_query))
     return at_support, at_query

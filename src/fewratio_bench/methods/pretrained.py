@@ -12,6 +12,7 @@ import torch
 
 from fewratio.estimators import MetaRatioEstimator, pretrain_together
 from fewratio.estimators.settings import KINDS, architecture_of
+from fewratio.nn import MeanRatio
 from fewratio_bench.methods.base import QUICKER, Bench, Parameters, RatioMethod, Ratios, by_split
 from fewratio_bench.methods.flat_settings import estimator_of, flat_settings
 from fewratio_bench.problems import Problem, Trial
@@ -63,9 +64,12 @@ class Pretrained(RatioMethod):
                 for role, evaluation in trial.evaluations.items():
                     episode, started = evaluation.episode, time.perf_counter()
                     with torch.no_grad():
-                        ratio = model.adapt(episode.support)
-                        values = ratio.at_support(), ratio(episode.query.rows, episode.support_index)
-                    yield Ratios(trial, role, *values, seconds + time.perf_counter() - started, seed)
+                        adapted = model.adapt(episode.support)
+                        members = adapted.ratios if isinstance(adapted, MeanRatio) else [adapted]
+                        support = torch.stack([ratio.at_support() for ratio in members])
+                        index = episode.support_index
+                        query = torch.stack([ratio(episode.query.rows, index) for ratio in members])
+                    yield Ratios(trial, role, support, query, seconds + time.perf_counter() - started, seed)
 
     def _pretrain(
         self, bench: Bench, groups: Sequence[Sequence[Trial]], checkpoint: Path | None
