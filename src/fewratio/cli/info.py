@@ -23,6 +23,7 @@ def info(
     names = list(getattr(estimator, "feature_names_in_", ()))
     encoding, networks = estimator.encoding_, getattr(estimator, "networks_", [])
     parameters = {name: value for name, value in estimator.get_params().items() if not hasattr(value, "get_params")}
+    members = [repr(member) for member in parameters.pop("members", ())]
     payload = {
         "model": str(model),
         "estimator": type(estimator).__name__,
@@ -32,6 +33,8 @@ def info(
         "encoding": None if encoding is None else encoding.to_dict(),
         "networks": [network.to_dict() for network in networks],
     }
+    if members:
+        payload["members"] = members
     if networks:
         payload["history"] = estimator.history_.to_dict()
     shown = ", ".join(names[: exchange.SHOWN]) + ", ..." * (len(names) > exchange.SHOWN) or "without names"
@@ -40,6 +43,7 @@ def info(
         f"features    {estimator.n_features_in_} ({shown})",
         *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
         *(f"trained     {network.summary()}" for network in networks),
+        *(f"member      {member}" for member in members),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
     exchange.Request(as_json=as_json).deliver(exchange.Answer(lines, payload, {}))

@@ -30,7 +30,7 @@ _KINDS: dict[str, type[Member]] = {kind.__name__: kind for kind in (MetaRatioEst
 
 
 def best_members(
-    networks: MetaRatioEstimator | None = None, n_draws: int = 4, n_components: int = 2048, random_state: int = 0
+    networks: MetaRatioEstimator | None = None, n_draws: int = 4, n_components: int = 4096, random_state: int = 0
 ) -> list[Member]:
     """Give the members that did best in the benchmark: networks, and the closed form with several draws of features.
 
@@ -157,7 +157,8 @@ class EnsembleRatioEstimator(LearnedEstimator):
 
     def _set_members(self, members: list[Member]) -> None:
         kinds = Counter(map(type, members))
-        self.members_, self.shares_ = members, [1 / (len(kinds) * kinds[type(member)]) for member in members]
+        self.members_ = self.model_ = members
+        self.shares_ = [1 / (len(kinds) * kinds[type(member)]) for member in members]
         columns = members[0]._source_columns
         assert columns is not None
         self._keep_columns(columns)
@@ -174,8 +175,7 @@ class EnsembleRatioEstimator(LearnedEstimator):
             )
 
     def _learned(self) -> list[Member]:
-        super()._learned()
-        return [copy(member).set_params(alpha=self.alpha) for member in self.members_]
+        return [copy(member).set_params(alpha=self.alpha) for member in super()._learned()]
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         # Copies, so that what was fitted before is not changed where this is a copy itself.
