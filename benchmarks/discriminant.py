@@ -6,6 +6,7 @@ beyond what the data take, each in a process of its own.
 
     python benchmarks/discriminant.py --threads 2 > results/benchmarks/discriminant.jsonl
     python benchmarks/discriminant.py pretrain pairs predict --threads 2
+    python benchmarks/discriminant.py gpu --threads 2 > results/benchmarks/discriminant-h200.jsonl
 """
 
 import argparse

@@ -8,7 +8,6 @@ from fewratio import (
     EnsembleRatioEstimator,
     ParameterError,
     RuLSIF,
-    check_ratio_estimator,
     load_model,
     relative_pearson_divergence,
 )
@@ -31,8 +30,12 @@ def trained():
     return EnsembleRatioEstimator(members=members()).pretrain(SOURCES)
 
 
-def test_it_keeps_the_contract():
-    check_ratio_estimator(EnsembleRatioEstimator(members=members(1)))
+def test_many_pairs_are_as_one_by_one(trained):
+    rows, nu, de = np.concatenate([NU, DE]), [[0, 1], [3, 4]], [[5, 6, 7], [2, 8, 0]]
+    expected = [trained.fit(rows[a], rows[b]).divergence() for a, b in zip(nu, de, strict=True)]
+    before = trained.ratio_nu_.copy()
+    np.testing.assert_allclose(trained.divergences(rows, nu, de), expected, rtol=1e-4)
+    np.testing.assert_array_equal(trained.ratio_nu_, before)
 
 
 def test_both_kinds_count_the_same_however_many_there_are(trained):
