@@ -24,6 +24,7 @@ PUBLIC = [
     "Dataset",
     "DiscriminantRatioEstimator",
     "Encoding",
+    "EnsembleRatioEstimator",
     "Episode",
     "FewRatioError",
     "InlierOutlierDetector",
