@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from fewratio import AutoRatioEstimator, MetaRatioEstimator, __version__, compare_datasets, load_model
 from fewratio.cli import app, exchange
+from fewratio.estimators import ensemble
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
 ONE = {
@@ -286,7 +288,9 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     np.testing.assert_allclose(ratios, expected.fit(a, b).predict(a), rtol=1e-6)
 
 
-def test_the_best_learner_is_networks_and_the_closed_form_in_one_file(filled, tmp_path):
+def test_the_best_learner_is_networks_and_the_closed_form_in_one_file(filled, tmp_path, monkeypatch):
+    # Four times 4,096 features take half a minute to learn.
+    monkeypatch.setattr(ensemble, "best_members", partial(ensemble.best_members, n_components=16))
     model = str(tmp_path / "best.model")
     options = ["--learner", "best", "--steps", "2", "--device", "cpu", "--scale", "none"]
     done = run(["train", "sources", "-o", model, *options, "--json"], filled)
