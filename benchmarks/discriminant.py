@@ -1,10 +1,12 @@
 """The closed-form learner: regret and coverage on Gaussians of which the truth is known, speed and memory.
 
-All of it, or some parts by name; each measurement is one JSON line. Speed is that of `--threads` threads, the median of
-`--rounds`; what is compared is interleaved. Peak memory is beyond what the data take, each in a process of its own.
+All of it, or some parts by name; each measurement is one JSON line. "gpu" gives none where there is no GPU.
+Speed is that of `--threads` threads, the median of `--rounds`; what is compared is interleaved. Peak memory is
+beyond what the data take, each in a process of its own.
 
     python benchmarks/discriminant.py --threads 2 > results/benchmarks/discriminant.jsonl
     python benchmarks/discriminant.py pretrain pairs predict --threads 2
+    python benchmarks/discriminant.py gpu --threads 2 > results/benchmarks/discriminant-h200.jsonl
 """
 
 import argparse
@@ -46,8 +48,8 @@ def regret(args: argparse.Namespace) -> Iterator[Record]:
         # Three validation datasets are too few to choose by: sources are held out.
         estimator = DiscriminantRatioEstimator().pretrain(split.source, split.validation)
         evaluation = SYNTHETIC.evaluation(split, "target", 10, torch.device("cpu"))
-        values = closed_form_values([estimator.model_], evaluation.episode, 0.5)
-        found.append(evaluation.metrics(judged_values(*values, evaluation.episode, 0.5))["regret"])
+        (support,), (query,) = closed_form_values([estimator.model_], evaluation.episode, 0.5)
+        found.append(evaluation.metrics(judged_values(support, query, evaluation.episode, 0.5))["regret"])
     error = float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else None
     yield {"splits": args.splits, "regret": float(np.mean(found)), "standard_error": error, "largest": max(found)}
 
@@ -186,6 +188,34 @@ def predict(args: argparse.Namespace) -> Iterator[Record]:
     }
 
 
+def gpu(args: argparse.Namespace) -> Iterator[Record]:
+    """`predict` and `divergences` (pairs of 5 + 5 rows, all different) on a CPU and on a GPU; how far they differ."""
+    if not torch.cuda.is_available():
+        return
+    rng, estimator = np.random.default_rng(0), estimator_of_256()
+    X = rng.normal(size=(args.rows, 256)).astype(np.float32)
+    rows, numbers = rng.normal(size=(10 * args.many, 256)), np.arange(10 * args.many).reshape(2, args.many, 5)
+    ways: dict[str, tuple[int, Callable[[], Any]]] = {
+        "rows": (args.rows, lambda: estimator.predict(X)),
+        "pairs": (args.many, lambda: estimator.divergences(rows, *numbers)),
+    }
+    estimator.fit(rng.normal(size=(5, 256)), rng.normal(size=(7, 256)))
+    for name, (count, way) in ways.items():
+        answers, rates = [], {}
+        for device in ("cpu", "cuda"):
+            estimator.set_params(device=device).predict(X[:10_000])
+            started = time.perf_counter()
+            answers.append(way())
+            rates[device] = count / (time.perf_counter() - started)
+        yield {
+            name: count,
+            **{f"{device}, per second": round(rate) for device, rate in rates.items()},
+            "cuda / cpu": round(rates["cuda"] / rates["cpu"], 1),
+            "largest_difference": float(np.abs(answers[0] - answers[1]).max()),
+            "gpu": torch.cuda.get_device_name(),
+        }
+
+
 def estimator_of_256() -> DiscriminantRatioEstimator:
     """Learn from Mnist-r: cosines of 256 columns, and as many coordinates as sources but one."""
     split = MNIST_R.split(0)
@@ -209,6 +239,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     "pretrain": pretrain,
     "pairs": pairs,
     "predict": predict,
+    "gpu": gpu,
 }
 
 
@@ -229,7 +260,7 @@ def main() -> None:
             found = pretrain_on(args.sources, args) if args.sources else PARTS[part](args)
             for record in found:
                 if "benchmark" not in record:
-                    speed = {"threads": args.threads} if part in ("pretrain", "pairs", "predict") else {}
+                    speed = {"threads": args.threads} if part in ("pretrain", "pairs", "predict", "gpu") else {}
                     record = {"benchmark": part, **record, **speed, **circumstances(torch.device("cpu"))}
                 sys.stdout.write(json.dumps(record) + "\n")
                 sys.stdout.flush()

@@ -55,7 +55,7 @@ def test_estimators_of_the_library_pass(estimator, invariant_under):
     check_ratio_estimator(estimator, random_state=1, invariant_under=invariant_under)
 
 
-@pytest.mark.parametrize("program", ["learned", "closed form", "universal", "auto"])
+@pytest.mark.parametrize("program", ["learned", "closed form", "ensemble", "universal", "auto"])
 def test_estimators_that_learn_pass(program):
     # In a process of its own: the checks of shapes in this one draw from Python's global random state.
     run = subprocess.run([sys.executable, "-c", PROGRAMS[program]], capture_output=True, text=True)
@@ -75,6 +75,12 @@ check_ratio_estimator(MetaRatioEstimator(**settings, episodes=Inliers(n_query=20
 from fewratio import DiscriminantRatioEstimator, check_ratio_estimator
 check_ratio_estimator(DiscriminantRatioEstimator(n_components=64))
 check_ratio_estimator(DiscriminantRatioEstimator(features="columns", alpha=0.1), random_state=1)
+""",
+    "ensemble": """
+from fewratio import Architecture, DiscriminantRatioEstimator, EnsembleRatioEstimator, MetaRatioEstimator, Training
+from fewratio import check_ratio_estimator
+network = MetaRatioEstimator(network=Architecture(width=16), training=Training(max_steps=60), random_state=0)
+check_ratio_estimator(EnsembleRatioEstimator(members=[network, DiscriminantRatioEstimator(n_components=64)]))
 """,
     # Once: with samples of thousands, which it is not made for, it takes its time.
     "universal": """

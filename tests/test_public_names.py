@@ -25,6 +25,7 @@ PUBLIC = [
     "DatasetIndex",
     "DiscriminantRatioEstimator",
     "Encoding",
+    "EnsembleRatioEstimator",
     "Episode",
     "FewRatioError",
     "InlierOutlierDetector",

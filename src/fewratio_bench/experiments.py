@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from fewratio_bench.methods import Kernel, Learned, MeanDiscrepancy, Method, OneClass, Pooled, Pretrained, TargetTrained
 from fewratio_bench.methods.base import REGS
 from fewratio_bench.methods.closed_form import ClosedForm
+from fewratio_bench.methods.joined import Joined
 from fewratio_bench.methods.learned import LATENT_DIMS, PAPER_TRAINING
 from fewratio_bench.methods.untrained import Detector, Universal, forest_scores, kl_scores, lof_scores
 from fewratio_bench.problems import (
@@ -86,8 +87,13 @@ OUTLIER_COMMITTEE = replace(COMMITTEE, parameters={**COMMITTEE.parameters, "feat
 # What learns in seconds; and with several draws of more features.
 CLOSED_FORM = ClosedForm("fewratio, closed form")
 CLOSED_FORM_DRAWS = ClosedForm(
-    "fewratio, closed form, four draws", parameters={"scale": "none", "n_components": 2048}, n_draws=4
+    "fewratio, closed form, four draws",
+    parameters={"scale": "none", "features": "cosines", "n_components": 4096},
+    n_draws=4,
 )
+# What is best where time does not matter: both together, in equal shares or in those that validation datasets say.
+ENSEMBLE = Joined("fewratio, ensemble", parts=(COMMITTEE, CLOSED_FORM_DRAWS))
+STACKED = replace(ENSEMBLE, name="fewratio, ensemble, stacked", stacked=True)
 # Without a network, in seconds; and with all outliers of the sources known, which no other method is told.
 POOLED, POOLED_MARKS = Pooled(), Pooled("fewratio, pooled, outliers known", outliers_known=True)
 # And where there are none.
@@ -233,12 +239,12 @@ _OF_GAUSSIANS: tuple[Method, ...] = (
 )
 _ESTIMATED = (
     *(OURS, RULSIF, RULSIF_FT, RULSIF_FT_BY_ADAM),
-    *(OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, CLOSED_FORM, CLOSED_FORM_DRAWS),
+    *(OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, CLOSED_FORM, CLOSED_FORM_DRAWS, ENSEMBLE, STACKED),
     *(NO_SOURCES, RULSIF_RATIO),
 )
 _COMPARED = (
     *(OURS, RULSIF, ULSIF, D3RE, MMD, RULSIF_FT, RULSIF_FT_BY_ADAM, D3RE_FT),
-    *(OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, CLOSED_FORM, CLOSED_FORM_DRAWS),
+    *(OURS_BETTER, RELATIONAL, CALIBRATED, COMMITTEE, CLOSED_FORM, CLOSED_FORM_DRAWS, ENSEMBLE, STACKED),
     *(NO_SOURCES, RULSIF_RATIO, ULSIF_RATIO),
 )
 _DETECTORS = (

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
 
 from fewratio import PooledRatioEstimator, RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
 from fewratio.core.objectives import NonNegativeLSIF, RelativeSquaredError
@@ -16,6 +17,8 @@ from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.methods import Bench, Kernel, MeanDiscrepancy, OneClass, Pooled, Pretrained, TargetTrained
+from fewratio_bench.methods.closed_form import ClosedForm
+from fewratio_bench.methods.joined import Joined
 from fewratio_bench.methods.untrained import Detector, lof_scores
 from fewratio_bench.problems import LANDMINE, Trial
 from fewratio_bench.splits import Split
@@ -429,3 +432,37 @@ def test_a_row_of_pooled_sources_is_the_estimator_on_normals_that_are_known(outl
 def test_a_quick_row_of_the_users_estimator_is_short():
     (quick,) = Pretrained("ours", parameters={"n_networks": 3}).quick().settings(SMALL)
     assert (quick["max_steps"], quick["n_networks"]) == (100, 1)
+
+
+# ---------------------------------------------------------------- several methods together
+
+DRAWS = ClosedForm("draws", parameters={"features": "cosines", "n_components": 16}, n_draws=2)
+NETWORK = Pretrained("network", parameters={"n_support": 3, "max_steps": 3, "width": 8, "n_query": 10})
+
+
+def test_parts_count_the_same_however_many_members_they_have():
+    cells, bench = small_cells(), Bench("cpu", progress=False)
+    network, draws, joined = (
+        [verdict.judgement.query for verdict in method.judge(cells, bench)]
+        for method in (NETWORK, DRAWS, Joined("joined", parts=(NETWORK, DRAWS)))
+    )
+    assert len(bench.trained) == 2  # nothing is learned twice
+    for a, b, both in zip(network, draws, joined, strict=True):
+        torch.testing.assert_close(both, (a.double() + b.double()) / 2)
+
+
+def test_stacked_members_have_the_least_squared_error_on_validation_datasets():
+    (cell,) = small_cells(replace(SMALL, sizes=(3,)))
+    parts, bench = (NETWORK, DRAWS), Bench("cpu", progress=False)
+    members = torch.cat([next(iter(part.ratios([cell], bench))).query.double() for part in parts])
+    shares = cell.evaluations["validation"].episode.query.shares.double()
+    found = next(iter(Joined("stacked", parts=parts, stacked=True).ratios([cell], bench)))
+    assert found.role == "validation"
+
+    def loss(weights):
+        ratio = torch.einsum("m,mtn->tn", torch.as_tensor(weights), members)
+        return RelativeSquaredError(0.5)(ratio, shares).mean().item()
+
+    expected = minimize(loss, np.full(3, 1 / 3), bounds=[(0, None)] * 3)
+    assert RelativeSquaredError(0.5)(found.query[0], shares).mean().item() == pytest.approx(expected.fun, abs=1e-5)
+    assert min(loss(each) for each in np.eye(3)) > expected.fun + 1e-4

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from fewratio import AutoRatioEstimator, MetaRatioEstimator, __version__, compare_datasets, load_model
 from fewratio.cli import app, exchange
+from fewratio.estimators import ensemble
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
 ONE = {
@@ -286,6 +288,30 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     expected = load_model(model)
     a, b = (np.loadtxt(filled / name, delimiter=",", skiprows=1) for name in ("a.csv", "b.csv"))
     np.testing.assert_allclose(ratios, expected.fit(a, b).predict(a), rtol=1e-6)
+
+
+def test_the_best_learner_is_networks_and_the_closed_form_in_one_file(filled, tmp_path, monkeypatch):
+    # Four times 4,096 features take half a minute to learn.
+    monkeypatch.setattr(ensemble, "best_members", partial(ensemble.best_members, n_components=16))
+    model = str(tmp_path / "best.model")
+    options = ["--learner", "best", "--steps", "2", "--device", "cpu", "--scale", "none"]
+    done = run(["train", "sources", "-o", model, *options, "--json"], filled)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["estimator"] == "EnsembleRatioEstimator"
+    told = json.loads(run(["info", model, "--json"], filled).stdout)
+    assert [network["kind"] for network in told["networks"]] == ["mlp", "mlp", "relational", "relational"]
+    assert len(told["members"]) == 5
+    done = run(["ratio", "a.csv", "b.csv", "-m", model, "--json"], filled)
+    assert done.exit_code == 0, done.output
+    a, b = (np.loadtxt(filled / name, delimiter=",", skiprows=1) for name in ("a.csv", "b.csv"))
+    expected = load_model(model)
+    assert {member.scale for member in expected.members_} == {"none"}
+    np.testing.assert_allclose(json.loads(done.stdout)["ratio"], expected.fit(a, b).predict(a), rtol=1e-6)
+    done = run(["compare", "a.csv", "b.csv", "-m", model, "--permutations", "19"], filled)
+    assert done.exit_code == 0, done.output
+    done = run(["train", "sources", "-o", model, "--learner", "best", "--episodes", "inliers"], filled)
+    assert done.exit_code == 2
+    assert "--learner best is for pairs" in done.stderr
 
 
 def test_a_training_with_a_checkpoint_goes_on_from_it(filled, tmp_path):

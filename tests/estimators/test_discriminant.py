@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -16,6 +17,7 @@ from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, InputError, ModelFileError, ParameterError
 from fewratio.estimators import discriminant_choice, discriminant_model
 from fewratio.estimators.base import NotFittedError
+from fewratio.estimators.feature_map import FeatureMap
 from fewratio.estimators.scaling import ColumnScaling, column_scaling
 from tests.strategies import alphas, few, seeds, sizes
 
@@ -419,3 +421,29 @@ def test_pretraining_needs_a_collection():
         DiscriminantRatioEstimator().pretrain(family())
     with pytest.raises(NotFittedError, match="learned nothing yet"):
         DiscriminantRatioEstimator().fit([[0.0]], [[1.0]])
+
+
+# ---------------------------------------------------------------- on a GPU
+
+
+@pytest.mark.parametrize("features", ["columns", "cosines"])
+def test_features_by_torch_are_those_by_numpy_within_single_precision(features, monkeypatch):
+    """A GPU's arithmetic by torch's on the CPU, which is the same but for rounding."""
+    sources = gaussian_family(12, n_instances=40, random_state=0).collection
+    estimator = DiscriminantRatioEstimator(features=features, n_components=32).pretrain(sources)
+    rows = np.linspace(-2, 2, 60)[:, None]
+    expected = estimator.fit(rows[:5], rows[-4:]).predict(rows)
+    placed = []
+    monkeypatch.setattr(FeatureMap, "_gpu", property(lambda features: placed.append(features) or torch.device("cpu")))
+    found = estimator.set_params(device="cuda").predict(rows)
+    assert placed
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_a_device_is_not_saved_and_one_that_is_not_there_is_refused(tmp_path):
+    sources = gaussian_family(4, n_instances=20, random_state=0).collection
+    estimator = DiscriminantRatioEstimator(features="columns", device="auto").pretrain(sources)
+    estimator.save(tmp_path / "m.model")
+    assert DiscriminantRatioEstimator.load(tmp_path / "m.model").device == "cpu"
+    with pytest.raises(ParameterError, match="device is 'cuba'"):
+        estimator.set_params(device="cuba").fit([[0.0]], [[1.0]])

@@ -26,6 +26,7 @@ def info(
     names = list(getattr(estimator, "feature_names_in_", ()))
     encoding, networks = estimator.encoding_, getattr(estimator, "networks_", [])
     parameters = {name: value for name, value in estimator.get_params().items() if not hasattr(value, "get_params")}
+    members = [repr(member) for member in parameters.pop("members", ())]
     payload = {
         "model": str(model),
         "estimator": type(estimator).__name__,
@@ -37,6 +38,8 @@ def info(
     }
     if hasattr(estimator, "learned_shares_"):
         payload["learned_shares"] = estimator.learned_shares_
+    if members:
+        payload["members"] = members
     if networks:
         payload["history"] = estimator.history_.to_dict()
     shown = ", ".join(names[: exchange.SHOWN]) + ", ..." * (len(names) > exchange.SHOWN) or "without names"
@@ -46,6 +49,7 @@ def info(
         *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
         *(f"sources     {line}" for line in weight_of_sources(estimator)),
         *(f"trained     {network.summary()}" for network in networks),
+        *(f"member      {member}" for member in members),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
     exchange.Request(as_json=as_json).deliver(exchange.Answer(lines, payload, {}))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fewratio.data.collection import Collection
 
 _EPISODES = ("pairs", "inliers")
+_LEARNERS = ("fast", "network", "best")
 
 
 @partial(exchange.verb, without=("model", "scale", "output", "plot"))
@@ -24,16 +25,22 @@ def train(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
     learner: Annotated[
-        str, typer.Option(help="fast: in closed form, in seconds; network: by gradient descent, in minutes.")
+        str,
+        typer.Option(
+            help="fast: in closed form, in seconds; network: by gradient descent, in minutes; best: both, and the mean "
+            "of all; up to an hour without a GPU."
+        ),
     ] = "fast",
     episodes: Annotated[str, typer.Option(help="What to learn: pairs, or inliers for outlier detection.")] = "pairs",
     outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
     scale: Annotated[str, typer.Option(help="columns: centre and scale the columns; none: as they are.")] = "columns",
     features: Annotated[
         str | None,
-        typer.Option(help="Of networks: mlp (default), relational, or both (most accurate; slow without a GPU)."),
+        typer.Option(help="Of networks: mlp (default), relational, or both (slow without a GPU; default for best)."),
     ] = None,
-    networks: Annotated[int | None, typer.Option(min=1, help="Networks of each kind, whose mean is taken.")] = None,
+    networks: Annotated[
+        int | None, typer.Option(min=1, help="Networks of each kind, whose mean is taken; 1, or 2 for best.")
+    ] = None,
     init: Annotated[
         str | None, typer.Option(help="Where networks start: random (default), or universal, of a fixed kind.")
     ] = None,
@@ -56,14 +63,16 @@ def train(
     if checkpoint is not None:
         exchange.check_target(checkpoint, "--checkpoint", *sources)
     exchange.check_scale(scale)
-    for option, value, known in (("learner", learner, ("fast", "network")), ("episodes", episodes, _EPISODES)):
+    for option, value, known in (("learner", learner, _LEARNERS), ("episodes", episodes, _EPISODES)):
         if value not in known:
-            raise ParameterError(f"--{option} must be one of {' and '.join(known)}; it is {value!r}. Choose one.")
+            raise ParameterError(f"--{option} must be one of {', '.join(known)}; it is {value!r}. Choose one.")
     given: dict[str, Any] = {"features": features, "networks": networks, "init": init, "steps": steps}
     given |= {"device": device, "checkpoint": checkpoint}
     of_networks = {name: value for name, value in given.items() if value is not None}
     if learner == "fast" and episodes == "inliers" and scale != "columns":
         raise ParameterError("--scale none is not for inliers in closed form. Leave it out, or give --learner network.")
+    if learner == "best" and episodes == "inliers":
+        raise ParameterError("--learner best is for pairs. Give --learner network, or leave it out.")
     if learner == "fast" and of_networks:
         raise ParameterError(
             f"--{next(iter(of_networks))} is for networks. Give --learner network as well, or leave it out."
@@ -116,7 +125,8 @@ def _trained(
         if episodes == "inliers":
             return fewratio.PooledRatioEstimator(random_state=seed).pretrain(collection)
         return fewratio.AutoRatioEstimator(scale=scale, random_state=seed).pretrain(collection)
-    shape = of_networks.pop("features", "mlp"), of_networks.pop("networks", 1)
+    usual = ("both", 2) if learner == "best" else ("mlp", 1)
+    shape = of_networks.pop("features", usual[0]), of_networks.pop("networks", usual[1])
     checkpoint, steps = of_networks.pop("checkpoint", None), of_networks.pop("steps", 5_000)
     estimator = fewratio.MetaRatioEstimator(
         episodes=fewratio.Inliers() if episodes == "inliers" else fewratio.Pairs(),
@@ -126,4 +136,9 @@ def _trained(
         random_state=seed,
         **of_networks,
     )
+    if learner == "best":
+        from fewratio.estimators.ensemble import best_members
+
+        ensemble = fewratio.EnsembleRatioEstimator(members=best_members(estimator, random_state=seed))
+        return ensemble.pretrain(collection, checkpoint=checkpoint)
     return estimator.pretrain(collection, checkpoint=checkpoint)

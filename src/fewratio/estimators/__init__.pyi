@@ -5,6 +5,7 @@ from fewratio.estimators.base import RatioEstimator as RatioEstimator
 from fewratio.estimators.classifier import ClassifierRatio as ClassifierRatio
 from fewratio.estimators.deep import D3RE as D3RE
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator as DiscriminantRatioEstimator
+from fewratio.estimators.ensemble import EnsembleRatioEstimator as EnsembleRatioEstimator
 from fewratio.estimators.kullback_leibler import KLIEP as KLIEP
 from fewratio.estimators.kullback_leibler import UnconstrainedKL as UnconstrainedKL
 from fewratio.estimators.least_squares import ULSIF as ULSIF

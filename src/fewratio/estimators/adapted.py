@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fewratio.core.arrays import equal_shares
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.pair import Pair
 from fewratio.core.shapes import Floats, Numbers
@@ -54,17 +55,22 @@ class NetworkEstimator(RatioEstimator):
             found.append(model.adapt(Pair(block[0], block[1]))(block[2]).double().cpu().numpy())
         return np.concatenate(found)
 
-    @torch.no_grad()
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
-        model, alpha = self._model(), float(self.alpha)
+        ratios = self._ratios_at_samples(rows, nu, de)
+        return relative_pearson_divergence(ratios, equal_shares(nu.shape[1], de.shape[1], ratios), float(self.alpha))
+
+    @torch.no_grad()
+    def _ratios_at_samples(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        """Give the ratios at the rows of both samples of many pairs, as `fit` would for each."""
+        model, n_nu = self._model(), nu.shape[1]
         table, numbers = as_rows(model, rows), torch.from_numpy(np.concatenate([nu, de], axis=1))
         step = max(1, BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + HIDDEN_VALUES)))
-        found = [np.empty(0)]
-        for block in numbers.to(table.device).split(step):
-            pair = Pair(table[block[:, : nu.shape[1]]], table[block[:, nu.shape[1] :]])
-            ratio = model.adapt(pair).at_support().double()
-            found.append(relative_pearson_divergence(ratio, pair.shares.double(), alpha).cpu().numpy())
-        return np.concatenate(found)
+        found = np.empty(numbers.shape)
+        for start in range(0, len(numbers), step):
+            block = numbers[start : start + step].to(table.device)
+            pair = Pair(table[block[:, :n_nu]], table[block[:, n_nu:]])
+            found[start : start + step] = model.adapt(pair).at_support().double().cpu().numpy()
+        return found
 
 
 def as_rows(model: Model, X: Floats) -> Tensor:

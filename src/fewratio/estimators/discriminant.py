@@ -69,6 +69,9 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     scale : {"columns", "none"}, default="columns"
         Whether columns are divided by their standard deviations over all sources first. Columns of one unit, such as
         the pixels of an image, are better left as they are.
+    device : str, default="cpu"
+        Where features of rows are computed after `pretrain`: "cuda", or "auto" for CUDA if available, need torch.
+        It may be changed at any time, and is not saved.
     random_state : int, default=0
         Seed of the random features.
 
@@ -98,7 +101,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **common("alpha"),
+        **common("alpha", "device"),
         "features": [StrOptions({"auto", "columns", "cosines"})],
         "n_components": [COUNT],
         "width": [StrOptions({"auto"}), POSITIVE],
@@ -114,6 +117,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     width: str | float = "auto"
     shrinkage: str | float = "auto"
     scale: str = "columns"
+    device: str = "cpu"
     random_state: int = 0
     model_: DiscriminantModel = field(init=False)
     settings_: Settings = field(init=False)
@@ -239,7 +243,9 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Give what was learned as arrays and a JSON header."""
         model: DiscriminantModel = self._learned()
-        header = header_of(type(self).__name__, self._source_columns, self.get_params(deep=False))
+        parameters = self.get_params(deep=False)
+        del parameters["device"]
+        header = header_of(type(self).__name__, self._source_columns, parameters)
         header |= {
             "settings": self.settings_._asdict(),
             "calibration": model.calibration._asdict(),
@@ -277,6 +283,10 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         self.model_, self.settings_, self.summary_ = model, settings, summary
         self._keep_columns(columns)
 
+    def _learned(self) -> DiscriminantModel:
+        self.model_ = super()._learned().on(self.device)
+        return self.model_
+
     def _summary(self) -> Summary:
         self._learned()
         if self.summary_ is None:
@@ -313,11 +323,12 @@ class DiscriminantRatioEstimator(LearnedEstimator):
 
     def _ratio(self, X: Floats) -> NDArray[Any]:
         nu, de = self._supports
-        return ratio_of_log(self.model_.log_ratio(self.model_(X), nu, de), float(self.alpha))
+        model = self._learned()
+        return ratio_of_log(model.log_ratio(model(X), nu, de), float(self.alpha))
 
     def _bound(self, X: Floats, deviations: float) -> NDArray[Any]:
         """Give the ratio so many standard deviations of its logarithm away from its mean, or at its estimate."""
-        model, (nu, de) = self.model_, self._supports
+        model, (nu, de) = self._learned(), self._supports
         rows = model(X)
         mean, variance = model.posterior.log_ratio_moments(rows, nu, de)
         estimate = model.log_ratio(rows, nu, de)
@@ -327,19 +338,22 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         return ratio_of_log(outer, float(self.alpha))
 
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        ratios = self._ratios_at_samples(rows, nu, de)
+        return relative_pearson_divergence(ratios, equal_shares(nu.shape[1], de.shape[1], ratios), float(self.alpha))
+
+    def _ratios_at_samples(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        """Give the ratios at the rows of both samples of many pairs, as `fit` would for each."""
         model, alpha = self._learned(), float(self.alpha)
         # Each row once, in however many pairs it is.
         places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
         coordinates, n_nu, n_de = model(rows[places]), nu.shape[1], de.shape[1]
         numbers = numbers.reshape(len(nu), n_nu + n_de)
         step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(min(coordinates.shape[1], 128), 1)))
-        shares, found = equal_shares(n_nu, n_de, coordinates), [np.empty(0)]
-        log_ratios_of = model.fitted_log_ratios_of(coordinates, len(nu), n_nu, n_de)
+        found, log_ratios_of = np.empty(numbers.shape), model.fitted_log_ratios_of(coordinates, len(nu), n_nu, n_de)
         for start in range(0, len(numbers), step):
             log_ratios = log_ratios_of(*np.split(numbers[start : start + step], [n_nu], axis=1))
-            ratios = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
-            found.append(relative_pearson_divergence(ratios, shares, alpha))
-        return np.concatenate(found)
+            found[start : start + step] = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
+        return found
 
 
 def _as_float64(X: NDArray[Any]) -> Floats:

@@ -1,7 +1,7 @@
 """What a closed-form learner knows of a family of datasets."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support, discriminant_coordinates
 from fewratio.core.exact import relative_ratio
-from fewratio.core.shapes import Floats, Numbers
-from fewratio.estimators.feature_map import FeatureMap
+from fewratio.core.shapes import Array, Floats, Numbers
+from fewratio.estimators.feature_map import FeatureMap, as_numpy
 from fewratio.estimators.summary import Summary
 
 # Beyond these the relative ratio is at its bounds, and an exponential would overflow.
@@ -116,18 +116,22 @@ class DiscriminantModel:
         return DatasetPosterior(self.calibration.signals(self.coordinates.signal) * factor, self.spreads)
 
     @cached_property
-    def _axes(self) -> tuple[np.ndarray, np.ndarray]:
-        axes = self.coordinates.axes.astype(self.features.dtype)
+    def _axes(self) -> tuple[Array, np.ndarray]:
+        axes = self.features.placed(self.coordinates.axes.astype(self.features.dtype))
         return axes, (self.coordinates.centre @ self.coordinates.axes).astype(self.features.dtype)
+
+    def on(self, device: str) -> "DiscriminantModel":
+        """Give the same model, which computes coordinates on this device; all else is on the CPU."""
+        if self.features.device == device:
+            return self
+        return replace(self, features=replace(self.features, device=device))
 
     def __call__(self, rows: Floats) -> Floats:
         """Give the coordinates of rows."""
         axes, centre = self._axes
         found = np.empty((len(rows), axes.shape[1]))
-        start = 0
-        for block in self.features.blocks(rows):
-            found[start : start + len(block)] = block @ axes - centre
-            start += len(block)
+        for block in self.features.slices(len(rows)):
+            found[block] = as_numpy(self.features.on_device(rows[block]) @ axes) - centre
         return scaled(found, self.coordinates.signal, self.power, self.calibration)
 
     def log_ratio(self, rows: Floats, nu: Support, de: Support) -> Floats:

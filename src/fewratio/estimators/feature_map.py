@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.core.shapes import Floats
+from fewratio.core.arrays import namespace
+from fewratio.core.shapes import Array, Floats
 from fewratio.data.encoding import Encoding
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.source_columns import SourceColumns
+from fewratio.lazy import import_home, torch_is_installed
 
 # Values of a block of features: about 30 MB as float64.
 BLOCK_VALUES = 2**22
@@ -38,6 +40,8 @@ class FeatureMap:
         Lowest and highest values of the columns, to which others are moved; infinite where there is none.
     columns : SourceColumns or None
         What the columns are, if they were fixed together with the features.
+    device : str
+        Where features are computed: "cpu", by NumPy, or what torch knows; no part of what the map is.
     """
 
     scaling: ColumnScaling
@@ -46,6 +50,7 @@ class FeatureMap:
     seed: int = 0
     ranges: Floats | None = None
     columns: SourceColumns | None = None
+    device: str = "cpu"
 
     @property
     def n_outputs(self) -> int:
@@ -63,27 +68,48 @@ class FeatureMap:
         return np.float32 if self.n_components else np.float64
 
     @cached_property
-    def _waves(self) -> tuple[np.ndarray, np.ndarray]:
+    def _waves(self) -> tuple[Array, Array]:
         # The stream of RandomState is frozen (NEP 19), so that maps with one seed agree between versions of NumPy.
         draws = np.random.RandomState(self.seed)
         directions = draws.standard_normal((self.n_columns, self.n_components)) / self.width
         phases = draws.uniform(0, 2 * np.pi, self.n_components)
-        return directions.astype(np.float32), phases.astype(np.float32)
+        return self.placed(directions.astype(np.float32)), self.placed(phases.astype(np.float32))
 
     def __call__(self, rows: Floats) -> np.ndarray:
         """Give the features of rows."""
-        scaled = self.scaling(rows if self.ranges is None else rows.clip(*self.ranges))
+        return as_numpy(self.on_device(rows))
+
+    def on_device(self, rows: Floats) -> Array:
+        """Give the features of rows as an array of NumPy, or a tensor where the device is another."""
+        scaled = self.scaling(rows if self.ranges is None else rows.clip(*self.ranges)).astype(self.dtype, copy=False)
         if not self.n_components:
-            return scaled
+            return self.placed(scaled)
         directions, phases = self._waves
-        waves = scaled.astype(np.float32) @ directions
+        waves = self.placed(scaled) @ directions
         waves += phases
-        return np.cos(waves, out=waves)
+        return namespace(waves).cos(waves, out=waves)
+
+    def placed(self, array: np.ndarray) -> Array:
+        """Give an array where features are computed."""
+        return array if self._gpu is None else import_home("torch").as_tensor(array, device=self._gpu)
+
+    @cached_property
+    def _gpu(self) -> Any:
+        """The device of torch, if it is another than the CPU; on that NumPy is as fast."""
+        if self.device == "cpu" or (self.device == "auto" and not torch_is_installed()):
+            return None
+        devices = import_home("fewratio.estimators.devices", f"device={self.device!r}")
+        device = devices.resolve_device(self.device)
+        return None if device.type == "cpu" else device
 
     def blocks(self, rows: Floats) -> Iterator[np.ndarray]:
         """Give the features of rows a block at a time, so that memory stays bounded."""
+        return (self(rows[block]) for block in self.slices(len(rows)))
+
+    def slices(self, n_rows: int) -> Iterator[slice]:
+        """Say which rows are in each block."""
         step = max(1, BLOCK_VALUES // self.n_outputs)
-        return (self(rows[start : start + step]) for start in range(0, len(rows), step))
+        return (slice(start, start + step) for start in range(0, n_rows, step))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -127,6 +153,11 @@ class FeatureMap:
         columns = None if content["columns"] is None else _columns(content["columns"], len(mean))
         ranges = None if content["ranges"] is None else _ranges(content["ranges"], len(mean))
         return cls(ColumnScaling(mean, scale), content["n_components"], float(width), content["seed"], ranges, columns)
+
+
+def as_numpy(array: Array) -> np.ndarray:
+    """Give an array, or a tensor on any device, as an array of NumPy."""
+    return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
 def _numbers(content: Mapping[str, Any], name: str, length: int | None = None) -> Floats:

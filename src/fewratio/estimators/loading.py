@@ -11,6 +11,7 @@ from fewratio.errors import ModelFileError
 _HOMES = {
     "AutoRatioEstimator": "auto",
     "DiscriminantRatioEstimator": "discriminant",
+    "EnsembleRatioEstimator": "ensemble",
     "MetaRatioEstimator": "meta",
     "PooledRatioEstimator": "pooled",
 }
@@ -26,8 +27,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    AutoRatioEstimator, DiscriminantRatioEstimator, MetaRatioEstimator or PooledRatioEstimator
-        What it holds.
+    estimator
+        What it holds: `AutoRatioEstimator`, `DiscriminantRatioEstimator`, `EnsembleRatioEstimator`,
+        `MetaRatioEstimator` or `PooledRatioEstimator`.
 
     Examples
     --------

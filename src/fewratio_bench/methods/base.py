@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Self, TypeVar
 import joblib
 import numpy as np
 import torch
+from torch import Tensor
 
 from fewratio.data.seeds import seed_for
-from fewratio_bench.evaluate import Judgement
+from fewratio_bench.evaluate import Judgement, judged_values
 from fewratio_bench.problems import Problem, Trial
 
 Parameters = dict[str, Any]
@@ -173,3 +174,39 @@ class Method(ABC):
     @abstractmethod
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Judge some trials of one problem, in all roles, at every setting."""
+
+
+class Ratios(NamedTuple):
+    """The ratios that the members of a method give for all tasks of an evaluation, with their circumstances.
+
+    Attributes
+    ----------
+    trial, role, seconds, seed
+        As in a `Verdict`.
+    support, query : Tensor of shape (member, task, n)
+        The ratios at the rows of the support, and of the query.
+    """
+
+    trial: Trial
+    role: str
+    support: Tensor
+    query: Tensor
+    seconds: float
+    seed: int
+
+
+class RatioMethod(Method):
+    """A method with one setting whose ratio is the mean of its members'; those of several can be joined (`Joined`)."""
+
+    alpha: float
+
+    @abstractmethod
+    def ratios(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Ratios]:
+        """Give the ratios of some trials of one problem, in their order, in all roles."""
+
+    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
+        """Judge with the ratios."""
+        (setting,) = self.settings(trials[0].problem)
+        for trial, role, support, query, seconds, seed in self.ratios(trials, bench):
+            judgement = judged_values(support.mean(0), query.mean(0), trial.evaluations[role].episode, self.alpha)
+            yield Verdict(trial, role, setting, judgement, seconds, seed)

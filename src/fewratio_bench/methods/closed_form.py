@@ -14,8 +14,7 @@ from fewratio.core.discriminant import Support
 from fewratio.core.pair import Episode
 from fewratio.estimators import DiscriminantRatioEstimator
 from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
-from fewratio_bench.evaluate import judged_values
-from fewratio_bench.methods.base import Bench, Method, Parameters, Verdict, by_split
+from fewratio_bench.methods.base import Bench, Parameters, RatioMethod, Ratios, by_split
 from fewratio_bench.problems import Problem, Trial
 
 # Support and query ratio of an episode.
@@ -23,7 +22,7 @@ Values = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
-class ClosedForm(Method):
+class ClosedForm(RatioMethod):
     """`DiscriminantRatioEstimator` with these parameters, or the mean of several with other random features.
 
     Attributes
@@ -49,28 +48,22 @@ class ClosedForm(Method):
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give the one setting there is, defaults included."""
         kept = self._estimator(0).get_params()
-        del kept["random_state"]
+        del kept["random_state"], kept["device"]
         return [kept | {"n_draws": self.n_draws} | ({"keep_aside": True} if self.keep_aside else {})]
 
-    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Learn from the sources of every split, and judge with what was learned."""
-        (setting,) = self.settings(trials[0].problem)
-        for group, models, seconds in self.learned(trials, bench):
+    def ratios(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Ratios]:
+        """Learn from the sources of every split, and give the ratios of what was learned."""
+        groups = by_split(trials)
+        learning = repr(self), *(trial.seed() for trial in trials)
+        if learning not in bench.trained:
+            first = [group[0] for group in groups]
+            bench.trained[learning] = joblib.Parallel(bench.n_jobs)(map(joblib.delayed(self._learn), first))
+        for group, (models, seconds) in zip(groups, bench.trained[learning], strict=True):
             for trial in group:
                 for role, evaluation in trial.evaluations.items():
                     started = time.perf_counter()
                     values = closed_form_values(models, evaluation.episode, self.alpha)
-                    judgement = judged_values(*values, evaluation.episode, self.alpha)
-                    yield Verdict(trial, role, setting, judgement, seconds + time.perf_counter() - started, 0)
-
-    def learned(
-        self, trials: Sequence[Trial], bench: Bench
-    ) -> Iterator[tuple[list[Trial], list[DiscriminantModel], float]]:
-        """Give the models of each split, its trials, and the seconds of learning per trial."""
-        groups = by_split(trials)
-        found = joblib.Parallel(bench.n_jobs)(map(joblib.delayed(self._learn), [group[0] for group in groups]))
-        for group, (models, seconds) in zip(groups, found, strict=True):
-            yield group, models, seconds / len(group)
+                    yield Ratios(trial, role, *values, seconds / len(group) + time.perf_counter() - started, 0)
 
     def _learn(self, trial: Trial) -> tuple[list[DiscriminantModel], float]:
         started = time.perf_counter()
@@ -84,16 +77,19 @@ class ClosedForm(Method):
 
 
 def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, alpha: float) -> Values:
-    """Give the mean ratio of models at the support and the query of all tasks."""
+    """Give the ratios of models at the support and the query of all tasks, of shape (model, task, n)."""
     support, query = (pair.rows.double().cpu().numpy() for pair in (episode.support, episode.query))
-    n_nu = episode.support.n_nu
+    n_tasks, n_support, n_columns = support.shape
+    rows = np.concatenate([support, query], axis=1).reshape(-1, n_columns)
+    # A row is in many tasks; as bytes, rows are told apart fast.
+    _, first, numbers = np.unique(rows.view(f"V{rows.strides[0]}"), return_index=True, return_inverse=True)
     of_support, of_query = [], []
     for model in models:
-        rows, others = (model(X.reshape(-1, X.shape[-1])).reshape(*X.shape[:-1], -1) for X in (support, query))
-        nu, de = rows[:, :n_nu], rows[:, n_nu:]
+        placed = model(rows[first])[numbers.reshape(n_tasks, -1)]
+        nu, de, others = np.split(placed, [episode.support.n_nu, n_support], axis=1)
         of_support.append(ratio_of_log(np.concatenate(model.fitted_log_ratios(nu, de), axis=1), alpha))
         log_ratio = model.log_ratio(others, Support.of(nu).for_rows(), Support.of(de).for_rows())
         of_query.append(ratio_of_log(log_ratio, alpha))
     device = episode.rows.device
-    at_support, at_query = (torch.as_tensor(np.mean(found, axis=0), device=device) for found in (of_support, of_query))
+    at_support, at_query = (torch.as_tensor(np.stack(found), device=device) for found in (of_support, of_query))
     return at_support, at_query

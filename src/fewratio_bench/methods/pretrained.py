@@ -12,14 +12,14 @@ import torch
 
 from fewratio.estimators import MetaRatioEstimator, pretrain_together
 from fewratio.estimators.settings import KINDS, architecture_of
-from fewratio_bench.evaluate import judged_ratio
-from fewratio_bench.methods.base import QUICKER, Bench, Method, Parameters, Verdict, by_split
+from fewratio.nn import MeanRatio
+from fewratio_bench.methods.base import QUICKER, Bench, Parameters, RatioMethod, Ratios, by_split
 from fewratio_bench.methods.flat_settings import estimator_of, flat_settings
 from fewratio_bench.problems import Problem, Trial
 
 
 @dataclass(frozen=True)
-class Pretrained(Method):
+class Pretrained(RatioMethod):
     """`MetaRatioEstimator` with these parameters and the defaults of the rest.
 
     Attributes
@@ -46,23 +46,30 @@ class Pretrained(Method):
         del kept["n_inliers"]
         return [{"alpha": self.alpha, "init": "random"} | kept | ({"keep_aside": True} if self.keep_aside else {})]
 
-    def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
-        """Train on every split, and judge with what was learned."""
+    def ratios(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Ratios]:
+        """Train on every split, and give the ratios of what was learned."""
         groups = by_split(trials)
         (setting,) = self.settings(trials[0].problem)
         seeds = [group[0].seed(self.name) for group in groups]
+        training: tuple[str | int, ...] = self.name, json.dumps(setting), *seeds
         started = time.perf_counter()
-        train = partial(self._pretrain, replace(bench, trained={}))
-        trained = bench.train(train, groups, _complete, self.name, json.dumps(setting), *seeds)
-        seconds = (time.perf_counter() - started) / len(trials)
+        if training not in bench.trained:
+            train = partial(self._pretrain, replace(bench, trained={}))
+            trained = bench.train(train, groups, _complete, *training)
+            bench.trained[training] = trained, (time.perf_counter() - started) / len(trials)
+        trained, seconds = bench.trained[training]
         for group, estimator, seed in zip(groups, trained, seeds, strict=True):
             for trial in group:
                 model = estimator.model_.to(trial.device)
                 for role, evaluation in trial.evaluations.items():
                     episode, started = evaluation.episode, time.perf_counter()
                     with torch.no_grad():
-                        judgement = judged_ratio(model.adapt(episode.support), episode, self.alpha)
-                    yield Verdict(trial, role, setting, judgement, seconds + time.perf_counter() - started, seed)
+                        adapted = model.adapt(episode.support)
+                        members = adapted.ratios if isinstance(adapted, MeanRatio) else [adapted]
+                        support = torch.stack([ratio.at_support() for ratio in members])
+                        index = episode.support_index
+                        query = torch.stack([ratio(episode.query.rows, index) for ratio in members])
+                    yield Ratios(trial, role, support, query, seconds + time.perf_counter() - started, seed)
 
     def _pretrain(
         self, bench: Bench, groups: Sequence[Sequence[Trial]], checkpoint: Path | None
