@@ -16,6 +16,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ import torch
 from fewratio import (
     AutoRatioEstimator,
     Collection,
-    DiscriminantRatioEstimator,
     MetaRatioEstimator,
     Pairs,
     Training,
@@ -108,26 +108,25 @@ def by_estimator(data: str, number: int, size: int, estimator: Any) -> dict[str,
     return judged.metrics(Judgement(torch.tensor(np.array(found)), None, _ALPHA))
 
 
-def split_records(data: str, number: int, counts: list[int]) -> Iterator[dict[str, Any]]:
-    """Measure the ways that need no GPU, on one split."""
+def split_records(number: int, data: str, n_sources: int) -> list[dict[str, Any]]:
+    """Measure the ways that need no GPU, with so many sources of one split."""
     torch.set_num_threads(1)
     scale = scale_of(data)
-    for n_sources in counts:
-        source = sources_of(data, number, n_sources) if n_sources else None
-        if source is not None and len(source) < n_sources:
-            continue
-        ways = (
-            {UNIVERSAL: UniversalRatioEstimator(scale=scale)}
-            if source is None
-            else {
-                CLOSED_FORM: DiscriminantRatioEstimator(scale=scale).pretrain(source),
-                DEFAULT: AutoRatioEstimator(scale=scale, random_state=0).pretrain(source),
-            }
-        )
-        for way, estimator in ways.items():
-            for size in SUPPORT_SIZES:
-                numbers = by_estimator(data, number, size, estimator)
-                yield {"n_sources": n_sources, "way": way, "split": number, "n_support": size, **numbers}
+    ways: dict[str, Any] = {UNIVERSAL: UniversalRatioEstimator(scale=scale)}
+    default = AutoRatioEstimator(scale=scale, random_state=0)
+    if n_sources:
+        source = sources_of(data, number, n_sources)
+        if len(source) < n_sources:
+            return []
+        default.pretrain(source)
+        ways = {CLOSED_FORM: default.learned_}
+    ways[DEFAULT] = default
+    return [
+        {"data": TITLES[data], "n_sources": n_sources, "way": way, "split": number, "n_support": size}
+        | by_estimator(data, number, size, estimator)
+        for way, estimator in ways.items()
+        for size in SUPPORT_SIZES
+    ]
 
 
 @torch.no_grad()
@@ -155,26 +154,32 @@ def network_records(data: str, counts: list[int], args: argparse.Namespace) -> I
             for size in SUPPORT_SIZES:
                 judged = evaluation(data, number, size, args.device)
                 numbers = judged.metrics(judged_ratio(model.adapt(judged.episode.support), judged.episode, _ALPHA))
-                found = {"n_sources": n_sources, "way": NETWORKS, "split": number, "n_support": size, **numbers}
+                found = {
+                    "data": TITLES[data],
+                    "n_sources": n_sources,
+                    "way": NETWORKS,
+                    "split": number,
+                    "n_support": size,
+                    **numbers,
+                }
                 yield found | {"steps": args.steps}
 
 
 def measure(args: argparse.Namespace) -> None:
     device = torch.device(args.device if args.ways == NETWORKS else "cpu")
-    for data in args.data:
-        if args.ways == NETWORKS:
-            records = network_records(data, args.sources, args)
-        else:
-            tasks = (joblib.delayed(_listed)(data, number, args.sources) for number in range(args.splits))
-            records = (record for found in joblib.Parallel(args.jobs)(tasks) for record in found)
-        for record in records:
-            rounded = {name: round(value, 5) if isinstance(value, float) else value for name, value in record.items()}
-            sys.stdout.write(json.dumps({"data": TITLES[data], **rounded, **circumstances(device)}) + "\n")
-            sys.stdout.flush()
-
-
-def _listed(data: str, number: int, counts: list[int]) -> list[dict[str, Any]]:
-    return list(split_records(data, number, counts))
+    if args.ways == NETWORKS:
+        records = (record for data in args.data for record in network_records(data, args.sources, args))
+    else:
+        # One split after the other: what was measured when it is stopped is of use.
+        tasks = product(range(args.splits), args.data, args.sources)
+        parallel = joblib.Parallel(args.jobs, return_as="generator_unordered")
+        records = (
+            record for found in parallel(joblib.delayed(split_records)(*task) for task in tasks) for record in found
+        )
+    for record in records:
+        rounded = {name: round(value, 5) if isinstance(value, float) else value for name, value in record.items()}
+        sys.stdout.write(json.dumps(rounded | circumstances(device)) + "\n")
+        sys.stdout.flush()
 
 
 def draw(file: Path) -> None:

@@ -155,7 +155,9 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
         mean, units = column_scaling(sources)
         scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
-        learned = learn(sources, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state))
+        learned = learn(
+            sources, collection.groups, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state)
+        )
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
         return learned
 
