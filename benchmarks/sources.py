@@ -3,7 +3,7 @@
 Four ways: the universal network, which needs none; networks of both kinds trained on the sources; the learner in closed
 form; and the default, `AutoRatioEstimator`, which takes a mean of the first and the third in shares that it measures.
 No other datasets choose settings: sources are held out for that. One JSON line per way, number of sources, split and
-support size. `--figure` draws the records that are there.
+support size. `--figure` draws the records that are there, `--gaps` tells how far the default is behind the best.
 
     python benchmarks/sources.py --data mnist_r isolet digits_r vowels weather --jobs 8 > default.jsonl
     python benchmarks/sources.py --data digits_r vowels weather --ways networks --device cuda > networks.jsonl
@@ -182,14 +182,38 @@ def measure(args: argparse.Namespace) -> None:
         sys.stdout.flush()
 
 
+def recorded() -> dict[tuple[str, int, str], dict[int, list[float]]]:
+    """Read J of all splits, by data, support size and way, and then by the number of sources."""
+    values: dict[tuple[str, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in map(json.loads, RECORDS.read_text().splitlines()):
+        values[record["data"], record["n_support"], record["way"]][record["n_sources"]].append(record["squared_error"])
+    return values
+
+
+def print_gaps() -> None:
+    """Print how far the default is behind the best of the three others, as a table."""
+    values = recorded()
+    counts = sorted({n for (_, _, way), found in values.items() if way == DEFAULT for n in found})
+    sys.stdout.write("| data | " + " | ".join(map(str, counts)) + " |\n|---" + "|---" * len(counts) + "|\n")
+    for name in dict.fromkeys(name for name, _, _ in values):
+        cells = []
+        for n_sources in counts:
+            gaps = []
+            for size in SUPPORT_SIZES:
+                others = [values[name, size, UNIVERSAL][0]]
+                others += [values[name, size, way].get(n_sources) for way in (NETWORKS, CLOSED_FORM)]
+                mine = values[name, size, DEFAULT].get(n_sources)
+                if mine:
+                    gaps.append(f"{np.mean(mine) - min(np.mean(each) for each in others if each):.3f}")
+            cells.append(" / ".join(gaps))
+        sys.stdout.write(f"| {name} | " + " | ".join(cells) + " |\n")
+
+
 def draw(file: Path) -> None:
     import matplotlib.pyplot as plt
 
-    records = [json.loads(line) for line in RECORDS.read_text().splitlines()]
-    values: dict[tuple[str, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        values[record["data"], record["n_support"], record["way"]][record["n_sources"]].append(record["squared_error"])
-    data = list(dict.fromkeys(record["data"] for record in records))
+    values = recorded()
+    data = list(dict.fromkeys(name for name, _, _ in values))
     figure, axes = plt.subplots(
         len(data), len(SUPPORT_SIZES), figsize=(11, 2.6 * len(data)), sharex=True, squeeze=False, layout="constrained"
     )
@@ -200,7 +224,7 @@ def draw(file: Path) -> None:
             for colour, (way, marker) in enumerate(((NETWORKS, "s"), (CLOSED_FORM, "o"), (DEFAULT, "^"))):
                 if not values[name, size, way]:
                     continue
-                points = sorted(values[name, size, way].items())
+                points = [point for point in sorted(values[name, size, way].items()) if point[0]]
                 mean = [np.mean(found) for _, found in points]
                 error = [np.std(found, ddof=1) / len(found) ** 0.5 for _, found in points]
                 look = {"color": f"C{colour}", "marker": marker, "markersize": 4, "capsize": 2}
@@ -226,8 +250,11 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--figure", type=Path, help="draw the records that are there, and measure nothing")
+    parser.add_argument("--gaps", action="store_true", help="print how far behind the default is by these records")
     args = parser.parse_args()
-    if args.figure:
+    if args.gaps:
+        print_gaps()
+    elif args.figure:
         draw(args.figure)
     else:
         measure(args)
