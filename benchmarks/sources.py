@@ -3,7 +3,7 @@
 Four ways: the universal network, which needs none; networks of both kinds trained on the sources; the learner in closed
 form; and the default, `AutoRatioEstimator`, which takes a mean of the first and the third in shares that it measures.
 No other datasets choose settings: sources are held out for that. One JSON line per way, number of sources, split and
-support size. `--figure` draws the records that are there.
+support size. `--figure` draws the records that are there, `--gaps` tells how far the default is behind the best.
 
     python benchmarks/sources.py --data mnist_r isolet digits_r vowels weather --jobs 8 > default.jsonl
     python benchmarks/sources.py --data digits_r vowels weather --ways networks --device cuda > networks.jsonl
@@ -16,6 +16,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ import torch
 from fewratio import (
     AutoRatioEstimator,
     Collection,
-    DiscriminantRatioEstimator,
     MetaRatioEstimator,
     Pairs,
     Training,
@@ -108,26 +108,25 @@ def by_estimator(data: str, number: int, size: int, estimator: Any) -> dict[str,
     return judged.metrics(Judgement(torch.tensor(np.array(found)), None, _ALPHA))
 
 
-def split_records(data: str, number: int, counts: list[int]) -> Iterator[dict[str, Any]]:
-    """Measure the ways that need no GPU, on one split."""
+def split_records(number: int, data: str, n_sources: int) -> list[dict[str, Any]]:
+    """Measure the ways that need no GPU, with so many sources of one split."""
     torch.set_num_threads(1)
     scale = scale_of(data)
-    for n_sources in counts:
-        source = sources_of(data, number, n_sources) if n_sources else None
-        if source is not None and len(source) < n_sources:
-            continue
-        ways = (
-            {UNIVERSAL: UniversalRatioEstimator(scale=scale)}
-            if source is None
-            else {
-                CLOSED_FORM: DiscriminantRatioEstimator(scale=scale).pretrain(source),
-                DEFAULT: AutoRatioEstimator(scale=scale, random_state=0).pretrain(source),
-            }
-        )
-        for way, estimator in ways.items():
-            for size in SUPPORT_SIZES:
-                numbers = by_estimator(data, number, size, estimator)
-                yield {"n_sources": n_sources, "way": way, "split": number, "n_support": size, **numbers}
+    ways: dict[str, Any] = {UNIVERSAL: UniversalRatioEstimator(scale=scale)}
+    default = AutoRatioEstimator(scale=scale, random_state=0)
+    if n_sources:
+        source = sources_of(data, number, n_sources)
+        if len(source) < n_sources:
+            return []
+        default.pretrain(source)
+        ways = {CLOSED_FORM: default.learned_}
+    ways[DEFAULT] = default
+    return [
+        {"data": TITLES[data], "n_sources": n_sources, "way": way, "split": number, "n_support": size}
+        | by_estimator(data, number, size, estimator)
+        for way, estimator in ways.items()
+        for size in SUPPORT_SIZES
+    ]
 
 
 @torch.no_grad()
@@ -155,36 +154,66 @@ def network_records(data: str, counts: list[int], args: argparse.Namespace) -> I
             for size in SUPPORT_SIZES:
                 judged = evaluation(data, number, size, args.device)
                 numbers = judged.metrics(judged_ratio(model.adapt(judged.episode.support), judged.episode, _ALPHA))
-                found = {"n_sources": n_sources, "way": NETWORKS, "split": number, "n_support": size, **numbers}
+                found = {
+                    "data": TITLES[data],
+                    "n_sources": n_sources,
+                    "way": NETWORKS,
+                    "split": number,
+                    "n_support": size,
+                    **numbers,
+                }
                 yield found | {"steps": args.steps}
 
 
 def measure(args: argparse.Namespace) -> None:
     device = torch.device(args.device if args.ways == NETWORKS else "cpu")
-    for data in args.data:
-        if args.ways == NETWORKS:
-            records = network_records(data, args.sources, args)
-        else:
-            tasks = (joblib.delayed(_listed)(data, number, args.sources) for number in range(args.splits))
-            records = (record for found in joblib.Parallel(args.jobs)(tasks) for record in found)
-        for record in records:
-            rounded = {name: round(value, 5) if isinstance(value, float) else value for name, value in record.items()}
-            sys.stdout.write(json.dumps({"data": TITLES[data], **rounded, **circumstances(device)}) + "\n")
-            sys.stdout.flush()
+    if args.ways == NETWORKS:
+        records = (record for data in args.data for record in network_records(data, args.sources, args))
+    else:
+        # One split after the other: what was measured when it is stopped is of use.
+        tasks = product(range(args.splits), args.data, args.sources)
+        parallel = joblib.Parallel(args.jobs, return_as="generator_unordered")
+        records = (
+            record for found in parallel(joblib.delayed(split_records)(*task) for task in tasks) for record in found
+        )
+    for record in records:
+        rounded = {name: round(value, 5) if isinstance(value, float) else value for name, value in record.items()}
+        sys.stdout.write(json.dumps(rounded | circumstances(device)) + "\n")
+        sys.stdout.flush()
 
 
-def _listed(data: str, number: int, counts: list[int]) -> list[dict[str, Any]]:
-    return list(split_records(data, number, counts))
+def recorded() -> dict[tuple[str, int, str], dict[int, list[float]]]:
+    """Read J of all splits, by data, support size and way, and then by the number of sources."""
+    values: dict[tuple[str, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in map(json.loads, RECORDS.read_text().splitlines()):
+        values[record["data"], record["n_support"], record["way"]][record["n_sources"]].append(record["squared_error"])
+    return values
+
+
+def print_gaps() -> None:
+    """Print how far the default is behind the best of the three others, as a table."""
+    values = recorded()
+    counts = sorted({n for (_, _, way), found in values.items() if way == DEFAULT for n in found})
+    sys.stdout.write("| data | " + " | ".join(map(str, counts)) + " |\n|---" + "|---" * len(counts) + "|\n")
+    for name in dict.fromkeys(name for name, _, _ in values):
+        cells = []
+        for n_sources in counts:
+            gaps = []
+            for size in SUPPORT_SIZES:
+                others = [values[name, size, UNIVERSAL][0]]
+                others += [values[name, size, way].get(n_sources) for way in (NETWORKS, CLOSED_FORM)]
+                mine = values[name, size, DEFAULT].get(n_sources)
+                if mine:
+                    gaps.append(f"{np.mean(mine) - min(np.mean(each) for each in others if each):.3f}")
+            cells.append(" / ".join(gaps))
+        sys.stdout.write(f"| {name} | " + " | ".join(cells) + " |\n")
 
 
 def draw(file: Path) -> None:
     import matplotlib.pyplot as plt
 
-    records = [json.loads(line) for line in RECORDS.read_text().splitlines()]
-    values: dict[tuple[str, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        values[record["data"], record["n_support"], record["way"]][record["n_sources"]].append(record["squared_error"])
-    data = list(dict.fromkeys(record["data"] for record in records))
+    values = recorded()
+    data = list(dict.fromkeys(name for name, _, _ in values))
     figure, axes = plt.subplots(
         len(data), len(SUPPORT_SIZES), figsize=(11, 2.6 * len(data)), sharex=True, squeeze=False, layout="constrained"
     )
@@ -195,7 +224,7 @@ def draw(file: Path) -> None:
             for colour, (way, marker) in enumerate(((NETWORKS, "s"), (CLOSED_FORM, "o"), (DEFAULT, "^"))):
                 if not values[name, size, way]:
                     continue
-                points = sorted(values[name, size, way].items())
+                points = [point for point in sorted(values[name, size, way].items()) if point[0]]
                 mean = [np.mean(found) for _, found in points]
                 error = [np.std(found, ddof=1) / len(found) ** 0.5 for _, found in points]
                 look = {"color": f"C{colour}", "marker": marker, "markersize": 4, "capsize": 2}
@@ -221,8 +250,11 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--figure", type=Path, help="draw the records that are there, and measure nothing")
+    parser.add_argument("--gaps", action="store_true", help="print how far behind the default is by these records")
     args = parser.parse_args()
-    if args.figure:
+    if args.gaps:
+        print_gaps()
+    elif args.figure:
         draw(args.figure)
     else:
         measure(args)

@@ -36,7 +36,7 @@ from fewratio.estimators.summary import Summary
 from fewratio.estimators.summary_settings import check_summaries, learn_from_summaries
 
 # What is tried where a setting is "auto".
-_WIDTHS, _SHRINKAGES, _POWERS = (0.4, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
+_WIDTHS, _SHRINKAGES, _POWERS = (2.5, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
 _N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
 # With a background there are as many coordinates as features.
 _MOST_COMPONENTS_WITH_BACKGROUND = 512
@@ -159,7 +159,9 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
         mean, units = column_scaling(sources)
         scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
-        learned = learn(sources, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state))
+        learned = learn(
+            sources, collection.groups, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state)
+        )
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
         return learned
 

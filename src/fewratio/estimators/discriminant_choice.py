@@ -1,5 +1,6 @@
 """How the settings of a closed-form learner are chosen, and what datasets held out say of it."""
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support
-from fewratio.core.shapes import Floats
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.discriminant_model import (
     SIZES,
     Calibration,
@@ -20,7 +21,7 @@ from fewratio.estimators.discriminant_model import (
     scaled,
 )
 from fewratio.estimators.feature_map import FeatureMap
-from fewratio.estimators.randomness import dataset_key, row_order
+from fewratio.estimators.randomness import row_order
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.summary import Summary
 
@@ -36,8 +37,15 @@ _ORDERED_COLUMNS = 24
 # Settings are chosen with so many random features, sources, and rows of each, at most.
 _CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
 # Without validation datasets so many with columns and with cosines are compared in all turns, with so many random
-# features: the best with fewer features in the first turn.
-_FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
+# features: the best with fewer features, in as many turns as hold out so many datasets.
+_FINALISTS, _FINAL_COMPONENTS = 2, 1024
+_SIFT_COMPONENTS, _SIFT_DATASETS = 256, 8
+# Of ten pairs one is of a dataset with itself: where few are held out, it would be every other.
+_SHARE_OF_SAME = 0.1
+# Where nothing can be held out: what is safe beside what was found where it could be (docs/design.md).
+_OF_FEW = Calibration(
+    noise=10.0, signal=0.02, background_noise=1.5, background_signal=0.1, temperatures=(0.14,) * len(SIZES)
+)
 
 
 class Learned(NamedTuple):
@@ -63,6 +71,7 @@ class Learned(NamedTuple):
 
 def learn(
     sources: Sequence[Floats],
+    groups: Sequence[str | None],
     validation: Sequence[Floats],
     scaling: ColumnScaling,
     candidates: Sequence[Settings],
@@ -75,6 +84,8 @@ def learn(
     ----------
     sources, validation : sequence of ndarray of shape (n, d)
         Datasets to learn from, and to choose by; where the latter are too few, sources are held out in turn.
+    groups : sequence of str or None
+        The group of each source: those of one are held out together.
     scaling : ColumnScaling
         Origin and units of the columns.
     candidates : sequence of Settings
@@ -84,7 +95,7 @@ def learn(
     seed : int
         Seed of the random features.
     """
-    sources = sorted(sources, key=dataset_key)
+    sources = _dealt(sources, groups)
     # Fewer datasets say less than sources held out, and choose at random.
     validation = validation if len(validation) >= _FEWEST or len(sources) < _FEWEST else ()
     distance = _distance(sources, scaling)
@@ -94,11 +105,12 @@ def learn(
         return FeatureMap(scaling, n_components, settings.width * distance, seed)
 
     if not validation and len(sources) < _FEWEST:
-        chosen = candidates[0]
-        features = feature_map(chosen)
+        # They choose nothing: what counts all directions is safe, and comes last.
+        chosen = candidates[-1] if candidates[-1].background else candidates[0]
+        features, calibration = feature_map(chosen), _OF_FEW if chosen.background else Calibration()
         summary = Summary.of_many(sources, features)
-        return Learned(assembled(features, summary, chosen, Calibration()), chosen, summary, [])
-    some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _evenly(sources, _CHOOSE_SOURCES)]
+        return Learned(assembled(features, summary, chosen, calibration), chosen, summary, [])
+    some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _some_sources(sources, _CHOOSE_SOURCES)]
 
     def by_loss(settings: Sequence[Settings], components: int, turns: int) -> list[tuple[Settings, _HeldOutRows]]:
         found = []
@@ -114,7 +126,8 @@ def learn(
     elif len(candidates) > 1:
         # Most are far from the best of their kind, which shows on few features and some of the sources. Columns and
         # cosines are compared only where cosines are many: few do less well.
-        ranked = [each for each, _ in by_loss(candidates, _SIFT_COMPONENTS, 1)]
+        turns = math.ceil(_SIFT_DATASETS * _n_folds(len(some)) / len(some))
+        ranked = [each for each, _ in by_loss(candidates, _SIFT_COMPONENTS, turns)]
         of_kinds = ([each for each in ranked if bool(each.n_components) is kind] for kind in (False, True))
         best = {each for of_kind in of_kinds for each in of_kind[:_FINALISTS]}
         finalists = [each for each in candidates if each in best]
@@ -220,7 +233,7 @@ class _HeldOutRows(HeldOut):
         candidates: Sequence[Settings],
         turns: int = _N_FOLDS,
     ) -> None:
-        n_folds = 1 if validation else min(_N_FOLDS, len(sources) // 2)
+        n_folds = 1 if validation else _n_folds(len(sources))
         parts = [Summary.of_many(sources[number::n_folds], features) for number in range(n_folds)]
         total: Summary = sum(parts[1:], parts[0])
         turns = min(turns, n_folds)
@@ -274,8 +287,13 @@ def _moments(parts: Iterable[tuple[Sequence[Floats], NDArray[np.bool_]]]) -> tup
     return float(np.mean(noises)), float(np.mean(of_means))
 
 
+def weights_of_pairs(nu: Numbers, de: Numbers, n_datasets: int) -> Floats:
+    """Give what pairs of datasets, by their numbers, count for: those of a dataset with itself one in ten."""
+    return np.where(nu == de, max(n_datasets - 1, 1) * _SHARE_OF_SAME / (1 - _SHARE_OF_SAME), 1.0)
+
+
 def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: float, temperatures: Floats) -> Floats:
-    """Give the mean squared error (Eq. 8) over all pairs of datasets, for every support size and temperature.
+    """Give the mean squared error (Eq. 8) over pairs of datasets, for every support size and temperature.
 
     The first rows of a dataset are its support as a numerator, the next as a denominator, and others are the query.
     """
@@ -297,11 +315,39 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
         same = np.arange(len(kept))
         at_nu = as_nu[same, :, same][:, :, None] - as_de
         at_de = as_nu - as_de[same, :, same][:, :, None]
+        weights = weights_of_pairs(same[:, None], same, len(kept))
+        weights /= weights.sum()
         for number, temperature in enumerate(temperatures.astype(np.float32)):
             nu, de = ratio_of_log(temperature * at_nu, alpha), ratio_of_log(temperature * at_de, alpha)
-            squares = alpha * np.vdot(nu, nu) + (1 - alpha) * np.vdot(de, de)
-            losses[place, number] = (squares / 2 - nu.sum()) / nu.size
+            squares = alpha * np.square(nu) + (1 - alpha) * np.square(de)
+            losses[place, number] = np.vdot(weights, (squares / 2 - nu).mean(1))
     return losses
+
+
+def _n_folds(n_sources: int) -> int:
+    return max(1, min(_N_FOLDS, n_sources // 2))
+
+
+def _dealt(sources: Sequence[Floats], groups: Sequence[str | None]) -> list[Floats]:
+    """Give the sources in an order in which every so many, one for each turn, are of one group as far as can be.
+
+    New datasets are of a group that no source is of, and are compared with each other. Within a group the order is as
+    good as chance, but does not depend on that in which the sources came: in an order of values those held out together
+    would be far apart, and easy to tell.
+    """
+    means = np.array([rows.mean(0, dtype=np.float64) for rows in sources])
+    order = row_order(np.round(means / np.maximum(np.abs(means).max(0), np.finfo(np.float64).tiny), 9))
+    parts = np.array_split(sorted(order, key=lambda number: groups[number] or ""), _n_folds(len(sources)))
+    return [sources[parts[place % len(parts)][place // len(parts)]] for place in range(len(sources))]
+
+
+def _some_sources(sources: Sequence[Floats], most: int) -> list[Floats]:
+    """Give at most so many sources, evenly spaced in each turn."""
+    n_folds = _n_folds(len(sources))
+    if len(sources) <= most:
+        return list(sources)
+    starts = np.linspace(0, len(sources) // n_folds - 1, most // n_folds).round().astype(int) * n_folds
+    return [sources[start + turn] for start in starts for turn in range(n_folds)]
 
 
 def _evenly(items: Sequence[Floats], most: int) -> list[Floats]:

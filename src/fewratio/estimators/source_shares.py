@@ -6,15 +6,14 @@ import numpy as np
 
 from fewratio.core.discriminant import Support
 from fewratio.core.shapes import Floats
+from fewratio.estimators.discriminant_choice import weights_of_pairs
 from fewratio.estimators.discriminant_model import SIZES, DiscriminantModel, ratio_of_log
 
 # Pairs of datasets per fold and size, and query rows per sample, at most.
 _N_PAIRS, _N_QUERY = 36, 24
 _SHARES = np.linspace(0, 1, 11)
-# Standard errors that a smaller share may lose.
-_STANDARD_ERRORS = 0.5
-# Where nothing can be measured.
-_UNMEASURED = 0.1
+# What is taken for each of `SIZES` where nothing can be measured (docs/design.md).
+_UNMEASURED = (0.9, 0.4, 0.1)
 
 # Samples (pair, n, d) of numerators and denominators and rows (pair, q, d) -> ratios (pair, q).
 Ratios = Callable[[Floats, Floats, Floats], Floats]
@@ -25,8 +24,9 @@ def learned_shares(
 ) -> tuple[float, ...]:
     """Give the share of the learned model in its mean with another one, for each of `SIZES`.
 
-    It is the smallest share whose squared error (Eq. 8) on pairs of datasets that were held out is within half a
-    standard error of the best: with few sources the measured error is noisy.
+    Of the shares whose squared error (Eq. 8) on pairs of datasets that were held out is within a standard error of
+    the best it is the nearest to what is taken where nothing can be measured: with few sources the measured error
+    is noisy.
 
     Parameters
     ----------
@@ -37,18 +37,16 @@ def learned_shares(
     alpha : float
         Relative parameter.
     """
-    shares: list[float] = []
-    for size in SIZES:
-        found = _share(folds, others, alpha, size)
-        # Datasets that are too short for this size: as for the size before.
-        shares.append(found if found is not None else shares[-1] if shares else _UNMEASURED)
-    return tuple(shares)
+    return tuple(_share(folds, others, alpha, size, guess) for size, guess in zip(SIZES, _UNMEASURED, strict=True))
 
 
 def _share(
-    folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]], others: Ratios, alpha: float, size: int
-) -> float | None:
-    losses, groups = [], []
+    folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]], others: Ratios, alpha: float, size: int, guess: float
+) -> float:
+    losses, groups, weights = [], [], []
+    lengths = [len(rows) for _, datasets in folds for rows in datasets]
+    # Of short datasets, a third for each sample and for the query.
+    size = min(size, max(1, int(np.median(lengths)) // 3)) if lengths else size
     for number, (model, datasets) in enumerate(folds):
         used = [rows for rows in datasets if len(rows) > 2 * size]
         if len(used) < 2:
@@ -65,17 +63,19 @@ def _share(
         squares = alpha * np.square(at_nu).mean(-1) + (1 - alpha) * np.square(at_de).mean(-1)
         losses.append(squares / 2 - at_nu.mean(-1))
         groups += [(number, int(a)) for a in nu]
+        weights.append(weights_of_pairs(nu, de, len(used)))
     if not losses:
-        return None
+        return guess
     # A loss per numerator's dataset: pairs that share one are not independent.
-    of_pairs = np.concatenate(losses, axis=1)
+    weight = np.concatenate(weights)
+    of_pairs = np.concatenate(losses, axis=1) * weight
     _, numbers = np.unique(np.array(groups), axis=0, return_inverse=True)
-    counts = np.bincount(numbers.ravel())
-    of_datasets = np.stack([np.bincount(numbers.ravel(), each) / counts for each in of_pairs])
-    best = int(of_datasets.mean(1).argmin())
-    excess = of_datasets - of_datasets[best]
-    error = excess.std(1, ddof=1) / np.sqrt(len(counts)) if len(counts) > 1 else np.full(len(_SHARES), np.inf)
-    return float(_SHARES[np.flatnonzero(excess.mean(1) <= _STANDARD_ERRORS * error)[0]])
+    totals = np.bincount(numbers.ravel(), weight)
+    of_datasets = np.stack([np.bincount(numbers.ravel(), each) / totals for each in of_pairs])
+    excess = of_datasets - of_datasets[of_datasets.mean(1).argmin()]
+    error = excess.std(1, ddof=1) / np.sqrt(len(totals))
+    good = _SHARES[excess.mean(1) <= error]
+    return float(good[np.abs(good - guess).argmin()])
 
 
 def _pairs(n_datasets: int) -> tuple[np.ndarray, np.ndarray]:
