@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Literal, TypeVar, get_args
 
@@ -27,6 +28,33 @@ def check_backend(backend: object) -> None:
         raise ParameterError(
             f"backend is {backend!r}; needed is 'dask' or 'ray', or None for the workers of joblib. Pass one of them."
         )
+
+
+@contextmanager
+def cluster(dask: str | None = None, ray: str | None = None) -> Iterator[Backend | None]:
+    """Connect to a cluster by the address of Dask's scheduler or that of Ray, and give the name of the backend."""
+    if dask is not None:
+        try:
+            client = import_home("distributed", "--dask").Client(dask)
+        except (OSError, ValueError) as error:
+            raise ParameterError(
+                f"dask is {dask!r}, but no scheduler answers there ({error}); needed is the address that `dask "
+                "scheduler` prints, such as tcp://host:8786. Start it, or mend the address."
+            ) from error
+        with client:
+            yield "dask"
+    elif ray is not None:
+        try:
+            context = import_home("ray", "--ray").init(ray)
+        except (ConnectionError, ValueError) as error:
+            raise ParameterError(
+                f"ray is {ray!r}, but Ray is not there ({error}); needed is the address that `ray start --head` "
+                "prints, auto for that of this machine, or local for a new one. Start it, or mend the address."
+            ) from error
+        with context:
+            yield "ray"
+    else:
+        yield None
 
 
 def in_workers(
@@ -79,8 +107,15 @@ def _on_dask(function: Callable[..., Any], shared: Any) -> tuple[Callable[[Any],
             "backend is 'dask', but no client is connected to a cluster; one is needed. Make one first: "
             "dask.distributed.Client('tcp://...'), or Client() for a cluster on this machine."
         ) from None
-    stored = client.scatter(shared, broadcast=True, hash=False)
+    # The result of a task, not scattered: if all workers that hold it die, Dask knows how to make it again.
+    with import_home("dask").config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        stored = client.submit(_same, shared, pure=False)
+    client.replicate(stored)
     return lambda task: client.submit(function, stored, task, pure=False), lambda future: future.result()
+
+
+def _same(shared: Shared) -> Shared:
+    return shared
 
 
 def _on_ray(function: Callable[..., Any], shared: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
