@@ -62,7 +62,7 @@ def two_workers(backend: str):
         return ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     import distributed
 
-    return distributed.Client(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    return distributed.Client(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
 
 
 def tasks(args: argparse.Namespace):

@@ -10,6 +10,8 @@ from fewratio import ParameterError, compare_all
 from fewratio.applications import all_pairs
 from fewratio.applications.workers import cluster
 
+# Connections to a process that was killed are closed when garbage is collected.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 RNG = np.random.default_rng(0)
 # Eight sizes make 36 blocks.
 SETS = [RNG.normal(i, 1, (3 + i % 8, 4)) for i in range(16)]
@@ -47,7 +49,7 @@ def once_begun(monkeypatch):
 @pytest.fixture(scope="module")
 def scheduler():
     distributed = pytest.importorskip("distributed")
-    settings = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
+    settings = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50)
     with distributed.LocalCluster(**settings) as local:
         yield local.scheduler_address
 
