@@ -10,7 +10,15 @@ from typing import Any
 from fewratio.errors import MissingPackageError
 
 # Packages that not everybody needs, and the extra that each comes with.
-_EXTRAS = {"torch": "networks", "matplotlib": "plot", "clarabel": "kmm", "openpyxl": "excel", "faiss": "index"}
+_EXTRAS = {
+    "torch": "networks",
+    "matplotlib": "plot",
+    "clarabel": "kmm",
+    "openpyxl": "excel",
+    "faiss": "index",
+    "distributed": "dask",
+    "ray": "ray",
+}
 
 
 def import_home(module: str, asked_by: str | None = None) -> ModuleType:

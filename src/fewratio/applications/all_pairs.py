@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -16,8 +15,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
 from fewratio.applications import inputs
-from fewratio.applications.pair_blocks import Block, Checkpoint, PairTest, blocks, compare_block
+from fewratio.applications.pair_blocks import AllPairs, Block, Checkpoint, PairTest, blocks
 from fewratio.applications.permutation import Exchange
+from fewratio.applications.workers import Backend, check_backend, in_workers
 from fewratio.charts.style import LEVEL
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.collection import Collection
@@ -32,9 +32,8 @@ from fewratio.progress import progress_bar
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Blocks that a worker is given at a time; then results are stored.
-_BLOCKS_PER_WORKER = 4
 _SAVE_SECONDS = 60.0
+_BAR_SECONDS = 2.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,9 +101,12 @@ class AllPairsResult:
         """
         from scipy.cluster.hierarchy import leaves_list, linkage
 
-        distance = squareform((self.divergences + self.divergences.T) / 2, checks=False)
+        # Row by row: of ten thousand datasets, each matrix of all pairs is 0.8 GB.
+        rows = range(len(self.names))
+        distance = np.concatenate([(self.divergences[i, i + 1 :] + self.divergences[i + 1 :, i]) / 2 for i in rows])
         # An estimate may be negative, a distance may not; all are moved alike.
-        return np.asarray(leaves_list(linkage(distance - distance.min(), "average")), dtype=np.intp)
+        distance -= distance.min()
+        return np.asarray(leaves_list(linkage(distance, "average")), dtype=np.intp)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
@@ -140,12 +142,14 @@ def compare_all(
     random_state: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    backend: Backend | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> AllPairsResult:
     """Compare all datasets of a collection with each other: the divergences of all ordered pairs.
 
-    Pairs are worked on in blocks, so that memory is that of the result and of a few blocks, and through joblib: inside
-    ``joblib.parallel_config(backend=...)`` the work goes to Dask, Ray or another backend.
+    Pairs are worked on in blocks, so memory is that of the rows, of the result (8 bytes per ordered pair, 16 with
+    p-values) and of a few blocks. Workers are sent the rows once. Whichever they are and how many, the result is the
+    same to the last bit on machines of one kind; what a worker had that died is given to another one.
 
     Parameters
     ----------
@@ -159,14 +163,19 @@ def compare_all(
     n_rows : int or None, default=100
         Of a larger dataset so many rows are drawn, once; None for all rows.
     n_jobs : int, default=1
-        Number of workers, as joblib counts: -1 for one per core, -2 for one less, and so on.
+        Number of workers, as joblib counts: -1 for one per core, -2 for one less, and so on. They are processes, or
+        what ``joblib.parallel_config(backend=...)`` says.
     random_state : int, numpy Generator or None
         Draws rows and permutations, and seeds an estimator that has no seed. The number of workers has no influence.
     checkpoint : path, optional
         File that keeps what was done, every minute and when interrupted. If it is there, the work is resumed from it;
         that needs a whole number as `random_state`.
     progress : bool, optional
-        Whether to show a progress bar; by default on a terminal.
+        Whether to show a progress bar; by default on a terminal, after two seconds.
+    backend : {"dask", "ray"}, optional
+        A cluster to compute on instead, whatever `n_jobs`: that of the current ``dask.distributed.Client``, or that of
+        ``ray.init(...)``, else Ray on this machine. Needs ``pip install 'fewratio[dask]'`` or ``'fewratio[ray]'``,
+        fewratio on all machines of the cluster too.
     **columns
         What to do with columns of data frames, as in `Collection.from_arrays`.
 
@@ -190,6 +199,7 @@ def compare_all(
     if n_rows is not None:
         inputs.check_count("n_rows", n_rows)
     _check_workers(n_jobs)
+    check_backend(backend)
     if checkpoint is not None and not isinstance(random_state, int | np.integer):
         raise ParameterError(
             f"random_state is {random_state!r}, but a checkpoint can only be resumed from if the same is drawn again; "
@@ -218,16 +228,14 @@ def compare_all(
         probe = inputs.fitted_copy(model, samples[0], samples[1]).divergence()
         state.resume(joblib.hash([*settings, samples]), probe)
 
-    size = max(1, _BLOCKS_PER_WORKER * joblib.effective_n_jobs(n_jobs))
-    todo = iter(work[state.n_done :])
+    starts = np.cumsum([0, *map(len, samples)])
+    pairs, todo = AllPairs(model, np.concatenate(samples), starts, test), work[state.n_done :]
     saved = time.monotonic()
-    with progress_bar(len(work), "comparing", progress) as report, joblib.Parallel(n_jobs=n_jobs) as parallel:
+    with progress_bar(len(work), "comparing", progress, after=0.0 if progress else _BAR_SECONDS) as report:
         report(state.n_done, None)
         try:
-            while batch := list(islice(todo, size)):
-                calls = (joblib.delayed(compare_block)(model, *_sides(samples, block), block, test) for block in batch)
-                # Not as a generator: not every backend of joblib can give one.
-                _store(state, batch, parallel(calls), collection)
+            for block, found in zip(todo, in_workers(AllPairs.compare, pairs, todo, n_jobs, backend), strict=True):
+                _store(state, block, found, collection)
                 report(state.n_done, None)
                 if time.monotonic() - saved > _SAVE_SECONDS:
                     state.save()
@@ -270,10 +278,6 @@ def drawn_rows(X: NDArray[Any], n_rows: int | None, rng: np.random.Generator) ->
     return X[row_order(X)[rng.choice(len(X), n_rows, replace=False)]]
 
 
-def _sides(samples: list[NDArray[Any]], block: Block) -> list[NDArray[Any]]:
-    return [np.stack([samples[i] for i in side]) for side in block]
-
-
 def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permutations: int) -> None:
     """Warn if more permutations could have shown something: nothing is significant, and hardly could have been."""
     n_pairs = len(sizes) * (len(sizes) - 1) // 2
@@ -292,14 +296,13 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
         )
 
 
-def _store(state: Checkpoint, batch: list[Block], results: list[Floats], collection: Collection) -> None:
-    for block, found in zip(batch, results, strict=True):
-        i, j = block.pairs()
-        bad = ~np.isfinite(found[:2]).all(0)
-        for first, second, both in zip(i[bad], j[bad], found[:2, bad].T, strict=True):
-            check_finite_result(f"The divergence of {collection.names[first]!r} and {collection.names[second]!r}", both)
-        divergences = state.matrices["divergences"]
-        divergences[i, j], divergences[j, i] = found[:2]
-        for p_values in found[2:]:
-            state.matrices["p_values"][i, j] = state.matrices["p_values"][j, i] = p_values
-    state.n_done += len(batch)
+def _store(state: Checkpoint, block: Block, found: Floats, collection: Collection) -> None:
+    i, j = block.pairs()
+    bad = ~np.isfinite(found[:2]).all(0)
+    for first, second, both in zip(i[bad], j[bad], found[:2, bad].T, strict=True):
+        check_finite_result(f"The divergence of {collection.names[first]!r} and {collection.names[second]!r}", both)
+    divergences = state.matrices["divergences"]
+    divergences[i, j], divergences[j, i] = found[:2]
+    for p_values in found[2:]:
+        state.matrices["p_values"][i, j] = state.matrices["p_values"][j, i] = p_values
+    state.n_done += 1

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewratio.applications.permutation import both_directions
+from fewratio.applications.permutation import both_directions, one_thread
 from fewratio.applications.two_sample import rows_to_test, two_sample_test
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors, write_tensors
@@ -86,36 +86,52 @@ class PairTest(NamedTuple):
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=pair))
         rows, is_first = np.concatenate([first, second]), np.repeat([True, False], [len(first), len(second)])
         used = rows_to_test(rows, is_first, rng)
-        test = two_sample_test(rows[used], is_first[used], self.columns, self.n_permutations, rng, None, self.estimator)
-        return test.p_value
+        rows, is_first = rows[used], is_first[used]
+        return two_sample_test(
+            rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator, with_shares=False
+        ).p_value
 
 
-def compare_block(
-    estimator: RatioEstimator, first: Floats, second: Floats, block: Block, test: PairTest | None
-) -> Floats:
-    """Give forward and backward divergence, and the p-value if there is a test, of each pair: shape (2 or 3, n_pairs).
+class AllPairs(NamedTuple):
+    """What all blocks need: it is sent to each worker once.
 
-    Parameters
+    Attributes
     ----------
     estimator : RatioEstimator
         Seeded, if it draws anything.
-    first, second : ndarray of shape (n_sets, n_rows, n_features)
-        The datasets of either side.
-    block : Block
-        Which they are.
+    rows : ndarray of shape (n, d)
+        Those of all datasets, one after the other.
+    starts : int ndarray of shape (n_datasets + 1,)
+        Where the rows of each begin, and the end.
     test : PairTest or None
     """
-    is_square = block.first == block.second
-    rows = np.concatenate([side.reshape(-1, first.shape[2]) for side in ([first] if is_square else [first, second])])
-    numbers = np.arange(len(rows))
-    of_first = numbers[: first.shape[0] * first.shape[1]].reshape(first.shape[:2])
-    of_second = of_first if is_square else numbers[of_first.size :].reshape(second.shape[:2])
-    a, b = block.places()
-    found = both_directions(estimator, rows, of_first[a], of_second[b])
-    if test is None:
-        return found
-    pairs = zip(first[a], second[b], np.stack(block.pairs(), axis=1).tolist(), strict=True)
-    return np.stack([*found, [test.p_value(*pair) for pair in pairs]])
+
+    estimator: RatioEstimator
+    rows: Floats
+    starts: Numbers
+    test: PairTest | None
+
+    def compare(self, block: Block) -> Floats:
+        """Give both divergences, and the p-value if there is a test, of each pair: shape (2 or 3, n_pairs)."""
+        is_square = block.first == block.second
+        sides = [self._numbers(side) for side in ([block.first] if is_square else block)]
+        rows, numbers = self.rows[np.concatenate(sides, axis=None)], np.arange(sum(side.size for side in sides))
+        of_first = numbers[: sides[0].size].reshape(sides[0].shape)
+        of_second = numbers[-sides[-1].size :].reshape(sides[-1].shape)
+        a, b = block.places()
+        # One thread for all of it: several would wait for each other, and their number would change the last digits.
+        with one_thread():
+            found = both_directions(self.estimator, rows, of_first[a], of_second[b])
+            if self.test is None:
+                return found
+            pairs = zip(rows[of_first[a]], rows[of_second[b]], np.stack(block.pairs(), axis=1).tolist(), strict=True)
+            return np.stack([*found, [self.test.p_value(*pair) for pair in pairs]])
+
+    def _numbers(self, side: Sequence[int]) -> Numbers:
+        """Give the numbers of the rows of datasets of one size: shape (n_datasets, size)."""
+        starts = self.starts[list(side)]
+        numbers: Numbers = starts[:, None] + np.arange(self.starts[side[0] + 1] - starts[0])
+        return numbers
 
 
 class Checkpoint:

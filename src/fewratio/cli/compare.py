@@ -82,7 +82,7 @@ def compare(
             collection = Collection.from_arrays(dict(zip(names, samples, strict=True)), **options)
             # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
-            pairs = deliver_all(request, collection, estimator, n_permutations, jobs=1)
+            pairs = deliver_all(request, collection, estimator, n_permutations)
             if fails is not None and _any_fails(fails, pairs):
                 raise typer.Exit(_FAILED)
             return
