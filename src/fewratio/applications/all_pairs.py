@@ -202,7 +202,7 @@ def compare_all(
             f"collection {collection.name!r} has {counted(len(collection), 'dataset')}; at least two are needed to "
             "compare. Add another."
         )
-    seed = int(np.random.default_rng(random_state).integers(2**63))
+    seed = int(inputs.as_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     samples = samples_of(collection, model, n_rows, for_rows)

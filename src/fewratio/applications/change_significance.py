@@ -154,7 +154,13 @@ def check_options(options: ChangeOptions) -> None:
     if options.threshold is None:
         _rank(options)
     else:
-        inputs.check_number("threshold", options.threshold, -np.inf, np.inf, "a finite number, the score to exceed")
+        check_threshold(options.threshold)
+
+
+def check_threshold(threshold: Any) -> float:
+    """Give a score to exceed as a number, or refuse what every score or none exceeds."""
+    needed = "a finite number above -1, which the divergences of two windows always sum to more than"
+    return inputs.check_number("threshold", threshold, -1, np.inf, needed)
 
 
 def _highest(

@@ -36,7 +36,7 @@ from fewratio.estimators.summary import Summary
 from fewratio.estimators.summary_settings import check_summaries, learn_from_summaries
 
 # What is tried where a setting is "auto".
-_WIDTHS, _SHRINKAGES, _POWERS = (0.4, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
+_POSITIVES, _SHRINKAGES, _POWERS = (0.4, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
 _N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
 # With a background there are as many coordinates as features.
 _MOST_COMPONENTS_WITH_BACKGROUND = 512
@@ -229,7 +229,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     def _candidates(self) -> list[Settings]:
         """Give the settings to choose from, the safest first."""
         shrinkages = _SHRINKAGES if self.shrinkage == "auto" else (float(self.shrinkage),)
-        widths = _WIDTHS if self.width == "auto" else (float(self.width),)
+        widths = _POSITIVES if self.width == "auto" else (float(self.width),)
         of_columns = [Settings(0, 1.0, shrinkage, 0.0, _N_SPREADS) for shrinkage in shrinkages]
         of_columns += [Settings(0, 1.0, shrinkage, 1.0, 1) for shrinkage in shrinkages]
         of_cosines = [
