@@ -169,7 +169,7 @@ def _highest(
     """Return the highest scores of series like this one in which nothing changes."""
     n_permutations = options.n_permutations or _N_PERMUTATIONS
     unchanged, highest = _unchanged(rows, found, rng), np.empty(n_permutations)
-    with progress_bar(n_permutations, "shuffled series", after=2.0) as report:
+    with progress_bar(n_permutations, "shuffled series") as report:
         for number in range(n_permutations):
             highest[number] = score(next(unchanged))
             report(number + 1, None)

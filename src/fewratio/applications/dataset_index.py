@@ -272,7 +272,7 @@ class DatasetIndex:
 
     def _append(self, names: Sequence[str], samples: list[Floats], progress: bool | None) -> None:
         vectors = []
-        with progress_bar(len(samples), "indexing", progress, after=2.0) as report:
+        with progress_bar(len(samples), "indexing", progress) as report:
             for block in gen_batches(len(samples), _BLOCK):
                 vectors.append(self._vectors_of(samples[block]))
                 report(block.stop, None)

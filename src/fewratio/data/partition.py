@@ -43,8 +43,9 @@ def cut(
 
     A dataset is its name, its group and its rows.
     """
+    raw.check_has([dataset])
     roles = {"dataset": dataset, "group": group, "outlier": outlier}
-    given = {role: column for role, column in roles.items() if column is not None or role == "dataset"}
+    given = {role: column for role, column in roles.items() if column is not None}
     for one, other in combinations(given, 2):
         if given[one] == given[other]:
             found = f"{one} and {other} name the same column {given[one]!r}"

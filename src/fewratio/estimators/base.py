@@ -81,7 +81,7 @@ def _as_number(owner: str, name: str, value: Any, allowed: Any) -> Any:
         raise ParameterError(
             f"The {name!r} parameter of {owner} is {value}; needed is a value, not a switch. Pass one."
         )
-    if not isinstance(value, Real) or isinstance(value, Integral) and abs(value) <= MAX_COUNT:
+    if not isinstance(value, Real) or (isinstance(value, Integral) and abs(int(value)) <= MAX_COUNT):
         return value
     try:
         number = float(value)
