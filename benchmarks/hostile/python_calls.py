@@ -104,7 +104,8 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 @cache
 def _collection() -> Any:
     rng = np.random.default_rng(0)
-    return fewratio.Collection.from_arrays([rng.normal(rng.normal(size=2), 1, (12, 2)) for _ in range(12)])
+    arrays = [rng.normal(rng.normal(size=2), 1, (12, 2)) for _ in range(12)]
+    return fewratio.Collection.from_arrays(arrays, outliers=[np.arange(12) < 3] * 12)
 
 
 @cache

@@ -22,7 +22,8 @@ def as_path(path: Any, argument: str = "path") -> Path:
         found = f"{argument} is {shown(path)}"
         raise ParameterError(f"{found}; needed is the path of a file or folder. Pass a string or a pathlib.Path.")
     try:
-        if b"\0" in os.fsencode(path):
+        # In UTF-8, too, as the libraries that read files take their names.
+        if b"\0" in os.fsencode(path) + os.fspath(path).encode():
             raise ValueError("it holds a zero byte")
     except ValueError as error:
         # A system whose names are ASCII knows no umlauts, and none knows half of a character.

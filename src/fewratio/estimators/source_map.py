@@ -1,5 +1,6 @@
 """What is fixed before datasets are summed up where they are: columns, ranges, units and features, and no rows."""
 
+import hashlib
 import json
 import os
 import warnings
@@ -162,6 +163,7 @@ class SourceMap:
             Where to; a file that is there is replaced once the new one is complete.
         """
         content = {"kind": "map", "format": FORMAT_VERSION, **self.features.to_dict()}
+        content |= {"sha256": _checksum(content)}
         write_atomically(new_file(path, "map"), f"{json.dumps(content, indent=1, allow_nan=False)}\n".encode())
 
     @classmethod
@@ -178,6 +180,10 @@ class SourceMap:
             raise DataNotFoundError(f"There is no file {path}; a map is needed. Make one with `fewratio map`.")
         try:
             content = json.loads(path.read_bytes())
+            # Older maps have no checksum.
+            promised = content.pop("sha256", None)
+            if promised is not None and promised != _checksum(content):
+                raise ValueError("its contents do not match its checksum")
             if content["kind"] != "map":
                 raise ValueError(f"it holds a {content['kind']}")
             if type(content["format"]) is int and content["format"] > FORMAT_VERSION:
@@ -205,6 +211,10 @@ class SourceMap:
         encoded = table if isinstance(table, Table) else as_table(as_raw(table, "table"))
         check_same_features(encoded, columns.n_features, columns.names, _MAP)
         return encoded
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _bounds(
