@@ -63,6 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=COUNTS, default=COUNTS)
     parser.add_argument("--count", type=int, help="cases per part")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop a part after so long, and record it")
     parser.add_argument("--quick", action="store_true", help="a few cases of the parts that take seconds")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -76,6 +77,8 @@ def main() -> None:
             outcomes[f"{kind}: {outcome if outcome in FINE else 'failed'}"] += 1
             if outcome not in FINE:
                 failures.append(outcome)
+            if time.perf_counter() - started > args.seconds:
+                break
         record = {"part": part, "cases": outcomes.total(), "outcomes": dict(sorted(outcomes.items()))}
         record |= {"failures": failures, "seconds": round(time.perf_counter() - started, 1), "quick": args.quick}
         sys.stdout.write(json.dumps(record | circumstances(torch.device("cpu"))) + "\n")

@@ -1,4 +1,4 @@
-"""Work that is killed, starved or disturbed: what it leaves behind is whole or absent, and resuming gives the same bits.
+"""Work that is killed or starved: what it leaves behind is whole or absent, and resuming gives the same bits.
 
 Each job runs in a forked child, so that a hundred kills need no hundred imports of torch. The parent has one thread:
 to fork after torch has used several would hang.
