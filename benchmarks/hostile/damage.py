@@ -59,7 +59,7 @@ def written(folder: Path) -> Files:
     files["checkpoint"] = folder / "pairs.checkpoint", pairs
     pairs(files["checkpoint"][0])
     for name, thing in {
-        "summary": source_map.summarise(B),
+        "summary": source_map.summarise(A),
         "map": source_map,
         "index": fewratio.DatasetIndex.build(collection),
     }.items():

@@ -55,7 +55,7 @@ def test_a_name_that_an_ascii_system_cannot_read(run, arguments):
 
 def test_output_that_an_ascii_system_cannot_write(run):
     """The column that tells the tables apart is named in the answer."""
-    rows = np.random.default_rng(1).normal(size=(8, 2)) + [0, 100]
+    rows = np.random.default_rng(1).normal([0, 100], size=(8, 2))
     np.savetxt(run.folder / "c.csv", rows, delimiter=",", header="x,ü", comments="")
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
     assert "PYTHONUTF8=1" in line_of(run("compare", "a.csv", "c.csv", "--permutations", 9, env=ascii_only))

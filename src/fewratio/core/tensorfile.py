@@ -32,9 +32,7 @@ _LEFTOVER_SECONDS = 3600.0
 Arrays = dict[str, NDArray[Any]]
 
 
-def write_tensors(
-    path: str | os.PathLike[str], kind: str, tensors: Mapping[str, NDArray[Any]], header: dict[str, Any]
-) -> None:
+def write_tensors(path: Any, kind: str, tensors: Mapping[str, NDArray[Any]], header: dict[str, Any]) -> None:
     """Write arrays and header to a file with their checksum, atomically.
 
     Parameters
@@ -57,7 +55,7 @@ def write_tensors(
     write_atomically(path, save(arrays, {_KEY: text, _CHECKSUM: _checksum(text, arrays)}))
 
 
-def new_file(path: str | os.PathLike[str], kind: str) -> Path:
+def new_file(path: Any, kind: str) -> Path:
     """Give the path of a file that can be written, or say why there cannot be one."""
     path = as_path(path)
     if path.is_dir():
@@ -93,7 +91,7 @@ def write_atomically(path: Path, payload: bytes) -> None:
         raise
 
 
-def read_tensors(path: str | os.PathLike[str], kind: str, finite: bool = False) -> tuple[Arrays, dict[str, Any]]:
+def read_tensors(path: Any, kind: str, finite: bool = False) -> tuple[Arrays, dict[str, Any]]:
     """Read what `write_tensors` wrote.
 
     Parameters
