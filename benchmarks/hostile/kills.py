@@ -4,7 +4,6 @@ Each job runs in a forked child, so that a hundred kills need no hundred imports
 to fork after torch has used several would hang.
 """
 
-import json
 import os
 import resource
 import signal
@@ -23,10 +22,6 @@ from fewratio.applications import all_pairs
 from fewratio.core.tensorfile import write_atomically
 from fewratio.errors import FewRatioError
 from fewratio.optim import loop
-from fewratio_bench import run as bench
-from fewratio_bench.experiments import Experiment, Panel
-from fewratio_bench.methods import Learned
-from fewratio_bench.problems import SyntheticProblem
 
 Job = Callable[[Path], None]
 FAST = SimpleNamespace(monotonic=lambda: 1e4 * time.monotonic())
@@ -63,18 +58,6 @@ def save(folder: Path) -> None:
     model = fewratio.DiscriminantRatioEstimator(features="columns").pretrain(_collection())
     for _ in range(10):
         model.save(folder / "result")
-
-
-def benchmark(folder: Path) -> None:
-    """Measure a small experiment; records are JSON lines that are added to."""
-    problem = SyntheticProblem(n_source=4, n_validation=2, n_target=2, n_instances=40, sizes=(3,))
-    panel = Panel("Gaussian-1d", (problem,), "squared_error")
-    training = fewratio.Training(max_steps=20, tasks_per_step=2, validate_every=5)
-    experiment = Experiment(
-        "faults", "Faults", (panel,), (Learned("Ours", "Ours", latent_dims=(3,), training=training),)
-    )
-    bench.run_experiment(experiment, folder / "records", n_splits=2, device="cpu", progress=False)
-    write_atomically(folder / "result", "\n".join(records(folder / "records")).encode())
 
 
 JOBS: dict[str, Job] = {
@@ -189,9 +172,3 @@ def starved() -> Iterator[tuple[str, str]]:
 
 def _saved(path: Path) -> None:
     fewratio.DiscriminantRatioEstimator(features="columns").pretrain(_collection()).save(path)
-
-
-def records(folder: Path) -> list[str]:
-    """Give the numbers in the records of a benchmark, without the times and the commit."""
-    lines = [json.loads(line) for path in sorted(folder.rglob("*.jsonl")) for line in path.read_text().splitlines()]
-    return sorted(json.dumps([line.get("method"), line.get("split"), line.get("value")]) for line in lines)
