@@ -65,7 +65,6 @@ JOBS: dict[str, Job] = {
     "compare-all": compare_all,
     "index": index,
     "save": save,
-    "benchmark": benchmark,
 }
 
 

@@ -304,7 +304,7 @@ def _senseless() -> Iterator[Call]:
                 lambda n=name, v=value: getattr(fewratio, n)(sigma=v).fit(A, B).predict(A),
                 refused=True,
             )
-    for value in (-1, float("nan"), -1e-300, True):
+    for value in (-1, float("nan"), True):
         yield Call(
             f"detect_changes(threshold={value})",
             lambda v=value: fewratio.detect_changes(good_table(40), window=5, threshold=v),

@@ -94,7 +94,7 @@ class SourceMap:
         **options
             What to do with columns; see `fewratio.ColumnOptions`.
         """
-        if scale not in ("columns", "none"):
+        if not isinstance(scale, str) or scale not in ("columns", "none"):
             raise ParameterError(f"scale is {scale!r}; it must be 'columns' or 'none'. Choose one of them.")
         encoding, (table,) = encode_together({"example": example}, ColumnRules.of(options))
         rows = np.asarray(table.numbers, dtype=np.float64)
