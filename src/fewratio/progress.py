@@ -12,8 +12,18 @@ Report = Callable[[int, float | None], None]
 """Told the step, and the best validation loss where there is one."""
 
 
+# Seconds before a bar is shown that nobody asked for: what is done sooner needs none.
+_DELAY = 2.0
+
+
+def in_notebook() -> bool:
+    """Tell whether this is the kernel of a notebook, whose standard error is shown though it is no terminal."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
 @contextmanager
-def progress_bar(total: int, description: str, show: bool | None = None, after: float = 0.0) -> Iterator[Report]:
+def progress_bar(total: int, description: str, show: bool | None = None) -> Iterator[Report]:
     """Show steps, steps a second, validation loss and time left on standard error.
 
     Parameters
@@ -23,14 +33,22 @@ def progress_bar(total: int, description: str, show: bool | None = None, after: 
     description : str
         What is going on.
     show : bool, optional
-        By default only where standard error is a terminal.
-    after : float
-        Seconds before it is shown: what is done sooner needs none.
+        By default where standard error is a terminal or a notebook, after two seconds.
     """
+    started = time.monotonic() + (_DELAY if show is None else 0.0)
     if show is None:
-        show = sys.stderr.isatty()
+        show = sys.stderr.isatty() or in_notebook()
     if not show:
         yield lambda step, loss: None
+        return
+    if in_notebook():
+        # One line of text that is written over; rich would need widgets.
+        def line_report(step: int, loss: float | None) -> None:
+            if time.monotonic() >= started:
+                validation = "" if loss is None else f", validation {loss:.4f}"
+                sys.stderr.write(f"\r{description}: {step} of {total}{validation}")
+
+        yield line_report
         return
     try:
         from rich.console import Console
@@ -45,12 +63,12 @@ def progress_bar(total: int, description: str, show: bool | None = None, after: 
         return
     note = TextColumn("{task.fields[rate]} {task.fields[loss]}")
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), note)
-    progress, started = Progress(*columns, console=Console(stderr=True)), time.monotonic()
+    progress = Progress(*columns, console=Console(stderr=True))
     try:
         task = progress.add_task(description, total=total, rate="", loss="")
 
         def report(step: int, loss: float | None) -> None:
-            if time.monotonic() - started >= after:
+            if time.monotonic() >= started:
                 progress.start()
             progress.update(task, completed=step, rate=f"{progress.tasks[0].speed or 0:.0f} steps/s")
             if loss is not None:

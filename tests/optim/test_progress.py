@@ -4,9 +4,11 @@ import os
 import signal
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from fewratio import progress
 from fewratio.progress import deferred_interrupt, progress_bar
 
 
@@ -85,3 +87,47 @@ def test_plain_lines_where_rich_is_missing(capfd, monkeypatch):
         report(2, None)
         report(5, -0.25)
     assert capfd.readouterr() == ("", "training: step 5 of 10, validation -0.2500\n")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that only the test moves."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """What a kernel of IPython looks like from inside."""
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    return shell
+
+
+def test_a_notebook_has_a_bar_after_two_seconds(notebook, clock, capsys):
+    """Its standard error is no terminal."""
+    assert not sys.stderr.isatty()
+    with progress_bar(10, "comparing") as report:
+        report(1, None)
+        clock[0] += 1.9
+        report(2, None)
+        assert capsys.readouterr().err == ""
+        clock[0] += 0.2
+        report(3, None)
+        report(4, 0.5)
+    assert capsys.readouterr().err == "\rcomparing: 3 of 10\rcomparing: 4 of 10, validation 0.5000"
+
+
+def test_ipython_in_a_pipe_is_no_notebook(notebook, clock, capsys):
+    notebook.kernel = None
+    with progress_bar(10, "comparing") as report:
+        clock[0] += 5
+        report(3, None)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_that_was_asked_for_is_shown_at_once(notebook, clock, capsys):
+    with progress_bar(10, "comparing", show=True) as report:
+        report(3, None)
+    assert "3 of 10" in capsys.readouterr().err

@@ -26,14 +26,13 @@ from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.data.table import Table
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.base import RatioEstimator, check_finite_result
-from fewratio.estimators.randomness import row_order
+from fewratio.estimators.randomness import draw_rows
 from fewratio.progress import progress_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SAVE_SECONDS = 60.0
-_BAR_SECONDS = 2.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,7 +211,7 @@ def compare_all(
             f"collection {collection.name!r} has {counted(len(collection), 'dataset')}; at least two are needed to "
             "compare. Add another."
         )
-    seed = int(np.random.default_rng(random_state).integers(2**63))
+    seed = int(inputs.as_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     samples = samples_of(collection, model, n_rows, for_rows)
@@ -231,7 +230,7 @@ def compare_all(
     starts = np.cumsum([0, *map(len, samples)])
     pairs, todo = AllPairs(model, np.concatenate(samples), starts, test), work[state.n_done :]
     saved = time.monotonic()
-    with progress_bar(len(work), "comparing", progress, after=0.0 if progress else _BAR_SECONDS) as report:
+    with progress_bar(len(work), "comparing", progress) as report:
         report(state.n_done, None)
         try:
             for block, found in zip(todo, in_workers(AllPairs.compare, pairs, todo, n_jobs, backend), strict=True):
@@ -273,9 +272,7 @@ def samples_of(
 
 def drawn_rows(X: NDArray[Any], n_rows: int | None, rng: np.random.Generator) -> NDArray[Any]:
     """Draw so many rows, whatever their order, if there are more."""
-    if n_rows is None or len(X) <= n_rows:
-        return X
-    return X[row_order(X)[rng.choice(len(X), n_rows, replace=False)]]
+    return X if n_rows is None or len(X) <= n_rows else X[draw_rows(X, n_rows, rng)]
 
 
 def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permutations: int) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from fewratio.applications import inputs
-from fewratio.applications.change_significance import window_scores
+from fewratio.applications.change_significance import check_threshold, window_scores
 from fewratio.core.shapes import Floats
-from fewratio.data.table import as_table
+from fewratio.data.table import as_table, row_of
 from fewratio.errors import InputError
 
 
@@ -53,9 +53,7 @@ class ChangeDetector:
     def __init__(self, window: int, threshold: float, estimator: Any = None) -> None:
         inputs.check_count("window", window)
         self.window = window
-        self.threshold = inputs.check_number(
-            "threshold", threshold, -np.inf, np.inf, "a finite number, the score to exceed"
-        )
+        self.threshold = check_threshold(threshold)
         # A seed once and for all: the same windows must have the same score at any time.
         self.estimator = inputs.seeded_copy(estimator, inputs.default_estimator(), np.random.default_rng(0))
         self.n_rows_ = 0
@@ -75,7 +73,7 @@ class ChangeDetector:
         -------
         bool
         """
-        table = np.reshape(row, (1, -1)) if np.ndim(row) < 2 else row
+        table = row_of(row)
         new = as_table(table, "row").to_numpy()
         kept = new[:0] if self._rows is None else self._rows
         if len(new) != 1 or new.shape[1] != kept.shape[1]:

@@ -154,7 +154,13 @@ def check_options(options: ChangeOptions) -> None:
     if options.threshold is None:
         _rank(options)
     else:
-        inputs.check_number("threshold", options.threshold, -np.inf, np.inf, "a finite number, the score to exceed")
+        check_threshold(options.threshold)
+
+
+def check_threshold(threshold: Any) -> float:
+    """Give a score to exceed as a number, or refuse what every score or none exceeds."""
+    needed = "a finite number above -1, which the divergences of two windows always sum to more than"
+    return inputs.check_number("threshold", threshold, -1, np.inf, needed)
 
 
 def _highest(
@@ -163,7 +169,7 @@ def _highest(
     """Return the highest scores of series like this one in which nothing changes."""
     n_permutations = options.n_permutations or _N_PERMUTATIONS
     unchanged, highest = _unchanged(rows, found, rng), np.empty(n_permutations)
-    with progress_bar(n_permutations, "shuffled series", after=2.0) as report:
+    with progress_bar(n_permutations, "shuffled series") as report:
         for number in range(n_permutations):
             highest[number] = score(next(unchanged))
             report(number + 1, None)

@@ -134,7 +134,7 @@ class DatasetIndex:
             inputs.check_count("n_rows", n_rows)
         if not isinstance(collection, Collection):
             collection = Collection.from_arrays(collection, **columns)
-        seed = int(np.random.default_rng(random_state).integers(2**63))
+        seed = int(inputs.as_rng(random_state).integers(2**63))
         for_estimator, for_rows, for_vectors = np.random.default_rng(seed).spawn(3)
         model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
         dtype = collection[0].X.dtype
@@ -158,6 +158,9 @@ class DatasetIndex:
         progress : bool, optional
             Whether to show a progress bar; by default on a terminal.
         """
+        if not isinstance(tables, Mapping):
+            found = f"tables is a {type(tables).__name__}"
+            raise ParameterError(f"{found}; needed are tables by their names. Pass a dict such as {{'name': table}}.")
         known = sorted(set(map(str, tables)) & set(self._names))
         if known:
             raise CollectionError(f"the index has {listed(known)} already; each needs a name of its own. Rename them.")
@@ -269,7 +272,7 @@ class DatasetIndex:
 
     def _append(self, names: Sequence[str], samples: list[Floats], progress: bool | None) -> None:
         vectors = []
-        with progress_bar(len(samples), "indexing", progress, after=2.0) as report:
+        with progress_bar(len(samples), "indexing", progress) as report:
             for block in gen_batches(len(samples), _BLOCK):
                 vectors.append(self._vectors_of(samples[block]))
                 report(block.stop, None)

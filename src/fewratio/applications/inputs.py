@@ -3,11 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from fewratio.core.given import as_rng as as_rng
+from fewratio.core.given import check_count as check_count
+from fewratio.core.given import check_number as check_number
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding
 from fewratio.data.separating import Separating, separating_columns, without_columns
@@ -133,18 +135,5 @@ def _plain(value: Any) -> Any:
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:
     """Give independent generators: what is drawn from one does not depend on how much is drawn from another."""
-    seed = int(np.random.default_rng(random_state).integers(2**63))
+    seed = int(as_rng(random_state).integers(2**63))
     return np.random.default_rng(seed).spawn(n)
-
-
-def check_count(argument: str, value: Any, least: int = 1) -> None:
-    """Refuse what is not a whole number of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ParameterError(f"{argument} is {value!r}; needed is a whole number of at least {least}. Pass one.")
-
-
-def check_number(argument: str, value: Any, low: float, high: float, needed: str) -> float:
-    """Give a value as a float, or refuse what is not a number strictly between two bounds."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
-        raise ParameterError(f"{argument} is {value!r}; needed is {needed}. Pass one.")
-    return float(value)

@@ -27,7 +27,7 @@ from fewratio.core.shapes import Floats
 from fewratio.data.encoding import Column, ColumnOptions, ColumnRules
 from fewratio.data.partition import divided
 from fewratio.data.separating import Separating, separating_columns, without_columns
-from fewratio.data.table import Table
+from fewratio.data.table import Table, row_of
 from fewratio.errors import InputError
 from fewratio.estimators.base import TableEstimator, common
 from fewratio.estimators.randomness import deal, row_order
@@ -266,7 +266,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         self._check_fitted()
         inputs.check_count("n_neighbours", n_neighbours)
-        table = x if isinstance(x, Table) else self._open(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, "x")
+        table = x if isinstance(x, Table) else self._open(row_of(x), "x")
         if table.n_rows != 1:
             raise InputError(f"x has {table.n_rows} rows; needed is the one to explain. Pass a single row.")
         normals, row = self._without(table, leave_out)

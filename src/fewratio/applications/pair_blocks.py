@@ -5,13 +5,13 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from fewratio.applications.permutation import both_directions, one_thread
 from fewratio.applications.two_sample import rows_to_test, two_sample_test
+from fewratio.core.given import as_path
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.errors import ModelFileError
@@ -157,7 +157,7 @@ class Checkpoint:
         if with_p_values:
             self.matrices["p_values"] = np.ones((n_datasets, n_datasets))
         self.n_done = 0
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else as_path(path, "checkpoint")
         self._header: dict[str, object] = {}
         self._n_saved = -1
 

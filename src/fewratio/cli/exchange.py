@@ -6,6 +6,7 @@ import inspect
 import io
 import json
 import math
+import os
 import sys
 import tempfile
 import warnings
@@ -216,8 +217,8 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
         except BrokenPipeError:
             # Whoever read the output has enough; click knows what to do.
             raise
-        except OSError as error:
-            _say(str(error))
+        except (OSError, MemoryError, ImportError, UnicodeEncodeError) as error:
+            _say(_of_machine(error))
             raise typer.Exit(1) from None
 
     run.__signature__ = inspect.Signature([*given.values()])  # type: ignore[attr-defined]
@@ -236,7 +237,22 @@ def _plain_warnings(options: Collection[str]) -> Iterator[None]:
                 _say(arguments_as_options(message, options))
 
 
+def _of_machine(error: Exception) -> str:
+    """Say what the machine has too little of, or what it cannot write."""
+    if isinstance(error, UnicodeEncodeError):
+        found = f"the output holds {error.object[error.start : error.end]!a}, which {error.encoding} cannot write"
+        return f"{found}; needed is UTF-8. Set PYTHONUTF8=1, or write to a file with --output."
+    if isinstance(error, OSError):
+        return str(error)
+    found = f"the machine has too little memory, or a limit on it ({error or 'none is left'})"
+    return f"{found}. Raise the limit (ulimit -v), or use fewer rows."
+
+
 def _say(message: str) -> None:
+    try:
+        os.getcwd()
+    except OSError:
+        message += " The working folder no longer exists: change to another."
     sys.stderr.write(f"fewratio: {' '.join(message.split())}\n")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
 
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.errors import ParameterError
 
 # Coordinates whose signal is below this share of the largest say nothing.
 _FAINT = 1e-3
@@ -67,7 +68,11 @@ def discriminant_coordinates(
     # Where no row varies the root needs a number; the coordinate is left out below.
     floor = np.trace(within) / n_features or 1.0
     shrunk[np.diag_indices(n_features)] += max(shrinkage, _LEAST_SHRINKAGE) * floor
-    root = cholesky(shrunk, lower=True, overwrite_a=True, check_finite=False)
+    try:
+        root = cholesky(shrunk, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError as error:
+        found = f"shrinkage is {shrinkage:g}, and with it the covariance within datasets has no inverse ({error})"
+        raise ParameterError(f"{found}; needed is a larger one. Use 0.01 or 'auto'.") from error
     white = solve_triangular(root, factor.T, lower=True, check_finite=False)
     if len(factor) < n_features:
         basis, triangle = qr(white, mode="economic", check_finite=False)

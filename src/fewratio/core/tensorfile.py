@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.given import as_path
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError
 
 # 2: a model file may hold several networks. 3: a checksum; settings in groups.
@@ -31,9 +32,7 @@ _LEFTOVER_SECONDS = 3600.0
 Arrays = dict[str, NDArray[Any]]
 
 
-def write_tensors(
-    path: str | os.PathLike[str], kind: str, tensors: Mapping[str, NDArray[Any]], header: dict[str, Any]
-) -> None:
+def write_tensors(path: Any, kind: str, tensors: Mapping[str, NDArray[Any]], header: dict[str, Any]) -> None:
     """Write arrays and header to a file with their checksum, atomically.
 
     Parameters
@@ -49,17 +48,23 @@ def write_tensors(
     """
     from safetensors.numpy import save
 
-    path = Path(path)
+    path = new_file(path, kind)
+    text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header}, default=np.generic.item)
+    # A scalar stays one, which `ascontiguousarray` would make a vector of.
+    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
+    write_atomically(path, save(arrays, {_KEY: text, _CHECKSUM: _checksum(text, arrays)}))
+
+
+def new_file(path: Any, kind: str) -> Path:
+    """Give the path of a file that can be written, or say why there cannot be one."""
+    path = as_path(path)
     if path.is_dir():
         raise ModelFileError(f"{path} is a folder, so no {kind} can be written there. Give the name of a file in it.")
     if not path.parent.is_dir():
         raise DataNotFoundError(
             f"The folder {path.parent} does not exist, so {path.name} cannot be written. Create it."
         )
-    text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header}, default=np.generic.item)
-    # A scalar stays one, which `ascontiguousarray` would make a vector of.
-    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    write_atomically(path, save(arrays, {_KEY: text, _CHECKSUM: _checksum(text, arrays)}))
+    return path
 
 
 def write_atomically(path: Path, payload: bytes) -> None:
@@ -86,7 +91,7 @@ def write_atomically(path: Path, payload: bytes) -> None:
         raise
 
 
-def read_tensors(path: str | os.PathLike[str], kind: str, finite: bool = False) -> tuple[Arrays, dict[str, Any]]:
+def read_tensors(path: Any, kind: str, finite: bool = False) -> tuple[Arrays, dict[str, Any]]:
     """Read what `write_tensors` wrote.
 
     Parameters
@@ -109,7 +114,7 @@ def read_tensors(path: str | os.PathLike[str], kind: str, finite: bool = False) 
     """
     from safetensors import SafetensorError, safe_open
 
-    path = Path(path)
+    path = as_path(path)
     if not path.is_file():
         problem = f"{path} is a folder" if path.is_dir() else f"There is no file {path}"
         raise DataNotFoundError(f"{problem}; a {kind} is needed. Check the path.")

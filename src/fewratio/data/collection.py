@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewratio.core.given import as_path
 from fewratio.data import files, partition
 from fewratio.data.columns import check_features, counted, listed
 from fewratio.data.dataset import Dataset
@@ -111,7 +111,7 @@ class Collection:
             if names is not None:
                 raise ParameterError("names is given, but the keys of arrays are the names. Leave names out.")
             names, arrays = arrays.keys(), arrays.values()
-        members = list(arrays)
+        members = _listed(arrays, "arrays", "one table per dataset")
         nothing = [None] * len(members)
         labels = _one_each(names, range(len(members)), "names")
         others = _one_each(groups, nothing, "groups"), _one_each(outliers, nothing, "outliers")
@@ -208,7 +208,7 @@ class Collection:
         >>> Collection.from_table(path, dataset="site")
         Collection('sites', 2 datasets of 1 to 2 rows, 1 feature)
         """
-        file = files.find_file(Path(path), files.TABLES, separator, decimal)
+        file = files.find_file(as_path(path), files.TABLES, separator, decimal)
         # As text: "01" is not "1", and "NA" may be a name.
         raw = files.read_raw(file, [column for column in (dataset, group) if column is not None])
         return cls.from_frame(raw, dataset, group, outlier, name or file.name, **options)
@@ -252,7 +252,7 @@ class Collection:
         >>> Collection.from_folder(folder, name="week")
         Collection('week', 1 dataset of 2 rows, 2 features)
         """
-        folder = Path(path)
+        folder = as_path(path)
         found = [replace(file, separator=separator, decimal=decimal) for file in files.find_table_files(folder)]
         contents = [files.read_with_flags(file, outlier) for file in found]
         tables, flags = zip(*contents, strict=True)
@@ -348,9 +348,20 @@ def _check_different(collection: str, what: str, names: Iterable[str]) -> None:
         raise CollectionError(f"{found}; each needs a name of its own. Rename them.")
 
 
+def _listed(values: Any, argument: str, needed: str) -> list[Any]:
+    """Return what a user gave as a list, or say that there is nothing to go through."""
+    try:
+        if isinstance(values, str | bytes):
+            raise TypeError
+        return list(values)
+    except TypeError:
+        found = f"{argument} is a {type(values).__name__}"
+        raise ParameterError(f"{found}; needed is {needed}. Pass a list.") from None
+
+
 def _one_each(values: Iterable[Any] | None, default: Sequence[Any], argument: str) -> list[Any]:
     """Return as many values as there are datasets, the default ones if there are none."""
-    result = list(default if values is None else values)
+    result = _listed(default if values is None else values, argument, "one per dataset")
     if len(result) != len(default):
         found = f"{argument} has length {len(result)} but there are {counted(len(default), 'dataset')}"
         raise ParameterError(f"{found}; one per dataset is needed. Pass as many as there are datasets.")

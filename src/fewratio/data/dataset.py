@@ -80,7 +80,10 @@ class Dataset:
 
 def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
     """Return read-only booleans from booleans or from 0 and 1, whatever their type; none may be missing."""
-    flags = np.asarray(values)
+    try:
+        flags = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{argument} cannot be read ({error}); one value per row is needed. Pass a list.") from error
     if flags.ndim != 1:
         raise InputError(f"{argument} has shape {flags.shape}; one value per row is needed. Pass one axis.")
     if flags.dtype.kind != "b":

@@ -17,6 +17,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.given import as_path
 from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, listed
 from fewratio.data.csv_files import SEPARATORS, complete_names, read_csv
@@ -111,6 +112,7 @@ def find_file(
     separator = "\t" if separator == "\\t" else separator
     if str(path) == STANDARD_INPUT:
         return TableFile(path, "standard input", "standard input", None, separator, decimal)
+    as_path(path)
     if not path.exists() or path.is_dir():
         problem = "is a folder" if path.is_dir() else "does not exist"
         raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
@@ -137,7 +139,7 @@ def find_table_files(folder: Path) -> list[TableFile]:
     count = Counter(stems)
     return [
         TableFile(
-            path=folder / path,
+            path=as_path(folder / path),
             relative=path.as_posix(),
             name=stem if count[stem] == 1 else path.with_name(stem).as_posix(),
             group=path.parent.as_posix() if path.parent.parts else None,

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+import numpy as np
+
+from fewratio.core.given import as_names, shown
 from fewratio.data.columns import listed
 from fewratio.errors import ParameterError
 
@@ -71,13 +74,14 @@ class ColumnRules:
         if "encoding" in given and besides:
             found = f"encoding is given, and {listed(besides)} besides"
             raise ParameterError(f"{found}; an encoding says what becomes of all columns. Pass only one of the two.")
-        if given.get("categorical") == "error":
+        if isinstance(given.get("categorical"), str) and given["categorical"] == "error":
             given |= {"categorical": (), "only_numbers": True}
         for name in given.keys() & {"columns", "drop", "keep", "categorical", "numeric"}:
-            labels = (given[name],) if isinstance(given[name], str) else tuple(given[name])
-            if not all(isinstance(label, str) for label in labels):
-                raise ParameterError(f"{name} is {given[name]!r}; needed are names of columns. Pass a list of strings.")
-            given[name] = labels
+            given[name] = as_names(name, given[name])
+        for name, kind in {"id": str, "common": bool | np.bool_}.items():
+            if name in given and not isinstance(given[name], kind):
+                needed = "the name of a column" if kind is str else "True or False"
+                raise ParameterError(f"{name} is {shown(given[name])}; needed is {needed}. Pass that.")
         rules = cls(**given)
         if both := sorted(set(rules.categorical) & set(rules.numeric)):
             found = f"{listed(both)} is in categorical= and in numeric="

@@ -43,6 +43,7 @@ def cut(
 
     A dataset is its name, its group and its rows.
     """
+    raw.check_has([dataset])
     roles = {"dataset": dataset, "group": group, "outlier": outlier}
     given = {role: column for role, column in roles.items() if column is not None}
     for one, other in combinations(given, 2):
@@ -89,7 +90,7 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     >>> where(as_raw(pl.DataFrame({"status": ["ok", "bad"]})), 'status == "ok"')[1].tolist()
     [True, False]
     """
-    found = _CONDITION.fullmatch(condition)
+    found = _CONDITION.fullmatch(condition) if isinstance(condition, str) else None
     if found is None:
         needed = f"needed is a column, one of {', '.join(SIGNS)}, and a value"
         raise ParameterError(f"the condition {condition!r} cannot be read; {needed}. Write it as in 'status == ok'.")

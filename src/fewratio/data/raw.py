@@ -107,7 +107,7 @@ class RawTable:
 
     def check_has(self, labels: Sequence[str]) -> None:
         """Raise `MissingColumnError` unless the table has all these columns."""
-        missing = [label for label in labels if label not in self.places]
+        missing = [label for label in labels if not isinstance(label, str) or label not in self.places]
         if missing:
             found = f"{self.argument} has no column {listed(missing)}"
             raise MissingColumnError(f"{found}; its columns are {listed(self.labels)}. Pass the name of one of them.")
@@ -245,10 +245,15 @@ def _read_array(X: Any, argument: str) -> NDArray[Any]:
         dense = "to_dense" if is_tensor else "toarray"
         raise InputError(f"{argument} is sparse; a dense array is needed. Pass {argument}.{dense}().")
     if is_tensor:
-        # To the host first: not every device knows float64.
-        tensor = X.detach().resolve_conj().resolve_neg().cpu()
-        keep = tensor.is_complex() or tensor.dtype is torch.float32
-        return (tensor if keep else tensor.to(torch.float64)).numpy()
+        try:
+            # To the host first: not every device knows float64.
+            tensor = X.detach().resolve_conj().resolve_neg().cpu()
+            keep = tensor.is_complex() or tensor.dtype is torch.float32
+            return (tensor if keep else tensor.to(torch.float64)).numpy()
+        except (RuntimeError, TypeError) as error:
+            # Quantized, nested, or on the device "meta", which holds no numbers.
+            found = f"{argument} is a tensor of type {X.dtype} on {X.device} that cannot be read ({error})"
+            raise InputError(f"{found}; {_LAYOUT}. Pass a plain tensor with numbers in it.") from error
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X) and X.dtype.kind in "biufO":
         floats: Any = X.astype(X.dtype if X.dtype.kind in "fO" else np.float64)
         return np.ma.filled(floats, np.nan)

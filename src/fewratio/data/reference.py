@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 from pathlib import Path
 
+from fewratio.core.given import as_path
 from fewratio.core.tensorfile import write_atomically
 from fewratio.data import arrow as pa
 from fewratio.data.encoding import Encoding
@@ -14,17 +16,17 @@ from fewratio.data.raw import RawTable
 from fewratio.errors import DataFileError
 
 SUFFIX = ".fewratio"
-_KEY = b"fewratio.encoding"
+_KEY, _CHECKSUM = b"fewratio.encoding", b"fewratio.sha256"
 
 
 def write_reference(path: str | os.PathLike[str], raw: RawTable, encoding: Encoding) -> None:
     """Write a table with its encoding; nothing in the file is code."""
     columns = {label: pa.array(raw.cells(label)) for label in raw.labels}
-    table = pa.table(columns, metadata={_KEY: json.dumps(encoding.to_dict()).encode()})
-    payload = io.BytesIO()
-    with pa.ipc.new_file(payload, table.schema) as writer:
-        writer.write_table(table)
-    write_atomically(Path(path), payload.getvalue())
+    # Read again, so that the checksum is that of what a reader will have.
+    table = pa.ipc.open_file(_as_file(pa.table(columns))).read_all()
+    text = json.dumps(encoding.to_dict()).encode()
+    marked = table.replace_schema_metadata({_KEY: text, _CHECKSUM: _checksum(table, text)})
+    write_atomically(as_path(path), _as_file(marked))
 
 
 def encoding_of(path: Path) -> Encoding | None:
@@ -33,8 +35,24 @@ def encoding_of(path: Path) -> Encoding | None:
         return None
     try:
         with pa.OSFile(str(path)) as file:
-            metadata = pa.ipc.open_file(file).schema.metadata or {}
+            table = pa.ipc.open_file(file).read_all()
+        metadata = table.schema.metadata or {}
+        promised = metadata.get(_CHECKSUM)
+        # Older files have none.
+        if promised and promised != _checksum(table.replace_schema_metadata(None), metadata[_KEY]):
+            raise ValueError("its contents do not match its checksum")
         return Encoding.from_dict(json.loads(metadata[_KEY]))
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
         found = f"file {str(path)!r} is no reference, or a damaged one ({error})"
         raise DataFileError(f"{found}; needed is what `fewratio reference` wrote. Write it anew.") from error
+
+
+def _as_file(table: pa.Table) -> bytes:
+    payload = io.BytesIO()
+    with pa.ipc.new_file(payload, table.schema) as writer:
+        writer.write_table(table)
+    return payload.getvalue()
+
+
+def _checksum(table: pa.Table, text: bytes) -> bytes:
+    return hashlib.sha256(text + _as_file(table)).hexdigest().encode()

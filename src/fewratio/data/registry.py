@@ -73,6 +73,9 @@ def register_source(source: Source) -> None:
     >>> len(load_collection("two_rows"))
     2
     """
+    if not isinstance(source, Source):
+        found = f"source is a {type(source).__name__}"
+        raise ParameterError(f"{found}; needed is a fewratio.Source. Pass Source(name, load).")
     SOURCES[source.name] = source
 
 
@@ -114,7 +117,7 @@ def load_collection(name: str, **options: Any) -> Collection:
 
 def find_source(name: str) -> Source:
     """Give the declaration of a source."""
-    if name not in SOURCES:
+    if not isinstance(name, str) or name not in SOURCES:
         close = get_close_matches(str(name), SOURCES, n=1)
         hint = f"Did you mean {close[0]!r}?" if close else "Pass one of them."
         more = "The paper's data are known after 'import fewratio_bench', your own after 'register_source'."

@@ -89,6 +89,14 @@ def as_table(X: Any, argument: str = "X") -> Table:
     return Table(numbers, raw.labels if raw.is_named else None, raw.argument, raw.index)
 
 
+def row_of(x: Any) -> Any:
+    """Return a single row, or number, as a table of one row; anything else as it is, for `as_table` to refuse."""
+    try:
+        return np.reshape(x, (1, -1)) if np.ndim(x) < 2 else x
+    except (TypeError, ValueError, RuntimeError):
+        return x
+
+
 def raw_numbers(raw: RawTable) -> NDArray[Any]:
     """Return a table of numbers and booleans as read-only floats, or say which column holds anything else."""
     if raw.array is not None:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 
+from fewratio.core.given import MAX_COUNT, shown
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import ColumnRules, Encoding, encode_together
 from fewratio.data.table import Table, as_table, check_same_features
@@ -26,7 +27,7 @@ from fewratio.estimators.scaling import ColumnScaling
 BLOCK_VALUES = 2**22
 HIDDEN_VALUES = 512
 
-COUNT = Interval(Integral, 1, None, closed="left")
+COUNT = Interval(Integral, 1, MAX_COUNT, closed="both")
 POSITIVE, NOT_NEGATIVE = (Interval(Real, 0, None, closed=closed) for closed in ("neither", "left"))
 # What parameters that several estimators have may be.
 _COMMON: dict[str, list[Any]] = {
@@ -70,6 +71,29 @@ class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
     """The estimator was asked for something that it must be fitted for."""
 
 
+def _as_number(owner: str, name: str, value: Any, allowed: Any) -> Any:
+    """Refuse truth values, which Python counts among the numbers, and numbers beyond a float's; give others as floats.
+
+    What is not a number stays as it is, for the table of constraints to judge.
+    """
+    is_switch = not isinstance(allowed, list) or any(each in ("boolean", bool) for each in allowed if each is not None)
+    if isinstance(value, bool | np.bool_) and not is_switch:
+        raise ParameterError(
+            f"The {name!r} parameter of {owner} is {value}; needed is a value, not a switch. Pass one."
+        )
+    if not isinstance(value, Real) or (isinstance(value, Integral) and abs(int(value)) <= MAX_COUNT):
+        return value
+    try:
+        number = float(value)
+    except OverflowError:
+        number = -1e200 if value < 0 else 1e200
+    # Kernels and divergences are made of squares, and inverses of them.
+    if np.isfinite(number) and number and not 1e-150 <= abs(number) <= 1e150:
+        found = f"The {name!r} parameter of {owner} is {shown(value)}, whose square no float can hold"
+        raise ParameterError(f"{found}; needed is 0, or a size from 1e-150 to 1e150. Pass one of a usual size.")
+    return value if isinstance(value, Integral) else number
+
+
 class Parameters(BaseEstimator):
     """Parameters by name, in scikit-learn's way, and a table of what they may be."""
 
@@ -82,8 +106,11 @@ class Parameters(BaseEstimator):
             {f"{prefix}{name}": each for name, each in table.items()}
             for table in (self._parameter_constraints, self.get_params(deep=False))
         )
+        owner = owner or type(self).__name__
+        for name, value in values.items():
+            values[name] = _as_number(owner, name, value, allowed.get(name))
         try:
-            validate_parameter_constraints(allowed, values, caller_name=owner or type(self).__name__)
+            validate_parameter_constraints(allowed, values, caller_name=owner)
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from None
 
@@ -312,7 +339,11 @@ class RatioEstimator(TableEstimator):
 
 def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> Numbers:
     """Give the numbers of rows as an array of shape (n_samples, n), or say what is wrong with them."""
-    array = np.asarray(numbers)
+    try:
+        array = np.asarray(numbers)
+    except (TypeError, ValueError, RuntimeError) as error:
+        found = f"{argument} cannot be read as rows of numbers ({error})"
+        raise InputError(f"{found}; needed are samples of equally many instances. Pass as many for each.") from error
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] == 0:
         raise InputError(
             f"{argument} has shape {array.shape} and type {array.dtype}; needed are whole numbers, one row per sample "

@@ -31,13 +31,15 @@ MAX_LEFT_OUT = 2000
 def candidates(name: str, value: Any) -> Floats:
     """Read a parameter that is a number or a sequence of numbers to choose from."""
     try:
-        values = np.array(value, dtype=np.float64, ndmin=1)
-    except (TypeError, ValueError):
+        values = np.array(value, ndmin=1)
+        values = values.astype(np.float64) if values.dtype.kind in "iufO" else np.empty(0)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         values = np.empty(0)
-    if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
+    # As for a single width, and far beyond any other parameter.
+    if values.ndim != 1 or not len(values) or not ((values >= 1e-150) & (values <= 1e150)).all():
         raise ParameterError(
-            f"{name} is {value!r}; of a sequence every candidate must be a positive, finite number, and there must be "
-            "one at least. Pass such a sequence, a single number or 'cv'."
+            f"{name} is {value!r}; of a sequence every candidate must be a positive number (1e-150 to 1e150), and "
+            "there must be one at least. Pass such a sequence, a single number or 'cv'."
         )
     return values
 

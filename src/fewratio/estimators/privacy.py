@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 
+from fewratio.core.given import check_number
 from fewratio.core.shapes import Floats
 from fewratio.errors import MissingPackageError, ParameterError
 from fewratio.estimators.feature_map import FeatureMap
@@ -42,7 +43,9 @@ def private_summary(
         unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1.0)
         total += unit.sum(0)
         outer += unit.T @ unit
-    deviation = _noise_multiplier(epsilon, delta) * _SENSITIVITY
+    needed = "a positive number", "a number between 0 and 1"
+    epsilon = check_number("epsilon", epsilon, 0, np.inf, needed[0])
+    deviation = _noise_multiplier(epsilon, check_number("delta", delta, 0, 1, needed[1])) * _SENSITIVITY
     total += deviation * rng.standard_normal(width)
     # Symmetric, with unit variance along every direction of the space of symmetric matrices.
     noise = rng.standard_normal((width, width))
@@ -54,11 +57,6 @@ def private_summary(
 @cache
 def _noise_multiplier(epsilon: float, delta: float) -> float:
     """Give the standard deviation of the noise, in units of the sensitivity."""
-    if not (epsilon > 0 and 0 < delta < 1):
-        raise ParameterError(
-            f"epsilon is {epsilon!r} and delta {delta!r}; needed are a positive number and one between 0 and 1. Use 1 "
-            "and 1e-5, say."
-        )
     try:
         import dp_accounting
         from dp_accounting.pld import PLDAccountant

@@ -1,12 +1,11 @@
 """Quantities of ratio values, for NumPy users."""
 
-from numbers import Integral
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fewratio.core import divergence, exact, objectives
 from fewratio.core.arrays import equal_shares
+from fewratio.core.given import as_floats, check_count, check_number, shown
 from fewratio.core.kernels import median_distance
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import encode_together
@@ -76,11 +75,15 @@ def gaussian_relative_ratio(
     array([1.])
     """
     table = as_table(X, "X")
-    nu_mean, nu_std, de_mean, de_std = (np.asarray(value, np.float64) for value in (nu_mean, nu_std, de_mean, de_std))
-    for name, std in (("nu_std", nu_std), ("de_std", de_std)):
-        if not (std > 0).all():
-            raise ParameterError(f"{name} is {std.tolist()}; standard deviations are positive. Pass positive numbers.")
-    return exact.gaussian_relative_ratio(table.to_numpy(), nu_mean, nu_std, de_mean, de_std, _checked(alpha))
+    given = {"nu_mean": nu_mean, "nu_std": nu_std, "de_mean": de_mean, "de_std": de_std}
+    of_columns: dict[str, Floats] = {}
+    for name, values in given.items():
+        array = as_floats(name, values, "is a number, or one per column")
+        if array.shape not in ((), (1,), (table.n_features,)) or (name.endswith("std") and not (array > 0).all()):
+            found = f"{name} is {shown(values)}; needed is a number, or one per column"
+            raise ParameterError(f"{found} ({table.n_features}); standard deviations are positive. Pass such numbers.")
+        of_columns[name] = array
+    return exact.gaussian_relative_ratio(table.to_numpy(), **of_columns, alpha=_checked(alpha))
 
 
 def mmd2(
@@ -121,8 +124,8 @@ def mmd2(
             raise InputError(
                 f"{name} has one row; the unbiased estimate needs two or more. Add rows, or set biased=True."
             )
-    if max_rows is not None and (not isinstance(max_rows, Integral) or max_rows < 2):
-        raise ParameterError(f"max_rows is {max_rows!r}; needed is a whole number of at least 2. Pass one, or None.")
+    if max_rows is not None:
+        check_count("max_rows", max_rows, 2)
     samples = [np.asarray(table.numbers, dtype=np.float64) for table in (first, second)]
     if max_rows is not None:
         samples = [_thinned(sample, max_rows) for sample in samples]
@@ -135,9 +138,7 @@ def mmd2(
 def _width(rows: Floats, sigma: str | float) -> float:
     if isinstance(sigma, str) and sigma == "median":
         return float(median_distance(_thinned(rows, MEDIAN_ROWS)))
-    if isinstance(sigma, str) or not 0 < sigma < np.inf:
-        raise ParameterError(f"sigma is {sigma!r}; a width is a positive number. Pass one, or 'median'.")
-    return float(sigma)
+    return check_number("sigma", sigma, 1e-150, 1e150, "'median' or a width, a positive number (1e-150 to 1e150)")
 
 
 def _thinned(rows: Floats, most: int) -> Floats:
@@ -147,16 +148,15 @@ def _thinned(rows: Floats, most: int) -> Floats:
 
 
 def _checked(alpha: float) -> float:
-    if not 0 <= alpha < 1:
-        raise ParameterError(f"alpha is {alpha}; it must be at least 0 and less than 1. Choose such a value.")
-    return float(alpha)
+    # Strictly above what lies next to 0: 0 is allowed.
+    return check_number("alpha", alpha, -5e-324, 1, "a number of at least 0 and less than 1")
 
 
 def _join(ratio_nu: ArrayLike, ratio_de: ArrayLike) -> tuple[Floats, Floats]:
     sides = []
     for name, values in (("ratio_nu", ratio_nu), ("ratio_de", ratio_de)):
-        side = np.asarray(values, dtype=np.float64)
-        if side.ndim != 1 or not len(side) or not np.isfinite(side).all():
+        side = as_floats(name, values, "is a list of one or more ratios")
+        if side.ndim != 1 or not len(side):
             raise InputError(
                 f"{name} has shape {side.shape}; a list of one or more finite ratios is needed. "
                 "Pass what predict gives."

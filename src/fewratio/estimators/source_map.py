@@ -1,18 +1,19 @@
 """What is fixed before datasets are summed up where they are: columns, ranges, units and features, and no rows."""
 
+import hashlib
 import json
 import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import index
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
+from fewratio.core.given import as_floats, as_path, as_rng, shown
 from fewratio.core.shapes import Floats
-from fewratio.core.tensorfile import write_atomically
+from fewratio.core.tensorfile import new_file, write_atomically
 from fewratio.data.columns import DATE, NUMBER, counted, shortened
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
 from fewratio.data.raw import as_raw
@@ -93,12 +94,15 @@ class SourceMap:
         **options
             What to do with columns; see `fewratio.ColumnOptions`.
         """
-        if scale not in ("columns", "none"):
+        if not isinstance(scale, str) or scale not in ("columns", "none"):
             raise ParameterError(f"scale is {scale!r}; it must be 'columns' or 'none'. Choose one of them.")
         encoding, (table,) = encode_together({"example": example}, ColumnRules.of(options))
         rows = np.asarray(table.numbers, dtype=np.float64)
         if len(rows) < 2:
             raise InputError("example has one row, which says nothing of units; at least two are needed. Add some.")
+        if ranges is not None and not isinstance(ranges, Mapping):
+            found = f"ranges is {shown(ranges)}"
+            raise ParameterError(f"{found}; needed are pairs of numbers by column. Pass a dict.")
         bounds = _bounds(rows, encoding, ranges or {}, in_one_unit=scale == "none")
         rows = rows.clip(*bounds)
         mean, unit = column_scaling([rows])
@@ -108,7 +112,7 @@ class SourceMap:
         try:
             numbers = index(n_components), float(width) * distance, index(random_state)
             return cls(FeatureMap.from_dict(FeatureMap(scaling, *numbers, bounds, columns).to_dict()))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError, MemoryError) as error:
             raise ParameterError(f"No map can be made with these arguments ({error}). Change them.") from error
 
     def summarise(
@@ -148,7 +152,7 @@ class SourceMap:
             )
         if epsilon is None:
             return Summary.of_rows(rows, self.features)
-        return private_summary(rows, self.features, epsilon, delta, np.random.default_rng(random_state))
+        return private_summary(rows, self.features, epsilon, delta, as_rng(random_state))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map as JSON.
@@ -159,7 +163,8 @@ class SourceMap:
             Where to; a file that is there is replaced once the new one is complete.
         """
         content = {"kind": "map", "format": FORMAT_VERSION, **self.features.to_dict()}
-        write_atomically(Path(path), f"{json.dumps(content, indent=1, allow_nan=False)}\n".encode())
+        content |= {"sha256": _checksum(content)}
+        write_atomically(new_file(path, "map"), f"{json.dumps(content, indent=1, allow_nan=False)}\n".encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "SourceMap":
@@ -170,10 +175,15 @@ class SourceMap:
         path : path
             The file.
         """
-        if not Path(path).is_file():
+        path = as_path(path)
+        if not path.is_file():
             raise DataNotFoundError(f"There is no file {path}; a map is needed. Make one with `fewratio map`.")
         try:
-            content = json.loads(Path(path).read_bytes())
+            content = json.loads(path.read_bytes())
+            # Older maps have no checksum.
+            promised = content.pop("sha256", None)
+            if promised is not None and promised != _checksum(content):
+                raise ValueError("its contents do not match its checksum")
             if content["kind"] != "map":
                 raise ValueError(f"it holds a {content['kind']}")
             if type(content["format"]) is int and content["format"] > FORMAT_VERSION:
@@ -203,6 +213,10 @@ class SourceMap:
         return encoded
 
 
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
 def _bounds(
     rows: Floats, encoding: Encoding | None, ranges: Mapping[Any, tuple[float, float]], in_one_unit: bool
 ) -> Floats:
@@ -224,8 +238,8 @@ def _bounds(
                 f"ranges names {column!r}, but the columns of numbers that are used are "
                 f"{shortened(map(str, places))}. Name one of them."
             )
-        pair = np.asarray(given, dtype=np.float64)
-        if pair.shape != (2,) or not np.isfinite(pair).all() or not pair[0] < pair[1]:
+        pair = as_floats(f"The range of {column!r}", given, "are two numbers, the lower one first")
+        if pair.shape != (2,) or not pair[0] < pair[1]:
             raise ParameterError(f"The range of {column!r} is {given!r}; needed are two numbers, the lower one first.")
         bounds[:, places[column]] = pair
     return bounds

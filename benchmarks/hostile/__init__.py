@@ -1,0 +1,1 @@
+"""What `benchmarks/faults.py` does to fewratio."""

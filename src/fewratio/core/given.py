@@ -1,0 +1,97 @@
+"""What a user gives besides tables, checked where it comes in: paths, seeds, numbers, names of columns."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewratio.core.shapes import Floats
+from fewratio.errors import InputError, ParameterError
+
+# What still fits a 32-bit index: a larger count would only run out of memory, or of time.
+MAX_COUNT = 2**31 - 1
+
+
+def as_path(path: Any, argument: str = "path") -> Path:
+    """Give a path, or say why something is none."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        found = f"{argument} is {shown(path)}"
+        raise ParameterError(f"{found}; needed is the path of a file or folder. Pass a string or a pathlib.Path.")
+    try:
+        # In UTF-8, too, as the libraries that read files take their names.
+        if b"\0" in os.fsencode(path) + os.fspath(path).encode():
+            raise ValueError("it holds a zero byte")
+    except ValueError as error:
+        # A system whose names are ASCII knows no umlauts, and none knows half of a character.
+        found = f"{argument} is {os.fspath(path)!a}, which this system cannot name a file by ({error})"
+        raise ParameterError(f"{found}; needed is another name. Rename it, or set PYTHONUTF8=1.") from None
+    return Path(path)
+
+
+def as_rng(random_state: Any, argument: str = "random_state") -> np.random.Generator:
+    """Give a generator for a seed, None or a generator."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
+    if isinstance(random_state, bool | np.bool_) or not isinstance(random_state, Integral) or random_state < 0:
+        raise ParameterError(
+            f"{argument} is {shown(random_state)}; needed is a whole number of at least 0, a numpy Generator or None. "
+            "Pass one of these, such as 0."
+        )
+    return np.random.default_rng(int(random_state))
+
+
+def check_count(argument: str, value: Any, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not is_whole or not least <= value <= MAX_COUNT:
+        needed = f"a whole number of at least {least}" + f" and at most {MAX_COUNT}" * (is_whole and value > MAX_COUNT)
+        raise ParameterError(f"{argument} is {shown(value)}; needed is {needed}. Pass one.")
+
+
+def check_number(argument: str, value: Any, low: float | int, high: float | int, needed: str) -> float:
+    """Give a value as a float, or refuse what is not a number strictly between two bounds."""
+    number = np.nan
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        with suppress(OverflowError):
+            number = float(value)
+    if not low < number < high:
+        raise ParameterError(f"{argument} is {shown(value)}; needed is {needed}. Pass one.")
+    return number
+
+
+def as_floats(argument: str, values: Any, needed: str) -> Floats:
+    """Give numbers of any shape as an array of floats, or refuse what holds anything else."""
+    try:
+        array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+        array = array.astype(np.float64) if array.dtype.kind in "iufO" else np.full((), np.nan)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        array = np.full((), np.nan)
+    if not np.isfinite(array).all():
+        raise InputError(f"{argument} is {shown(values)}; needed {needed}. Pass finite numbers.")
+    return array
+
+
+def as_names(argument: str, names: Any) -> tuple[str, ...]:
+    """Give one name of a column, or several, as a tuple."""
+    given = (names,) if isinstance(names, str) or not isinstance(names, Iterable) else _listed(names)
+    if not all(isinstance(name, str) for name in given):
+        raise ParameterError(f"{argument} is {shown(names)}; needed are names of columns. Pass a list of strings.")
+    return given
+
+
+def shown(value: Any) -> str:
+    """Give a value as messages show it: what it is, in one short line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _listed(values: Iterable[Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(values)
+    except TypeError:
+        # An array or tensor without an axis calls itself iterable.
+        return (None,)

@@ -1,0 +1,139 @@
+"""Bad calls and damaged files: the quick part of benchmarks/faults.py, and what was once wrong."""
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import fewratio
+from fewratio.applications import ChangeDetector
+from fewratio.errors import DataFileError, InputError, ModelFileError, ParameterError
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from hostile import damage, python_calls
+
+A = np.random.default_rng(0).normal(size=(8, 2))
+B = np.random.default_rng(1).normal(size=(6, 2))
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, "x", True, [1], np.array([1.0, 2.0])])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda seed: fewratio.compare_datasets(A, B, n_permutations=3, random_state=seed),
+        lambda seed: fewratio.compare_all([A, B], random_state=seed),
+        lambda seed: fewratio.DatasetIndex.build([A, B], random_state=seed),
+        lambda seed: fewratio.importance_weights(A, B, random_state=seed),
+        lambda seed: fewratio.detect_changes(A, random_state=seed),
+        lambda seed: fewratio.RuLSIF(random_state=seed).fit(A, B),
+    ],
+)
+def test_seeds_that_are_none(call, seed):
+    with pytest.raises(ParameterError, match="random_state"):
+        call(seed)
+
+
+@pytest.mark.parametrize("estimator", [fewratio.RuLSIF, fewratio.ULSIF, fewratio.KLIEP, fewratio.UnconstrainedKL])
+@pytest.mark.parametrize("sigma", [True, [1e-300], 1e-300, [True], [[1.0]], 10**400])
+def test_widths_that_are_none(estimator, sigma):
+    with pytest.raises(ParameterError, match="sigma"):
+        estimator(sigma=sigma).fit(A, B)
+
+
+def test_a_fraction_is_a_number():
+    expected = fewratio.RuLSIF(0.5).fit(A, B).predict(A)
+    np.testing.assert_array_equal(fewratio.RuLSIF(Fraction(1, 2)).fit(A, B).predict(A), expected)
+    assert fewratio.relative_pearson_divergence([1.0], [1.0], Fraction(1, 2)) == 0
+
+
+@pytest.mark.parametrize("threshold", [-1, float("nan"), True, "x"])
+def test_a_threshold_that_everything_exceeds(threshold):
+    series = np.concatenate([A, B])
+    with pytest.raises(ParameterError, match="threshold"):
+        fewratio.detect_changes(series, window=3, threshold=threshold)
+    with pytest.raises(ParameterError, match="threshold"):
+        ChangeDetector(3, threshold)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.empty(6, 2, device="meta"),
+        torch.tensor(1.0),
+        torch.tensor(A).to_sparse(),
+        torch.tensor(A).to(torch.complex64),
+        torch.tensor(A) * 1e200,
+    ],
+    ids=["meta", "0-d", "sparse", "complex", "large"],
+)
+def test_tensors_that_cannot_be_read(tensor):
+    with pytest.raises(InputError):
+        fewratio.RuLSIF().fit(tensor, B)
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float64])
+def test_tensors_of_any_precision(kind):
+    tensor = torch.tensor(A).to(kind).requires_grad_()
+    found = fewratio.RuLSIF().fit(tensor, B).predict(tensor)
+    np.testing.assert_array_equal(found, fewratio.RuLSIF().fit(tensor.detach().double().numpy(), B).predict(tensor))
+
+
+def test_samples_of_different_sizes():
+    with pytest.raises(InputError, match="nu cannot be read"):
+        fewratio.RuLSIF().divergences(A, [[0, 1], [2]], [[3], [4]])
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x", ["x"], "a\0b", "\ud800"])
+def test_paths_that_are_none(path):
+    model = fewratio.DiscriminantRatioEstimator(features="columns").pretrain(
+        fewratio.Collection.from_arrays([A + shift for shift in range(4)])
+    )
+    for call in (
+        fewratio.load_model,
+        fewratio.DatasetIndex.load,
+        fewratio.Summary.load,
+        fewratio.SourceMap.load,
+        fewratio.Collection.from_folder,
+        lambda path: fewratio.Collection.from_table(path, "d"),
+        model.save,
+        fewratio.SourceMap.from_table(A, n_components=8).save,
+        fewratio.DatasetIndex.build([A, B]).save,
+    ):
+        with pytest.raises(ParameterError, match="path is"):
+            call(path)
+
+
+def test_column_options_that_are_none():
+    for option in ("columns", "drop", "keep", "categorical", "numeric", "id", "common"):
+        with pytest.raises(ParameterError, match=option):
+            fewratio.compare_datasets(A, B, n_permutations=0, **{option: 3})
+
+
+def test_flipped_maps_and_references(tmp_path):
+    files = damage.written(tmp_path)
+    for kind, error in {"map": ModelFileError, "reference": DataFileError}.items():
+        path, read = files[kind]
+        payload = path.read_bytes()
+        # A digit of a number; a byte of the first column.
+        place = (
+            payload.index(b'"mean"') + 12 if kind == "map" else payload.rindex(damage.good_table(8, 1)[0, 0].tobytes())
+        )
+        path.write_bytes(payload[:place] + bytes([payload[place] ^ 1]) + payload[place + 1 :])
+        with pytest.raises(error, match="checksum"):
+            read(path)
+
+
+def test_a_sample_of_all_bad_calls():
+    calls = list(python_calls.calls())
+    chosen = np.random.default_rng(0).permutation(len(calls))[:40]
+    outcomes = [python_calls.outcome(calls[number]) for number in chosen]
+    assert [each for each in outcomes if each not in ("answered", "refused")] == []
+
+
+def test_a_sample_of_damages():
+    outcomes = [*damage.damages(8), *damage.bad_tables(14)]
+    assert [each for _, each in outcomes if each not in ("refused", "same answer", "read")] == []
