@@ -90,7 +90,7 @@ def test_a_worker_of_ray_is_killed(alone, once_begun):
     # Ray is large and not among the development tools.
     ray = pytest.importorskip("ray")
     with ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False):
-        victim = ray.get(ray.remote(os.getpid).remote())
+        victim = ray.get(ray.remote(lambda: os.getpid()).remote())
         once_begun(lambda: os.kill(victim, signal.SIGKILL))
         np.testing.assert_array_equal(compared(backend="ray"), alone)
 
