@@ -13,7 +13,9 @@ Report = Callable[[int, float | None], None]
 
 
 @contextmanager
-def progress_bar(total: int, description: str, show: bool | None = None, after: float = 0.0) -> Iterator[Report]:
+def progress_bar(
+    total: int, description: str, show: bool | None = None, after: float = 0.0, unit: str = "steps"
+) -> Iterator[Report]:
     """Show steps, steps a second, validation loss and time left on standard error.
 
     Parameters
@@ -26,6 +28,8 @@ def progress_bar(total: int, description: str, show: bool | None = None, after: 
         By default only where standard error is a terminal.
     after : float
         Seconds before it is shown: what is done sooner needs none.
+    unit : str
+        What is counted.
     """
     if show is None:
         show = sys.stderr.isatty()
@@ -52,7 +56,7 @@ def progress_bar(total: int, description: str, show: bool | None = None, after: 
         def report(step: int, loss: float | None) -> None:
             if time.monotonic() - started >= after:
                 progress.start()
-            progress.update(task, completed=step, rate=f"{progress.tasks[0].speed or 0:.0f} steps/s")
+            progress.update(task, completed=step, rate=f"{progress.tasks[0].speed or 0:.0f} {unit}/s")
             if loss is not None:
                 progress.update(task, loss=f"validation {loss:.4f}")
 

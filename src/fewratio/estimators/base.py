@@ -46,13 +46,18 @@ def common(*names: str) -> dict[str, list[Any]]:
     return {name: _COMMON[name] for name in names}
 
 
+def block_rows(n_features: int) -> int:
+    """Return how many rows of so many features are worked on at a time."""
+    return max(1, BLOCK_VALUES // (n_features + HIDDEN_VALUES))
+
+
 def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any]) -> Floats:
     """Compute a value for each row, a block of rows at a time, so that memory stays bounded.
 
     A block is a new float64 array in C order, whatever the table is.
     """
-    result, step = np.empty(len(X)), max(1, BLOCK_VALUES // (X.shape[1] + HIDDEN_VALUES))
-    for block in gen_batches(len(X), step):
+    result = np.empty(len(X))
+    for block in gen_batches(len(X), block_rows(X.shape[1])):
         result[block] = of_rows(np.array(X[block], dtype=np.float64, order="C"))
     return result
 
