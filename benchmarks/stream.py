@@ -1,4 +1,4 @@
-"""Ratios at the rows of a large file: rows a second and peak memory, beside pyarrow that copies the file, as JSON lines.
+"""Ratios at the rows of a large file: rows a second and peak memory, beside pyarrow copying the file, as JSON lines.
 
 Each measurement has its own process and its own small run first, so that imports do not count.
 
