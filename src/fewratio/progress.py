@@ -23,7 +23,7 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def progress_bar(total: int, description: str, show: bool | None = None) -> Iterator[Report]:
+def progress_bar(total: int, description: str, show: bool | None = None, unit: str = "steps") -> Iterator[Report]:
     """Show steps, steps a second, validation loss and time left on standard error.
 
     Parameters
@@ -34,6 +34,8 @@ def progress_bar(total: int, description: str, show: bool | None = None) -> Iter
         What is going on.
     show : bool, optional
         By default where standard error is a terminal or a notebook, after two seconds.
+    unit : str
+        What is counted.
     """
     started = time.monotonic() + (_DELAY if show is None else 0.0)
     if show is None:
@@ -70,7 +72,7 @@ def progress_bar(total: int, description: str, show: bool | None = None) -> Iter
         def report(step: int, loss: float | None) -> None:
             if time.monotonic() >= started:
                 progress.start()
-            progress.update(task, completed=step, rate=f"{progress.tasks[0].speed or 0:.0f} steps/s")
+            progress.update(task, completed=step, rate=f"{progress.tasks[0].speed or 0:.0f} {unit}/s")
             if loss is not None:
                 progress.update(task, loss=f"validation {loss:.4f}")
 

@@ -181,9 +181,10 @@ def importance_weights(
     for_model, rng = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, ClassifierRatio(alpha=0.1), for_model)
     samples = inputs.read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
-    X, target = (table.to_numpy() for table in samples.tables)
+    # Not copied: there may be many.
+    X, target = (np.asarray(table.numbers, dtype=np.float64) for table in samples.tables)
     rows, target_rows = (draw_rows(each, _MAX_ROWS, rng) for each in (X, target))
-    drawn = target[target_rows], X[rows]
+    drawn = np.ascontiguousarray(target[target_rows]), np.ascontiguousarray(X[rows])
     fitted = inputs.fitted_copy(model, *drawn)
     ratio = np.empty(len(X)) if len(rows) == len(X) else in_blocks(fitted._ratio, X)
     ratio[rows] = fitted.ratio_de_

@@ -1,6 +1,5 @@
 """What verbs share: options, tables from files, answers, and what becomes of a mistake."""
 
-import csv
 import functools
 import inspect
 import io
@@ -11,7 +10,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -21,26 +20,27 @@ import typer
 from fewratio.charts.style import LEVEL as LEVEL
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
+from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 from fewratio.lazy import import_home
 
 if TYPE_CHECKING:
     from fewratio.applications.inputs import Samples
     from fewratio.data.collection import Collection as Datasets
+    from fewratio.data.files import TableFile
     from fewratio.data.raw import RawTable
     from fewratio.data.table import Table
     from fewratio.estimators.base import RatioEstimator
 
 # What the errors about parameters, tables, files and models are besides.
 _WRONG_INPUT = (ValueError, FileNotFoundError)
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_RESULTS = (".json", *_SEPARATORS)
+_RESULTS = (".json", *ENDINGS)
 _PICTURES = (".png", ".svg", ".pdf")
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
-_OUTPUT = "File for the whole result: .json, or .csv or .tsv for its rows."
+_OUTPUT = "File for the whole result: .json, or .csv, .tsv or .parquet for its rows."
 
 
 def _columns(help: str) -> Any:
@@ -51,11 +51,12 @@ class Answer(NamedTuple):
     """A result: lines for a person, JSON values, and columns of equal length for a table.
 
     The rows of `tables` one after the other, if there are any, are those of the columns, and are written beside them.
+    Columns that `Request.row_file` has written already are None.
     """
 
     lines: Sequence[str]
     payload: Mapping[str, Any] | Sequence[Any]
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]] | None
     tables: "Sequence[RawTable]" = ()
 
 
@@ -92,13 +93,19 @@ class Request:
         (list of RawTable, RatioEstimator or None)
             The tables, and an estimator if one is asked for.
         """
-        from fewratio.data.files import STANDARD_INPUT, find_file, read_raw
+        from fewratio.data.files import read_raw
+
+        files, estimator = self.find(*paths)
+        return [read_raw(file) for file in files], estimator
+
+    def find(self, *paths: Path) -> "tuple[list[TableFile], RatioEstimator | None]":
+        """Do the same, but read no table yet."""
+        from fewratio.data.files import STANDARD_INPUT, find_file
 
         estimator = self._estimator(*paths)
         if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
             raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
-        found = [find_file(path, separator=self.separator, decimal=self.decimal) for path in paths]
-        return [read_raw(file) for file in found], estimator
+        return [find_file(path, separator=self.separator, decimal=self.decimal) for path in paths], estimator
 
     def read_folder(self, folder: Path) -> "tuple[Datasets, RatioEstimator | None]":
         """Do the same for a folder of tables, one dataset each."""
@@ -133,14 +140,14 @@ class Request:
 
     def deliver(self, answer: Answer, draw: Callable[[], Any] | None = None) -> None:
         """Print an answer, and write it and what is drawn (a Figure or an Axes) to files where asked for."""
-        text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False) if self.wants_all else ""
+        text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False) if self.wants_json else ""
         files = {}
-        if self.output is not None:
-            separator = _SEPARATORS.get(self.output.suffix.lower())
-            whole = f"{text}\n" if separator is None else _as_table(_echoed(answer) | dict(answer.columns), separator)
-            files[self.output] = whole.encode()
+        if self.output is not None and not self._wants_rows:
+            files[self.output] = f"{text}\n".encode()
         if self.plot is not None and draw is not None:
             files[self.plot] = as_picture(draw(), self.plot)
+        if self.output is not None and self._wants_rows and answer.columns is not None:
+            write_rows(self.output, answer.columns, answer.tables)
         for path, payload in files.items():
             from fewratio.core.tensorfile import write_atomically
 
@@ -150,6 +157,21 @@ class Request:
         except OSError as error:
             error.filename = "standard output"
             raise
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether the payload is asked for."""
+        return self.as_json or (self.output is not None and not self._wants_rows)
+
+    @property
+    def _wants_rows(self) -> bool:
+        return self.output is not None and self.output.suffix.lower() in ENDINGS
+
+    def row_file(self) -> AbstractContextManager[Write]:
+        """Open the output for rows that are written as they come; if it is not for rows, they are passed over."""
+        if self.output is not None and self._wants_rows:
+            return row_file(self.output)
+        return nullcontext(lambda columns, table: None)
 
     def summary(self, samples: "Samples", names: Sequence[str]) -> Iterator[str]:
         """Say what tells two tables apart, and what became of the columns."""
@@ -165,11 +187,11 @@ class Request:
         if count > 0:
             yield f"and {count} more" + (f" in {self.output}" if self.output else "; --output FILE.csv writes all")
 
-    def first_rows(self, columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-        """Return the first rows of a result as lines, and say where to find the others."""
-        rows = list(zip(*columns.values(), strict=True))
-        yield from aligned([tuple(columns), *rows[:SHOWN]])
-        yield from self.and_more(len(rows) - SHOWN)
+    def first_rows(self, columns: Mapping[str, Sequence[Any]], n_rows: int) -> Iterator[str]:
+        """Return the first of so many rows of a result as lines, and say where to find the others."""
+        rows = zip(*(values[:SHOWN] for values in columns.values()), strict=True)
+        yield from aligned([tuple(columns), *rows])
+        yield from self.and_more(n_rows - SHOWN)
 
     def _estimator(self, *inputs: Path) -> "RatioEstimator | None":
         """Refuse files that cannot be written, or that would take the place of inputs; then read the model, if any.
@@ -265,9 +287,9 @@ def check_scale(scale: str | None) -> None:
         raise ParameterError(f"--scale is {scale!r}; it must be columns or none. Choose one of them.")
 
 
-def row_columns(table: "Table") -> dict[str, Sequence[Any]]:
+def row_columns(table: "Table", start: int = 0) -> dict[str, Sequence[Any]]:
     """Return the columns of a result that say which row is meant: its number, and its name if it has one."""
-    rows: dict[str, Sequence[Any]] = {"row": range(table.n_rows)}
+    rows: dict[str, Sequence[Any]] = {"row": range(start, start + table.n_rows)}
     return rows if table.row_names is None else rows | {"name": list(table.row_names)}
 
 
@@ -314,23 +336,6 @@ def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequenc
             f"{str(path)!r} cannot be written ({error.strerror}). Give another file with {option}."
         ) from error
     check_not_input(path, option, inputs)
-
-
-def _echoed(answer: Answer) -> dict[str, Sequence[Any]]:
-    """Return the input columns of an answer's tables, one below the other, under names that no other column has."""
-    echoed: dict[str, Sequence[Any]] = {}
-    for label in answer.tables[0].labels if answer.tables else ():
-        if all(label in table.places for table in answer.tables):
-            name = f"{label} (input)" if label in answer.columns else label
-            echoed[name] = [cell for table in answer.tables for cell in table.cells(label)]
-    return echoed
-
-
-def _as_table(columns: Mapping[str, Sequence[Any]], separator: str) -> str:
-    text = io.StringIO()
-    rows = zip(*columns.values(), strict=True)
-    csv.writer(text, delimiter=separator, lineterminator="\n").writerows([tuple(columns), *rows])
-    return text.getvalue()
 
 
 def as_picture(drawn: Any, path: Path) -> bytes:

@@ -94,7 +94,7 @@ def outliers(
         "row_names": table.get("name"),
     }
     # Explaining many rows takes long, and only JSON shows them all; with all columns it would be as large as the table.
-    if request.as_json or (request.output is not None and request.output.suffix.lower() == ".json"):
+    if request.wants_json:
         payload["explanations"] = [
             {"row": row, **detector.explain(X.row(row), leave_out=apart).largest(exchange.SHOWN).to_dict()}
             for row in order

@@ -1,12 +1,20 @@
 """``fewratio ratio``."""
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fewratio.cli import exchange
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Values of rows that are held at once: 32 MB.
+_PIECE_VALUES = 2**22
 
 
 @partial(exchange.verb, without=("seed",))
@@ -20,38 +28,60 @@ def ratio(
 ) -> None:
     """Estimate the density ratio of two samples at given rows.
 
+    Rows of a CSV, TSV or Parquet file are read and written as they come, however many there are.
+
     Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
     """
-    paths = [nu, de] if rows is None else [nu, de, rows]
-    tables, estimator = request.read(*paths)
+    files, estimator = request.find(*([nu, de] if rows is None else [nu, de, rows]))
+    import numpy as np
+
     from fewratio import AutoRatioEstimator
     from fewratio.applications.inputs import read_samples
     from fewratio.charts.results import draw_ratios
     from fewratio.data.columns import counted
+    from fewratio.data.files import open_rows, read_raw
+    from fewratio.data.raw import naming_rows
+    from fewratio.estimators.base import block_rows
+    from fewratio.progress import progress_bar
 
+    tables = [read_raw(file) for file in files[:2]]
     if estimator is None or request.model is None:
         # The network's ratios of small samples are better than a kernel's (docs/design.md).
         estimator = AutoRatioEstimator(scale=request.scale or "columns", random_state=0)
-    samples = read_samples(estimator, {raw.argument: raw for raw in tables[:2]}, request.options(*tables[:2]))
+    samples = read_samples(estimator, {raw.argument: raw for raw in tables}, request.options(*tables))
     X_nu, X_de = samples.tables
-    raw, table = tables[0], X_nu
-    if rows is not None:
-        raw = tables[2]
-        table = estimator._open(raw, "X") if samples.encoding is None else samples.encoding.encode(raw, raw.argument)
-    ratios = estimator.fit(X_nu, X_de).predict(table)
-    divergence, values = estimator.divergence(), ratios.tolist()
-    columns = exchange.row_columns(table) | {"ratio": values}
-    names = [exchange.label(path) for path in (nu, de, nu if rows is None else rows)]
+    # Whole blocks, so that predict makes the same ones of a piece as of a table that is held: bit-identical.
+    step = block_rows(X_nu.n_features)
+    step *= max(1, _PIECE_VALUES // (step * X_nu.n_features))
+    n_places = int(X_nu.n_features == 1)
+    pieces: list[tuple[dict[str, Sequence[Any]], NDArray[Any]]] = []
+    with nullcontext(tables[0]) if rows is None else open_rows(files[2]) as source:
+        estimator.fit(X_nu, X_de)
+        start, n_rows = 0, source.n_rows
+        with request.row_file() as write, progress_bar(n_rows, "ratios", unit="rows") as report:
+            for raw in source.pieces(step):
+                with naming_rows(raw, start, n_rows):
+                    table = estimator._open(raw, "X") if samples.encoding is None else samples.encoding.encode(raw)
+                columns = exchange.row_columns(table, start) | {"ratio": estimator.predict(table).tolist()}
+                write(columns, raw)
+                # Without JSON or a picture only the first rows are shown.
+                if not pieces or request.wants_json or request.plot is not None:
+                    pieces.append((columns, np.array(table.numbers[:, :n_places])))
+                start += table.n_rows
+                report(start, None)
+    divergence = estimator.divergence()
+    labels = [exchange.label(path) for path in (nu, de, nu if rows is None else rows)]
     lines = [
-        f"{names[0]} ({counted(X_nu.n_rows, 'row')}) over {names[1]} ({counted(X_de.n_rows, 'row')}): "
+        f"{labels[0]} ({counted(X_nu.n_rows, 'row')}) over {labels[1]} ({counted(X_de.n_rows, 'row')}): "
         f"divergence {divergence:.4g}",
-        *request.summary(samples, names),
-        f"ratio at the rows of {names[2]}:",
-        *request.first_rows(columns),
+        *request.summary(samples, labels),
+        f"ratio at the rows of {labels[2]}:",
+        *request.first_rows(pieces[0][0], n_rows),
     ]
-    payload = {"divergence": divergence, "ratio": values, "row_names": columns.get("name")}
-    title = f"ratio {names[0]}/{names[1]} at the rows of {names[2]}"
+    values = [value for columns, _ in pieces for value in columns["ratio"]]
+    names = [name for columns, _ in pieces for name in columns.get("name", ())]
+    title = f"ratio {labels[0]}/{labels[1]} at the rows of {labels[2]}"
     request.deliver(
-        exchange.Answer(lines, payload, columns, [raw]),
-        lambda: draw_ratios(ratios, table.to_numpy(), table.feature_names, title),
+        exchange.Answer(lines, {"divergence": divergence, "ratio": values, "row_names": names or None}, None),
+        lambda: draw_ratios(np.array(values), np.concatenate([X for _, X in pieces]), X_nu.feature_names, title),
     )

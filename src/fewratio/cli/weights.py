@@ -32,7 +32,7 @@ def weights(
         f"{result.overlap:.2f}, {result.n_clipped} clipped",
         f"advice: {result.advice}",
         *request.summary(result.samples, names),
-        *request.first_rows(columns),
+        *request.first_rows(columns, len(result)),
     ]
-    payload = result.to_dict() | {"row_names": columns.get("name")}
+    payload = result.to_dict() | {"row_names": columns.get("name")} if request.wants_json else {}
     request.deliver(exchange.Answer(lines, payload, columns, [X_train]), result.plot)

@@ -5,11 +5,11 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,13 @@ def new_file(path: Any, kind: str) -> Path:
 
 def write_atomically(path: Path, payload: bytes) -> None:
     """Write a file whole or not at all; an existing one is replaced once the new one is complete."""
+    with atomic_file(path) as file:
+        file.write(payload)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes its name, or another file's place, once all is written; after an error nothing is left."""
     # Cut, so that a name as long as the system allows can still be written.
     prefix = f".{path.name[:50]}"
     for leftover in path.parent.glob(f"{escape(prefix)}.*.tmp"):
@@ -79,13 +86,13 @@ def write_atomically(path: Path, payload: bytes) -> None:
     temporary = path.with_name(f"{prefix}.{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            file.write(payload)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and error.errno and str(error.filename) in (str(None), str(temporary)):
             # A full disk names no file, and the temporary one means nothing to the user.
             raise type(error)(error.errno, error.strerror, str(path)) from None
         raise

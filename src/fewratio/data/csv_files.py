@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, is_number, listed
@@ -25,10 +25,46 @@ _NO_FIT = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error
 _NOT_TEXT = re.compile("[\0\udc80-\udcff]")
 
 
+class CsvFile(NamedTuple):
+    """A delimited file that was read once, to its end, so that its types are known.
+
+    Attributes
+    ----------
+    table : pyarrow Table
+        Its rows, if they were kept.
+    n_rows : int
+    batches : callable
+        Reads the rows again, a block of text at a time.
+    """
+
+    table: pa.Table
+    n_rows: int
+    batches: Callable[[], Iterable[pa.RecordBatch]]
+
+
 def read_csv(
     path: Path, separator: str, decimal: str = ".", as_text: Sequence[str] = (), block_bytes: int = _BLOCK_BYTES
 ) -> pa.Table:
-    """Read a delimited file, or raise ``ValueError`` that says in which line it is wrong.
+    """Read a delimited file whole; `as_text` names columns in which only an empty field is missing ("01" is not "1").
+
+    The other parameters are those of `open_csv`.
+    """
+    table = open_csv(path, separator, decimal, block_bytes, keep=True).table
+    kinds = {name: pa.string() for name in as_text if name in table.column_names}
+    if kinds and len(table):
+        read, parse, _ = _read_header(path, separator)
+        read.block_size, parse.newlines_in_values = _block_size(read, block_bytes), True
+        options = {"include_columns": list(kinds), "column_types": kinds, "null_values": [""]}
+        written = pa.csv.read_csv(path, read, parse, pa.csv.ConvertOptions(strings_can_be_null=True, **options))
+        for name in kinds:
+            table = table.set_column(table.column_names.index(name), name, written[name])
+    return table
+
+
+def open_csv(
+    path: Path, separator: str, decimal: str = ".", block_bytes: int = _BLOCK_BYTES, keep: bool = False
+) -> CsvFile:
+    """Check a delimited file to its end, or raise ``ValueError`` that says in which line it is wrong.
 
     A column has one type throughout. A first line of nothing but numbers is a row, unless they count three columns or
     more from 0 or 1; columns without a header are named "0", "1" and so on.
@@ -38,16 +74,16 @@ def read_csv(
     path : Path
     separator, decimal : str
         What divides fields (unless a first line ``sep=;`` says it), and the mark within numbers.
-    as_text : sequence of str
-        Columns that are text in which only an empty field is missing: "01" is not "1", "NA" is a name.
     block_bytes : int
         How much text is parsed at once.
+    keep : bool
+        Whether to keep the rows.
     """
     read, parse, has_rows = _read_header(path, separator)
     if not has_rows:
         _check_lines(path, read, parse)
-        return pa.table({name: pa.nulls(0) for name in read.column_names})
-    read.block_size = max(block_bytes, min(_COLUMN_BYTES * len(read.column_names), _MOST_BYTES))
+        return CsvFile(pa.table({name: pa.nulls(0) for name in read.column_names}), 0, lambda: ())
+    read.block_size = _block_size(read, block_bytes)
     with path.open("rb") as file:
         n_quotes = sum(block.count(b'"') for block in iter(lambda: file.read(read.block_size), b""))
     parse.newlines_in_values = n_quotes > 0
@@ -56,33 +92,32 @@ def read_csv(
         _check_lines(path, read, parse)
     convert = pa.csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal)
     try:
-        table = _read_typed(path, read, parse, convert)
+        table, n_rows, has_lines = _read_typed(path, read, parse, convert, keep)
     except pa.ArrowInvalid as error:
         if "straddling" in str(error):
             raise ValueError(f"a line is longer than {read.block_size >> 20} MiB") from error
         _check_lines(path, read, parse)
         raise
-    texts = [column for column in table.columns if pa.types.is_string(column.type)]
-    has_lines = n_quotes and any(
-        pa.compute.any(pa.compute.match_substring_regex(text, "[\r\n]")).as_py() for text in texts
-    )
-    if has_lines or pa.binary() in table.schema.types:
+    if has_lines:
         _check_lines(path, read, parse)
-    kinds = {name: pa.string() for name in as_text if name in read.column_names}
-    if kinds:
-        options = {"include_columns": list(kinds), "column_types": kinds, "null_values": [""]}
-        written = pa.csv.read_csv(path, read, parse, pa.csv.ConvertOptions(strings_can_be_null=True, **options))
-        for name in kinds:
-            table = table.set_column(read.column_names.index(name), name, written[name])
-    return table
+    return CsvFile(table, n_rows, lambda: pa.csv.open_csv(path, read, parse, convert))
+
+
+def _block_size(read: pa.csv.ReadOptions, block_bytes: int) -> int:
+    return max(block_bytes, min(_COLUMN_BYTES * len(read.column_names), _MOST_BYTES))
 
 
 def _read_typed(
-    path: Path, read: pa.csv.ReadOptions, parse: pa.csv.ParseOptions, convert: pa.csv.ConvertOptions
-) -> pa.Table:
+    path: Path, read: pa.csv.ReadOptions, parse: pa.csv.ParseOptions, convert: pa.csv.ConvertOptions, keep: bool
+) -> tuple[pa.Table, int, bool]:
     """Read a file with the types of its first block, or with others where those turn out not to fit.
 
     pyarrow's own inference would hold the text of the whole file until its end.
+
+    Returns
+    -------
+    (pyarrow Table, int, bool)
+        The rows if they are kept, their number, and whether a value has several lines. `convert` has the types.
     """
     with path.open("rb") as file:
         # What is not UTF-8 is found when all is read.
@@ -93,21 +128,38 @@ def _read_typed(
     lenient = pa.csv.ParseOptions(delimiter=parse.delimiter, invalid_row_handler=lambda row: "skip")
     schema = pa.csv.read_csv(pa.BufferReader(block), read, lenient, convert).schema
     types = dict(zip(schema.names, schema.types, strict=True))
+    # The types that pyarrow would try, in its order, where the first block has nothing but gaps.
+    times = (pa.timestamp(unit, zone) for unit in ("s", "ns") for zone in (None, "UTC"))
+    inferred = [pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), *times, pa.float64(), pa.string()]
+    empty = {name: iter(inferred) for name, kind in types.items() if kind == pa.null()}
     while True:
         convert.column_types = types
+        kept, n_rows, has_lines = [], 0, False
         try:
-            return pa.csv.read_csv(path, read, parse, convert)
+            for batch in pa.csv.open_csv(path, read, parse, convert):
+                n_rows += len(batch)
+                has_lines = has_lines or (parse.newlines_in_values and any(map(_has_lines, batch.columns)))
+                if keep:
+                    kept.append(batch)
+            schema = pa.schema([(name, types[name]) for name in read.column_names])
+            return pa.Table.from_batches(kept, schema), n_rows, has_lines
         except pa.ArrowInvalid as error:
             found = _NO_FIT.match(str(error))
             if found is None or "UTF8" in str(error):
                 raise
             name = read.column_names[int(found[1])]
-            kind = types.pop(name)
-            if kind == pa.int64():
+            if name in empty:
+                types[name] = next(empty[name])
+            elif types[name] == pa.int64():
                 # All at once: where one has decimals later, others do.
-                types |= {each: pa.float64() for each in (name, *types) if types.get(each, kind) == kind}
-            elif kind != pa.null():
+                types |= {each: pa.float64() for each in types.keys() - empty if types[each] == pa.int64()}
+            else:
                 types[name] = pa.string()
+
+
+def _has_lines(column: pa.Array) -> bool:
+    has_text = pa.types.is_string(column.type)
+    return has_text and pa.compute.any(pa.compute.match_substring_regex(column, "[\r\n]")).as_py() is True
 
 
 def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:

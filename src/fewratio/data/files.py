@@ -1,4 +1,4 @@
-"""Data files of all kinds, alone or in a folder, read whole; one that cannot be used is refused by name."""
+"""Data files of all kinds, alone or in a folder, whole or in pieces; one that cannot be used is refused by name."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import sys
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,10 +21,10 @@ from numpy.typing import NDArray
 from fewratio.core.given import as_path
 from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, listed
-from fewratio.data.csv_files import SEPARATORS, complete_names, read_csv
+from fewratio.data.csv_files import SEPARATORS, complete_names, open_csv, read_csv
 from fewratio.data.dataset import as_flags
 from fewratio.data.partition import without_flags
-from fewratio.data.raw import RawTable, as_raw, raw_of_arrow
+from fewratio.data.raw import RawTable, as_raw, check_shape, raw_of_arrow
 from fewratio.data.values import as_arrow
 from fewratio.errors import DataFileError, DataNotFoundError
 from fewratio.lazy import import_home
@@ -36,10 +37,17 @@ _PIECE_ROWS = 2**16
 _MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
 
 
-def _read_parquet(path: Path) -> pa.Table:
+@contextmanager
+def _open_parquet(path: Path) -> Iterator[tuple[pa.Schema, int, Callable[[], Iterable[pa.RecordBatch]]]]:
     # Page by page: a row group, which may be the whole file, would otherwise be held at once.
     with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
-        return pa.Table.from_batches(parquet.iter_batches(_PIECE_ROWS, use_threads=False), parquet.schema_arrow)
+        batches = partial(parquet.iter_batches, _PIECE_ROWS, use_threads=False)
+        yield parquet.schema_arrow, parquet.metadata.num_rows, batches
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    with _open_parquet(path) as (schema, _, batches):
+        return pa.Table.from_batches(batches(), schema)
 
 
 def _read_arrow(path: Path) -> pa.Table:
@@ -166,15 +174,23 @@ def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
         Columns of a text file that are read as they are written: "01" is not "1".
     """
     with refusing(file):
-        _, read = _FORMATS.get(file.suffix, (_TEXT, None))
-        if read is not None and file.path.is_file():
+        read = _reader(file)
+        if read is not None:
             table = read(file.path)
             return table.rename_columns(complete_names(table.column_names))
         with _plain(file.path) as path:
-            # Where commas are within numbers, something else divides them.
-            default = ";" if file.decimal == "," else SEPARATORS[".csv"]
-            separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
-            return read_csv(path, separator, file.decimal, as_text)
+            return read_csv(path, _separator(file), file.decimal, as_text)
+
+
+def _reader(file: TableFile) -> Callable[[Path], pa.Table] | None:
+    """Return what reads a file that is no text; a stream always is."""
+    return _FORMATS.get(file.suffix, (_TEXT, None))[1] if file.path.is_file() else None
+
+
+def _separator(file: TableFile) -> str:
+    # Where commas are within numbers, something else divides them.
+    default = ";" if file.decimal == "," else SEPARATORS[".csv"]
+    return file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
 
 
 def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -200,6 +216,67 @@ def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
     if file.suffix in ARRAYS:
         return as_raw(read_arrays(file)[0], str(file))
     return raw_of_arrow(read_table(file, as_text), str(file))
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """The rows of a file that is never held whole.
+
+    Attributes
+    ----------
+    file : TableFile
+    labels : tuple of str
+        Names of the columns.
+    n_rows : int
+    batches : callable
+        Reads the rows from the first one on.
+    """
+
+    file: TableFile
+    labels: tuple[str, ...]
+    n_rows: int
+    batches: Callable[[], Iterable[pa.RecordBatch]]
+
+    def pieces(self, n_rows: int) -> Iterator[RawTable]:
+        """Give the rows in tables of so many each; the last has what is left."""
+        held, n_held = [], 0
+        with refusing(self.file):
+            for batch in self.batches():
+                held.append(batch)
+                n_held += len(batch)
+                while n_held >= n_rows:
+                    table = pa.Table.from_batches(held)
+                    held, n_held = table[n_rows:].to_batches(), n_held - n_rows
+                    yield self._raw(table[:n_rows])
+        if n_held:
+            yield self._raw(pa.Table.from_batches(held))
+
+    def _raw(self, table: pa.Table) -> RawTable:
+        return raw_of_arrow(table.rename_columns(self.labels), str(self.file))
+
+
+@contextmanager
+def open_rows(file: TableFile) -> Iterator[FileRows | RawTable]:
+    """Open a file whose rows are wanted in pieces: text and Parquet are read as they come, others are held.
+
+    A text file is first read to its end, as no type is certain before that.
+    """
+    read = _reader(file)
+    if file.suffix in ARRAYS or read not in (None, _read_parquet):
+        yield read_raw(file)
+        return
+    with ExitStack() as stack:
+        with refusing(file):
+            if read is None:
+                path = stack.enter_context(_plain(file.path))
+                table, n_rows, batches = open_csv(path, _separator(file), file.decimal)
+                names = table.column_names
+            else:
+                schema, n_rows, batches = stack.enter_context(_open_parquet(file.path))
+                names = schema.names
+            labels = tuple(complete_names(names))
+        check_shape((n_rows, len(labels)), str(file))
+        yield FileRows(file, labels, n_rows, batches)
 
 
 def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:

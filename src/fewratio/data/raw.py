@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", "dask", "duckdb", "ibis"}
 # Batches after which memory is given back.
 _RELEASED = 32
+_ROW = re.compile(r"at row (\d+)")
 _LAYOUT = "needed is a table with one row per instance and one column per feature"
 
 
@@ -84,6 +87,11 @@ class RawTable:
             return self.data[place].to_pylist()
         return [None if value != value else value for value in self.array[:, place].tolist()]
 
+    def column(self, label: str) -> Any:
+        """Return a column as one of pyarrow, as it was given; null for what is missing."""
+        place = self.places[label]
+        return self.data[place] if self.array is None else pa.array(self.array[:, place], from_pandas=True)
+
     def select(self, labels: Sequence[str]) -> RawTable:
         """Return a table of some of the columns, in the order given."""
         self.check_has(labels)
@@ -104,6 +112,12 @@ class RawTable:
         data = self.data.take(rows) if self.array is None else self.array[rows]
         index = np.array(list(map(str, rows)), dtype=object) if self.index is None else self.index[rows]
         return replace(self, data=data, index=index)
+
+    def pieces(self, n_rows: int) -> Iterator[RawTable]:
+        """Give the rows in tables of so many each; the last has what is left."""
+        for start in range(0, self.n_rows, n_rows):
+            rows = slice(start, start + n_rows)
+            yield replace(self, data=self.data[rows], index=None if self.index is None else self.index[rows])
 
     def check_has(self, labels: Sequence[str]) -> None:
         """Raise `MissingColumnError` unless the table has all these columns."""
@@ -167,6 +181,19 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
     called = [f"column {label!r} of {argument}" for label in (labels if is_named else range(len(labels)))]
     arrays = [as_arrow(*each) for each in zip(columns, called, strict=True)]
     return raw_of_arrow(pa.Table.from_arrays(arrays, names=labels), argument, is_named, index)
+
+
+@contextmanager
+def naming_rows(piece: RawTable, start: int, n_rows: int) -> Iterator[None]:
+    """Say in messages about a piece of a table of `n_rows` which rows it has, and count them from the table's first."""
+    try:
+        yield
+    except InputError as error:
+        if piece.n_rows == n_rows:
+            raise
+        where = f"{piece.argument} (rows {start} to {start + piece.n_rows - 1})"
+        message = _ROW.sub(lambda found: f"at row {start + int(found[1])}", str(error))
+        raise type(error)(message.replace(piece.argument, where, 1)) from None
 
 
 def open_frame(X: Any, argument: str) -> nw.DataFrame[Any] | None:

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from fewratio.core.given import MAX_COUNT, shown
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import ColumnRules, Encoding, encode_together
+from fewratio.data.lazy_tables import map_rows
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators.quantities import relative_pearson_divergence
@@ -47,13 +48,18 @@ def common(*names: str) -> dict[str, list[Any]]:
     return {name: _COMMON[name] for name in names}
 
 
+def block_rows(n_features: int) -> int:
+    """Return how many rows of so many features are worked on at a time."""
+    return max(1, BLOCK_VALUES // (n_features + HIDDEN_VALUES))
+
+
 def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any]) -> Floats:
     """Compute a value for each row, a block of rows at a time, so that memory stays bounded.
 
     A block is a new float64 array in C order, whatever the table is.
     """
-    result, step = np.empty(len(X)), max(1, BLOCK_VALUES // (X.shape[1] + HIDDEN_VALUES))
-    for block in gen_batches(len(X), step):
+    result = np.empty(len(X))
+    for block in gen_batches(len(X), block_rows(X.shape[1])):
         result[block] = of_rows(np.array(X[block], dtype=np.float64, order="C"))
     return result
 
@@ -216,21 +222,26 @@ class RatioEstimator(TableEstimator):
         self._remember(encoding, nu)
         return self
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any) -> Any:
         """Give the ratio at each row; it is finite and not negative.
 
-        Rows are worked on in blocks, so memory stays bounded however many there are.
+        Rows are worked on in blocks, so memory stays bounded however many there are. A table that is not held in memory
+        stays so: its parts are read when the result is.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Where to evaluate the ratio.
+            Where to evaluate the ratio; or a dask DataFrame, a polars LazyFrame or a pyarrow Dataset.
 
         Returns
         -------
         ndarray of shape (n,)
+            Or a dask Series, a polars LazyFrame or a pyarrow RecordBatchReader of one column, "ratio".
         """
         self._check_fitted()
+        lazy = map_rows(X, self.predict, "ratio")
+        if lazy is not None:
+            return lazy
         result = self._by_blocks(X, self._ratio)
         check_finite_result("The ratio of some rows of X", result)
         return result
