@@ -1,6 +1,5 @@
 """How the settings of a closed-form learner are chosen, and what datasets held out say of it."""
 
-import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -36,10 +35,9 @@ _LEAST_SIGNAL = 1e-3
 _ORDERED_COLUMNS = 24
 # Settings are chosen with so many random features, sources, and rows of each, at most.
 _CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
-# Without validation datasets so many with columns and with cosines are compared in all turns, with so many random
-# features: the best with fewer features, in as many turns as hold out so many datasets.
-_FINALISTS, _FINAL_COMPONENTS = 2, 1024
-_SIFT_COMPONENTS, _SIFT_DATASETS = 256, 8
+# Without validation datasets so many with columns and so many with cosines, the best with few random features, are
+# compared with more.
+_FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
 # Of ten pairs one is of a dataset with itself: where few are held out, it would be every other.
 _SHARE_OF_SAME = 0.1
 # Where nothing can be held out: what is safe beside what was found where it could be (docs/design.md).
@@ -112,26 +110,25 @@ def learn(
         return Learned(assembled(features, summary, chosen, calibration), chosen, summary, [])
     some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _some_sources(sources, _CHOOSE_SOURCES)]
 
-    def by_loss(settings: Sequence[Settings], components: int, turns: int) -> list[tuple[Settings, _HeldOutRows]]:
+    def by_loss(settings: Sequence[Settings], components: int) -> list[tuple[Settings, _HeldOutRows]]:
         found = []
         for _, group in groupby(settings, lambda each: (min(each.n_components, components), each.width)):
             alike = list(group)
-            held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike, turns)
+            held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike)
             found += [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
         return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
 
     chosen, held = candidates[0], None
     if len(candidates) > 1 and validation:
-        chosen, held = by_loss(candidates, _CHOOSE_COMPONENTS, 1)[0]
+        chosen, held = by_loss(candidates, _CHOOSE_COMPONENTS)[0]
     elif len(candidates) > 1:
-        # Most are far from the best of their kind, which shows on few features and some of the sources. Columns and
+        # Most are far from the best of their kind, which shows on few features. Columns and
         # cosines are compared only where cosines are many: few do less well.
-        turns = math.ceil(_SIFT_DATASETS * _n_folds(len(some)) / len(some))
-        ranked = [each for each, _ in by_loss(candidates, _SIFT_COMPONENTS, turns)]
+        ranked = [each for each, _ in by_loss(candidates, _SIFT_COMPONENTS)]
         of_kinds = ([each for each in ranked if bool(each.n_components) is kind] for kind in (False, True))
         best = {each for of_kind in of_kinds for each in of_kind[:_FINALISTS]}
         finalists = [each for each in candidates if each in best]
-        chosen, held = by_loss(finalists, _FINAL_COMPONENTS, _N_FOLDS)[0]
+        chosen, held = by_loss(finalists, _FINAL_COMPONENTS)[0]
     is_all = len(some) == len(sources) and max(map(len, sources)) <= _CHOOSE_ROWS
     if held is None or not is_all or held.total.features.n_components < chosen.n_components:
         held = _HeldOutRows(feature_map(chosen), sources, validation, [chosen])
@@ -221,8 +218,6 @@ class _HeldOutRows(HeldOut):
         What is learned from, and what is held out; without the latter, sources are held out in turn.
     candidates : sequence of Settings
         What `calibrate` will be asked for.
-    turns : int
-        How many of the turns to take.
     """
 
     def __init__(
@@ -231,21 +226,19 @@ class _HeldOutRows(HeldOut):
         sources: Sequence[Floats],
         validation: Sequence[Floats],
         candidates: Sequence[Settings],
-        turns: int = _N_FOLDS,
     ) -> None:
         n_folds = 1 if validation else _n_folds(len(sources))
         parts = [Summary.of_many(sources[number::n_folds], features) for number in range(n_folds)]
         total: Summary = sum(parts[1:], parts[0])
-        turns = min(turns, n_folds)
         summaries = [total]
         if not validation:
             # Sums of the others, not the total less one: nothing cancels.
-            others = [parts[number + 1 :] + parts[:number] for number in range(turns)]
+            others = [parts[number + 1 :] + parts[:number] for number in range(n_folds)]
             summaries = [sum(rest, first) for first, *rest in others]
         most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
         self._held_out = [
             [_some_rows(rows, _MOST_ROWS) for rows in _evenly(validation or sources[number::n_folds], most)]
-            for number in range(turns)
+            for number in range(n_folds)
         ]
         # One at a time: the features of all would be much memory.
         learned = (
