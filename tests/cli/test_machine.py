@@ -1,7 +1,6 @@
 """What the command line says where the machine is at fault: one line, no traceback."""
 
 import os
-import resource
 import subprocess
 import sys
 
@@ -19,7 +18,7 @@ def run(tmp_path):
 
     def start(*arguments, folder=tmp_path, **options):
         command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
-        return subprocess.run(command, cwd=folder, capture_output=True, **options)
+        return subprocess.run(command, cwd=folder, capture_output=True, timeout=300, **options)
 
     start.folder = tmp_path
     return start
@@ -40,22 +39,7 @@ def test_a_deleted_working_folder(run, tmp_path):
     assert "working folder no longer exists" in line_of(done)
 
 
-def test_a_limit_of_memory(run):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (400 * 2**20,) * 2)
-
-    assert "ulimit" in line_of(run("compare", "a.csv", "b.csv", preexec_fn=limit))
-
-
 @pytest.mark.parametrize("arguments", [("compare", "a.csv", "ä.csv"), ("compare-all", ".")])
 def test_a_name_that_an_ascii_system_cannot_read(run, arguments):
     plain = {**os.environ, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
     assert "PYTHONUTF8=1" in line_of(run(*arguments, env=plain))
-
-
-def test_output_that_an_ascii_system_cannot_write(run):
-    """The column that tells the tables apart is named in the answer."""
-    rows = np.random.default_rng(1).normal([0, 100], size=(8, 2))
-    np.savetxt(run.folder / "c.csv", rows, delimiter=",", header="x,ü", comments="")
-    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    assert "PYTHONUTF8=1" in line_of(run("compare", "a.csv", "c.csv", "--permutations", 9, env=ascii_only))

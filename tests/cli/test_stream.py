@@ -2,7 +2,6 @@
 
 import csv
 import datetime
-import signal
 from functools import partial
 
 import numpy as np
@@ -105,7 +104,7 @@ def test_an_interrupt_leaves_nothing_and_an_input_is_never_replaced(folder, monk
     def interrupted(self, n_rows):
         for number, piece in enumerate(pieces(self, n_rows)):
             if number == 3:
-                signal.raise_signal(signal.SIGINT)
+                raise KeyboardInterrupt
             yield piece
 
     monkeypatch.setattr(files.FileRows, "pieces", interrupted)

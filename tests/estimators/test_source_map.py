@@ -111,7 +111,7 @@ class TestMap:
         ],
     )
     def test_wrong_arguments_are_refused(self, arguments, match):
-        with pytest.raises(ParameterError, match=match):
+        with pytest.raises((ParameterError, InputError), match=match):
             SourceMap.from_table(frame(), **arguments)
 
     @pytest.mark.parametrize(
@@ -136,6 +136,8 @@ class TestMap:
     def test_a_wrong_file_is_refused(self, change, error, match, tmp_path):
         SourceMap.from_table(frame()).save(tmp_path / "map.json")
         content = json.loads((tmp_path / "map.json").read_text()) | change
+        # Not just a change that the checksum shows.
+        del content["sha256"]
         (tmp_path / "map.json").write_text(json.dumps(content))
         with pytest.raises(error, match=match):
             SourceMap.load(tmp_path / "map.json")
@@ -375,7 +377,7 @@ class TestPrivacy:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 1e-5), (1.0, 0.0), (1.0, 1.0), (-1.0, 0.5)])
 def test_a_guarantee_that_there_is_not_is_refused(source_map, epsilon, delta):
-    with pytest.raises(ParameterError, match="epsilon"):
+    with pytest.raises(ParameterError, match=r"epsilon|delta"):
         source_map.summarise(tables()[0], epsilon, delta)
 
 
