@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.discriminant import Coordinates, Support
@@ -159,9 +160,10 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
         mean, units = column_scaling(sources)
         scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
-        learned = learn(
-            sources, collection.groups, held_out, scaling, self._candidates(), float(self.alpha), int(self.random_state)
-        )
+        settings = self._candidates(), float(self.alpha), int(self.random_state)
+        # Many small products: threads that wait for each other take longer than one alone.
+        with threadpool_limits(1, "blas"):
+            learned = learn(sources, collection.groups, held_out, scaling, *settings)
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
         return learned
 
