@@ -7,9 +7,10 @@ import numpy as np
 from scipy.signal import lfilter
 
 from fewratio.applications import inputs
-from fewratio.applications.permutation import ROUNDING, one_thread
+from fewratio.applications.permutation import ROUNDING
 from fewratio.applications.segmentation import Segmentation, SplitGains, autoregression, clipped
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.threads import one_thread
 from fewratio.data.columns import counted
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator

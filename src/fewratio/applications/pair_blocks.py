@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewratio.applications.permutation import both_directions, one_thread
+from fewratio.applications.permutation import both_directions
 from fewratio.applications.two_sample import rows_to_test, two_sample_test
 from fewratio.core.given import as_path
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.core.threads import one_thread
 from fewratio.errors import ModelFileError
 from fewratio.estimators.base import RatioEstimator
 

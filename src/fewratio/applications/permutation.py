@@ -2,17 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.threads import one_thread
 from fewratio.estimators.base import RatioEstimator
 
 # Statistics that differ by less are the same one: equal permutations must not be told apart by rounding. It is the
@@ -69,18 +66,6 @@ class Exchange:
         """Draw permutations, of shape (n, n_units)."""
         blocks = zip(self.sizes, self.counts, strict=True)
         return np.concatenate([rng.permuted(np.tile(np.arange(s) < k, (n, 1)), axis=1) for s, k in blocks], axis=1)
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Let linear algebra use one thread."""
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
-    return limit
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    # To look for the libraries takes milliseconds, more than a small block of pairs.
-    return ThreadpoolController()
 
 
 def both_directions(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:

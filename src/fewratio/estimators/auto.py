@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
 from fewratio.data.collection import Collection
-from fewratio.estimators.base import RatioEstimator, common, in_blocks
+from fewratio.estimators.base import RatioEstimator, common, fit_to_drawn
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.discriminant_model import SIZES, at_size, harmonic_size
 from fewratio.estimators.learned_file import SavedEstimator, stored
 from fewratio.estimators.least_squares import RuLSIF
-from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.source_columns import check_collection
 from fewratio.estimators.source_shares import learned_shares
@@ -143,15 +142,11 @@ class AutoRatioEstimator(SavedEstimator):
             # What was learned from sources scales rows itself.
             part_scaling = ColumnScaling(0.0, 1.0) if estimator.has_sources else scaling
             samples = part_scaling(X_nu), part_scaling(X_de)
-            drawn = [draw_rows(X, most, rng) if len(X) > most else np.arange(len(X)) for X in samples]
-            estimator._fit(*(X[rows] for X, rows in zip(samples, drawn, strict=True)))
+            at_rows = fit_to_drawn(estimator._fit, estimator, samples, most, rng)
             if not estimator.has_sources:
                 estimator._set_features(X_nu.shape[1], None)
-            fitted = estimator.ratio_nu_, estimator.ratio_de_
-            for total, X, rows, ratio in zip(ratios, samples, drawn, fitted, strict=True):
-                at_all = ratio if len(rows) == len(X) else in_blocks(estimator._ratio, X)
-                at_all[rows] = ratio
-                total += share * at_all
+            for total, ratio in zip(ratios, at_rows, strict=True):
+                total += share * ratio
             self.estimators_.append(estimator)
             self.shares_.append(share)
             self._scalings.append(part_scaling)

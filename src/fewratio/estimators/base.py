@@ -2,7 +2,7 @@
 
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -21,6 +21,7 @@ from fewratio.data.lazy_tables import map_rows
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators.quantities import relative_pearson_divergence
+from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
 
 # Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
@@ -62,6 +63,23 @@ def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any]) -> Flo
     for block in gen_batches(len(X), block_rows(X.shape[1])):
         result[block] = of_rows(np.array(X[block], dtype=np.float64, order="C"))
     return result
+
+
+def fit_to_drawn(
+    fit: Callable[[Floats, Floats], None],
+    estimator: "RatioEstimator",
+    samples: Sequence[Floats],
+    most: int,
+    rng: np.random.Generator,
+) -> list[Floats]:
+    """Fit an estimator to at most so many rows of each sample, and give the ratio at all rows: the others are new."""
+    drawn = [draw_rows(X, most, rng) if len(X) > most else np.arange(len(X)) for X in samples]
+    fit(*(X[rows] for X, rows in zip(samples, drawn, strict=True)))
+    ratios = []
+    for X, rows, at_drawn in zip(samples, drawn, (estimator.ratio_nu_, estimator.ratio_de_), strict=True):
+        ratios.append(at_drawn if len(rows) == len(X) else in_blocks(estimator._ratio, X))
+        ratios[-1][rows] = at_drawn
+    return ratios
 
 
 def check_finite_result(what: str, *values: ArrayLike) -> None:

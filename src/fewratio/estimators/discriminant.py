@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
-from threadpoolctl import threadpool_limits
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.discriminant import Coordinates, Support
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.threads import one_thread
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
@@ -161,8 +161,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         mean, units = column_scaling(sources)
         scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
         settings = self._candidates(), float(self.alpha), int(self.random_state)
-        # Many small products: threads that wait for each other take longer than one alone.
-        with threadpool_limits(1, "blas"):
+        with one_thread():
             learned = learn(sources, collection.groups, held_out, scaling, *settings)
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
         return learned

@@ -14,9 +14,8 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import read_tensors
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.adapted import NetworkEstimator, as_rows
-from fewratio.estimators.base import RatioEstimator, common, in_blocks
+from fewratio.estimators.base import RatioEstimator, common, fit_to_drawn
 from fewratio.estimators.devices import resolve_device
-from fewratio.estimators.randomness import draw_rows
 from fewratio.nn import AdaptedRatio, RatioModel, RidgeHead, SampleScaled, Standardiser
 from fewratio.nn.intervals import LEVELS, Intervals
 from fewratio.nn.relational import RelationalEncoder, RelationalFeatures
@@ -196,14 +195,8 @@ class UniversalRatioEstimator(NetworkEstimator):
         return min(low, max(divergence, 0.0)), max(high, divergence)
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
-        rng, samples = np.random.default_rng(0), (X_nu, X_de)
-        drawn = [draw_rows(X, _MAX_ROWS, rng) if len(X) > _MAX_ROWS else np.arange(len(X)) for X in samples]
-        super()._fit(*(X[rows] for X, rows in zip(samples, drawn, strict=True)))
-        ratios = []
-        for X, rows, at_drawn in zip(samples, drawn, (self.ratio_nu_, self.ratio_de_), strict=True):
-            ratios.append(at_drawn if len(rows) == len(X) else in_blocks(self._ratio, X))
-            ratios[-1][rows] = at_drawn
-        self.ratio_nu_, self.ratio_de_ = ratios
+        rng = np.random.default_rng(0)
+        self.ratio_nu_, self.ratio_de_ = fit_to_drawn(super()._fit, self, (X_nu, X_de), _MAX_ROWS, rng)
 
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         if max(nu.shape[1], de.shape[1]) > _MAX_ROWS:
