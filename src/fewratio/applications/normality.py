@@ -14,6 +14,9 @@ from fewratio.estimators.randomness import row_order
 NEIGHBOURS = 3
 _PARTITIONS, _CELLS = 100, 16
 _RATIO_WEIGHT, _HALF_WEIGHT = 3.0, 30.0
+_APART_WEIGHT, _HALF_APART = 4.0, 5.0
+# Distances to so many of all rows are taken, and that to the 20th nearest of them.
+_DRAWN, _NEAREST = 400, 20
 # The logarithm makes scores of normals symmetric enough for a prediction bound; nearer than that is near.
 _NEAR = 0.3
 _MIDDLE = 0.05, 0.95
@@ -42,15 +45,16 @@ class Normality(NamedTuple):
 
 
 def normality(normals: Floats, rows: Floats) -> Normality:
-    """Score rows by their density ratio to the normals and their distance from them.
+    """Score rows by their density ratio to the normals, their distance from them, and their distance from all rows.
 
-    The score is w r - log(0.3 + s). r is the relative density ratio (alpha = 0.5) of the normals to the batch, as
-    counts in the cells of 100 random partitions give it: each consists of the Voronoi cells of 16 rows. s is the mean
-    distance to the three nearest normals over the square root of the number of columns. Columns are in units of their
-    standard deviation over all rows, normals and batch; for that, values farther from the middle 90 % of a column than
-    these are wide are moved there. The ratio sees outliers that lie close together or among the normals, the distance
-    those that are scattered. Few rows tell little of the ratio, so its weight w grows with them: it is 3 e / (e + 30)
-    where e = n_normals n_rows / (n_normals + n_rows).
+    The score is w r - log(0.3 + s) - v log(0.3 + t). r is the relative density ratio (alpha = 0.5) of the normals to
+    the batch, as counts in the cells of 100 random partitions give it: each consists of the Voronoi cells of 16 rows. s
+    is the mean distance to the three nearest normals over the square root of the number of columns. Columns are in
+    units of their standard deviation over all rows, normals and batch; for that, values farther from the middle 90 % of
+    a column than these are wide are moved there. The ratio sees outliers that lie close together or among the normals,
+    the distance those that are scattered. Few rows tell little of the ratio, so its weight w grows with them: it is 3 e
+    / (e + 30) where e = n_normals n_rows / (n_normals + n_rows). t is the distance within which a twentieth of all rows
+    lie, as 400 of them tell: where normals are few, it helps to know where most rows are. Its weight v is 4 / (e + 5).
 
     The partitions depend on nothing but the values of all rows together, so nothing here is left to chance, and a
     score does not change with the order of the rows.
@@ -65,19 +69,25 @@ def normality(normals: Floats, rows: Floats) -> Normality:
     Examples
     --------
     >>> normality(np.array([[0.0], [0.1], [0.3]]), np.array([[0.2], [9.0]])).rows.round(2)
-    array([ 1.09, -1.03])
+    array([ 1.87, -0.25])
     """
     check_squares(normals, rows)
     pooled = _in_units(np.concatenate([normals, rows]))
     # Rows that a symmetry of the sample exchanges have one place in `row_order`; their values decide.
     order = np.lexsort(pooled.T) if pooled.shape[1] else np.arange(len(pooled))
     order = order[row_order(pooled[order])]
-    cells = _cells(pooled, pooled[order])
-    n_normals = len(normals)
+    cells, apart = _cells(pooled, pooled[order])
+    n_normals, n_rows = len(normals), len(rows)
     s_rows, s_left_out, left_out = _distances(pooled[:n_normals], pooled[n_normals:], order[order < n_normals])
-    known, unknown = cells[:n_normals], cells[n_normals:]
-    scores = _weighted_ratio(known, unknown, unknown, 0) - np.log(_NEAR + s_rows)
-    return Normality(scores, _weighted_ratio(known, unknown, known[left_out], 1) - np.log(_NEAR + s_left_out))
+    evidence = n_normals * n_rows / (n_normals + n_rows)
+    weight = _RATIO_WEIGHT * evidence / (evidence + _HALF_WEIGHT)
+    apart_weight = _APART_WEIGHT / (evidence + _HALF_APART)
+
+    def score(at: NDArray[np.intp], distances: Floats, n_moved: int) -> Floats:
+        ratio = _ratio(cells[:n_normals], cells[n_normals:], cells[at], n_moved)
+        return weight * ratio - np.log(_NEAR + distances) - apart_weight * np.log(_NEAR + apart[at])
+
+    return Normality(score(np.arange(n_normals, len(pooled)), s_rows, 0), score(left_out, s_left_out, 1))
 
 
 def _in_units(rows: Floats) -> Floats:
@@ -90,12 +100,15 @@ def _in_units(rows: Floats) -> Floats:
     return ((rows[:, varies] - mean[varies]) / deviation[varies]).clip(-_FAR, _FAR)
 
 
-def _cells(rows: Floats, ordered: Floats) -> NDArray[np.uint8]:
-    """Return the cell of each row in each partition; centres are drawn from the ordered rows."""
+def _cells(rows: Floats, ordered: Floats) -> tuple[NDArray[np.uint8], Floats]:
+    """Return the cell of each row in each partition, and its distance to the nearest twentieth of all rows.
+
+    Centres of cells are drawn from the ordered rows; the first of them stand for all rows.
+    """
     rng = np.random.default_rng(0)
     centres = ordered[rng.integers(len(ordered), size=_PARTITIONS * _CELLS)]
     norms = (centres**2).sum(1)
-    cells = np.empty((len(rows), _PARTITIONS), dtype=np.uint8)
+    cells, apart = np.empty((len(rows), _PARTITIONS), dtype=np.uint8), np.empty(len(rows))
     step = max(1, _BLOCK_VALUES // len(centres))
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
@@ -103,13 +116,13 @@ def _cells(rows: Floats, ordered: Floats) -> NDArray[np.uint8]:
         # columns with few values have, the first counts, whatever the rounding.
         distances = np.round(norms - 2 * block @ centres.T, 9)
         cells[start : start + step] = distances.reshape(len(block), _PARTITIONS, _CELLS).argmin(2)
-    return cells
+        squared = np.partition(distances[:, :_DRAWN], _NEAREST, axis=1)[:, _NEAREST] + (block**2).sum(1)
+        apart[start : start + step] = np.sqrt(np.round(squared, 9).clip(0) / max(1, rows.shape[1]))
+    return cells, apart
 
 
-def _weighted_ratio(
-    known: NDArray[np.uint8], unknown: NDArray[np.uint8], at: NDArray[np.uint8], n_moved: int
-) -> Floats:
-    """Return the ratio at some rows by the shares of known and unknown rows in their cells, times its weight.
+def _ratio(known: NDArray[np.uint8], unknown: NDArray[np.uint8], at: NDArray[np.uint8], n_moved: int) -> Floats:
+    """Return the ratio at some rows by the shares of known and unknown rows in their cells.
 
     Parameters
     ----------
@@ -128,8 +141,7 @@ def _weighted_ratio(
         # A cell without rows has no row to judge.
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio += (2 * in_normals / (in_normals + in_batch))[cells]
-    evidence = n_known * n_unknown / (n_known + n_unknown)
-    return _RATIO_WEIGHT * evidence / (evidence + _HALF_WEIGHT) * ratio / _PARTITIONS
+    return ratio / _PARTITIONS
 
 
 def _distances(normals: Floats, rows: Floats, order: NDArray[np.intp]) -> tuple[Floats, Floats, NDArray[np.intp]]:
