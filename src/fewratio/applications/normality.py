@@ -52,12 +52,13 @@ def normality(normals: Floats, rows: Floats) -> Normality:
 
     The score is w r - log(0.3 + s) - v log(0.3 + t). r is the relative density ratio (alpha = 0.5) of the normals to
     the batch, as counts in the cells of 100 random partitions give it: each consists of the Voronoi cells of 16 rows. s
-    is the mean distance to the three nearest normals over the square root of the number of columns. Columns are in
-    units of their standard deviation over all rows, normals and batch; for that, values farther from the middle 90 % of
-    a column than these are wide are moved there. The ratio sees outliers that lie close together or among the normals,
-    the distance those that are scattered. Few rows tell little of the ratio, so its weight w grows with them: it is 3 e
-    / (e + 30) where e = n_normals n_rows / (n_normals + n_rows). t is the distance within which a twentieth of all rows
-    lie, as 400 of them tell: where normals are few, it helps to know where most rows are. Its weight v is 4 / (e + 5).
+    is a mean of the distances to the three nearest normals, each over the square root of the number of columns, in
+    which the nearest counts most: 0.3 + s is the harmonic mean of 0.3 + distance. Columns are in units of their
+    standard deviation over all rows, normals and batch; for that, values farther from the middle 90 % of a column than
+    these are wide are moved there. The ratio sees outliers that lie close together or among the normals, the distance
+    those that are scattered. Few rows tell little of the ratio, so its weight w grows with them: it is 3 e / (e + 30)
+    where e = n_normals n_rows / (n_normals + n_rows). t is the distance within which a twentieth of all rows lie, as
+    400 of them tell: where normals are few, it helps to know where most rows are. Its weight v is 4 / (e + 5).
 
     The partitions depend on nothing but the values of all rows together, so nothing here is left to chance, and a
     score does not change with the order of the rows. Of more than 100,000 normals, or rows of the batch, so many are
@@ -122,14 +123,14 @@ class _Score:
         """Score rows of the batch."""
         rows = self._in_units(rows)
         n_neighbours = min(NEIGHBOURS, len(self._known))
-        distances = self._nearest.kneighbors(self._for_distances(rows), n_neighbours)[0].mean(1)
+        distances = self._nearest.kneighbors(self._for_distances(rows), n_neighbours)[0]
         return self._total(*self._place(rows), distances, 0)
 
     def left_out(self) -> Floats:
         """Score normals that are counted to the batch, each in its turn; a single one has no others."""
         if len(self._known) == 1:
             return np.empty(0)
-        distances = self._nearest.kneighbors(n_neighbors=min(NEIGHBOURS, len(self._known) - 1))[0].mean(1)
+        distances = self._nearest.kneighbors(n_neighbors=min(NEIGHBOURS, len(self._known) - 1))[0]
         return self._total(*self._of_known, distances, 1)
 
     def _in_units(self, rows: Floats) -> Floats:
@@ -164,4 +165,5 @@ class _Score:
         evidence = n_normals * n_rows / (n_normals + n_rows)
         weight = _RATIO_WEIGHT * evidence / (evidence + _HALF_WEIGHT)
         apart_weight = _APART_WEIGHT / (evidence + _HALF_APART)
-        return weight * ratio - np.log(_NEAR + distances) - apart_weight * np.log(_NEAR + apart)
+        nearness = (1 / (_NEAR + distances)).mean(1)
+        return weight * ratio + np.log(nearness) - apart_weight * np.log(_NEAR + apart)
