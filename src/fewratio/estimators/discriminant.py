@@ -14,7 +14,7 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.discriminant import Coordinates, Support
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.threads import one_thread
+from fewratio.core.threads import n_threads, one_thread
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
@@ -161,7 +161,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
         mean, units = column_scaling(sources)
         scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
-        settings = self._candidates(), float(self.alpha), int(self.random_state)
+        settings = self._candidates(), float(self.alpha), int(self.random_state), n_threads()
         with one_thread():
             learned = learn(sources, collection.groups, held_out, scaling, *settings)
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))

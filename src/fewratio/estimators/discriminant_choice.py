@@ -1,6 +1,7 @@
 """How the settings of a closed-form learner are chosen, and what datasets held out say of it."""
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import NamedTuple, TypeVar
 
@@ -82,6 +83,7 @@ def learn(
     candidates: Sequence[Settings],
     alpha: float,
     seed: int,
+    n_workers: int,
 ) -> Learned:
     """Learn from datasets: choose settings by the squared error (Eq. 8) on datasets held out, then use all sources.
 
@@ -99,6 +101,8 @@ def learn(
         Relative parameter of the squared error.
     seed : int
         Seed of the random features.
+    n_workers : int
+        Number of threads that try settings.
     """
     sources = _dealt(sources, groups)
     # Fewer datasets say less than sources held out, and choose at random.
@@ -118,11 +122,15 @@ def learn(
     some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _some_sources(sources, _CHOOSE_SOURCES)]
 
     def by_loss(settings: Sequence[Settings], components: int) -> list[tuple[Settings, _HeldOutRows]]:
-        found = []
-        for _, group in groupby(settings, lambda each: (min(each.n_components, components), each.width)):
-            alike = list(group)
+        groups = groupby(settings, lambda each: (min(each.n_components, components), each.width))
+
+        def tried(alike: list[Settings]) -> list[tuple[float, Settings, _HeldOutRows]]:
             held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike)
-            found += [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
+            return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
+
+        # Each in one thread, so that answers do not depend on how many there are.
+        with ThreadPoolExecutor(n_workers) as workers:
+            found = [part for parts in workers.map(tried, [list(group) for _, group in groups]) for part in parts]
         return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
 
     chosen, held = candidates[0], None
