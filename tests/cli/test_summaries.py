@@ -73,6 +73,8 @@ def test_what_is_clipped_is_said(site):
         (["train", "s1.csv", "s1.summary", "-o", "a.model"], "'s1.csv' is no .summary"),
         (["train", "s1.summary", "s1.summary", "-o", "a.model", "--drop", "age"], "--drop is given"),
         (["train", "s1.summary", "s1.summary", "-o", "a.model", "--common"], "--common is given"),
+        (["train", "s1.summary", "s1.summary", "-o", "a.model", "--separator", ";"], "--separator is given"),
+        (["train", "s1.summary", "s1.summary", "-o", "a.model", "--decimal", ","], "--decimal is given"),
         (["train", "s1.summary", "-o", "a.model"], "two sources"),
     ],
 )

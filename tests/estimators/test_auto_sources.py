@@ -48,13 +48,13 @@ def test_what_sources_say_counts_and_helps(model):
 def test_the_ratio_is_the_mean_of_its_parts(model):
     nu, de = (dataset.X[:5] for dataset in family(2, seed=2))
     model.fit(nu, de)
-    learned, *others = model.estimators_
-    assert isinstance(learned, DiscriminantRatioEstimator)
+    assert [each.features for each in model.learned_] == ["columns", "cosines"]
+    assert model.estimators_[0].has_sources
     assert sum(model.shares_) == pytest.approx(1)
-    scaling = model.learned_.model_.features.scaling
-    expected = model.shares_[0] * model.learned_.fit(nu, de).predict(nu)
-    for share, part in zip(model.shares_[1:], others, strict=True):
-        expected = expected + share * part.predict(scaling(nu))
+    scaling = model.learned_[0].model_.features.scaling
+    expected = np.zeros(len(nu))
+    for share, part in zip(model.shares_, model.estimators_, strict=True):
+        expected += share * (part.fit(nu, de).predict(nu) if part.has_sources else part.predict(scaling(nu)))
     np.testing.assert_allclose(model.predict(nu), expected, rtol=1e-6)
 
 
@@ -126,7 +126,10 @@ def test_a_seed_of_numpy_is_saved_as_a_number(model, tmp_path):
 def test_files_that_do_not_fit_together_are_refused(model, tmp_path):
     model.save(tmp_path / "m.model")
     arrays, header = read_tensors(tmp_path / "m.model", "model")
-    for wrong in ({"shares": [2.0, 0.0, 0.0]}, {"shares": [0.5]}, {"learned": {}}, {"parameters": {"alpha": 7}}):
+    shares = header["shares"]
+    of_parts = [shares[:1], [[2.0, 0.0, 0.0], shares[1]], [shares[0], [0.5]], [0.5, 0.5], []]
+    wrongs = [{"shares": wrong} for wrong in of_parts] + [{"learned": {}}, {"parameters": {"alpha": 7}}]
+    for wrong in [*wrongs, {"shares": shares[:1], "learned": header["learned"][:1] * 2}]:
         write_tensors(tmp_path / "wrong.model", "model", arrays, header | wrong)
         with pytest.raises((ModelFileError, ParameterError)):
             AutoRatioEstimator.load(tmp_path / "wrong.model")
@@ -142,13 +145,14 @@ def test_without_sources_there_is_nothing_to_save(tmp_path):
 
 def test_shares_follow_what_helps(model):
     """Beside the truth what was learned counts for nothing, and beside nonsense for all, but for the standard error."""
-    summary = DiscriminantRatioEstimator()._learn(family(24), None)
+    found = [DiscriminantRatioEstimator(features=kind)._learn(family(24), None) for kind in ("columns", "cosines")]
+    folds = [((mine, model), rows) for (mine, _), (model, rows) in zip(*(each.folds for each in found), strict=True)]
 
     def nonsense(nu, de, rows):
         # As wrong as can be: zero where rows are the numerator's.
         return np.tile(np.repeat([0.0, 2.0], rows.shape[1] // 2), (len(rows), 1))
 
-    assert learned_shares(summary.folds, nonsense, 0.5) == (1.0,) * len(SIZES)
+    np.testing.assert_allclose(np.sum(learned_shares(folds, nonsense, 0.5), axis=0), np.ones(len(SIZES)))
 
     def right(nu, de, rows):
         # Means differ in the first column only.
@@ -157,4 +161,5 @@ def test_shares_follow_what_helps(model):
         log_ratio = [np.square(rows[..., 0] - centre[:, None]) / 2 for centre in centres]
         return 1 / (0.5 + 0.5 * np.exp(np.clip(log_ratio[0] - log_ratio[1], -30, 30)))
 
-    assert learned_shares(summary.folds, right, 0.5)[0] <= 0.1
+    of_columns, of_cosines = learned_shares(folds, right, 0.5)
+    assert of_columns[0] + of_cosines[0] <= 0.1

@@ -15,7 +15,7 @@ from fewratio.core.discriminant import DatasetPosterior, Support
 from fewratio.core.exact import gaussian_relative_ratio
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, InputError, ModelFileError, ParameterError
-from fewratio.estimators import discriminant_choice, discriminant_model
+from fewratio.estimators import discriminant, discriminant_choice, discriminant_model
 from fewratio.estimators.base import NotFittedError
 from fewratio.estimators.feature_map import FeatureMap
 from fewratio.estimators.scaling import ColumnScaling, column_scaling
@@ -150,6 +150,14 @@ def test_units_of_columns_do_not_matter(features):
 def test_single_precision_gives_the_same(features):
     single = learned([rows.astype(np.float32) for rows in family()], features=features)
     np.testing.assert_allclose(answers(single), answers(learned(family(), features=features)), atol=1e-3)
+
+
+def test_the_number_of_threads_does_not_matter(features, monkeypatch):
+    found = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(discriminant, "n_threads", lambda n=n_threads: n)
+        found.append(answers(learned(family(), features=features)))
+    np.testing.assert_array_equal(*found)
 
 
 def test_the_given_arrays_are_left_as_they_are(features):

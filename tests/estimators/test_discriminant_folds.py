@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from fewratio.estimators.discriminant_choice import _dealt, _some_sources, weights_of_pairs
+from fewratio.core.discriminant import DatasetPosterior
+from fewratio.estimators.discriminant_choice import (
+    _dealt,
+    _HeldOutRows,
+    _losses,
+    _some_sources,
+    weights_of_pairs,
+)
+from fewratio.estimators.discriminant_model import Calibration, Settings
+from fewratio.estimators.feature_map import FeatureMap
+from fewratio.estimators.scaling import ColumnScaling
 
 
 def datasets(n_datasets):
@@ -41,3 +51,32 @@ def test_one_pair_in_ten_is_of_a_dataset_with_itself(n_datasets):
     numbers = np.arange(n_datasets)
     weights = weights_of_pairs(numbers[:, None], numbers, n_datasets)
     assert np.trace(weights) / weights.sum() == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(("n_datasets", "times"), [(4, 2), (5, 2), (11, 2), (31, 2), (32, 1), (40, 1)])
+def test_every_source_is_held_out_as_often_and_never_learned_from(n_datasets, times):
+    settings = Settings(0, 1.0, 0.1, 0.0, 1)
+    features = FeatureMap(ColumnScaling(np.zeros(3), np.ones(3)), 0, 1.0, 0)
+    held = _HeldOutRows(features, _dealt(datasets(n_datasets), [None] * n_datasets), [], [settings])
+    found = []
+    for (model, rows), summary in zip(held.folds(settings, Calibration()), held._summaries, strict=True):
+        found += [each.sum() for each in rows]
+        assert summary.n_sources + len(rows) == n_datasets
+        # The centre is the mean of the other sources' means.
+        everything = sum(each.mean(0) for each in datasets(n_datasets))
+        left = (everything - sum(each.mean(0) for each in rows)) / (n_datasets - len(rows))
+        np.testing.assert_allclose(model.coordinates.centre, left)
+    expected = sorted(each.sum() for each in datasets(n_datasets) for _ in range(times))
+    np.testing.assert_allclose(sorted(found), expected)
+
+
+def test_datasets_that_are_a_little_shorter_count():
+    rng = np.random.default_rng(0)
+    posterior = DatasetPosterior(np.full(2, 3.0), np.ones(1))
+    rows = [rng.normal(rng.normal(0, 2, (1, 2)), 1, (n, 2)) for n in (31, 31, 31, 30, 5)]
+
+    def losses(length=0):
+        return _losses([each + 9.0 * (len(each) == length) for each in rows], posterior, 0.5, np.ones(1))
+
+    assert (losses(30) != losses()).all()
+    np.testing.assert_array_equal(losses(5), losses())

@@ -87,6 +87,12 @@ def learn(request: exchange.Request, files: Sequence[Path], output: Path) -> Non
             f"{tables[0]!r} is no {SUFFIX} file, but others are; all must be. Make it one with `fewratio summarise`, "
             "or give a folder of tables instead."
         )
+    of_files = {"separator": request.separator is not None, "decimal": request.decimal != "."}
+    if given := [name for name, is_given in of_files.items() if is_given]:
+        raise ParameterError(
+            f"--{given[0]} is given, but it is for text files, and summaries are none. Leave it out, or give it to "
+            "`fewratio summarise`."
+        )
     if of_tables := request.options():
         raise ParameterError(
             f"--{next(iter(of_tables))} is given, but the summaries' map has fixed what becomes of columns. Leave it "

@@ -13,6 +13,12 @@ def one_thread() -> AbstractContextManager[Any]:
     return limit
 
 
+def n_threads() -> int:
+    """Give how many threads linear algebra may use here, which is what the user lets a computation use."""
+    libraries = _libraries().select(user_api="blas").lib_controllers
+    return max((int(library.num_threads) for library in libraries), default=1)
+
+
 @cache
 def _libraries() -> ThreadpoolController:
     # To look for the libraries takes milliseconds, more than a small block of pairs.

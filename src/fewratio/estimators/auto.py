@@ -1,6 +1,7 @@
 """The estimator to take, with related datasets or without: a mean of several, in shares that are measured."""
 
 import warnings
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
@@ -16,7 +17,7 @@ from fewratio.estimators.base import RatioEstimator, common, fit_to_drawn
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.discriminant_model import SIZES, at_size, harmonic_size
-from fewratio.estimators.learned_file import SavedEstimator, stored
+from fewratio.estimators.learned_file import SavedEstimator, joined, part_of, stored
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.source_columns import check_collection
@@ -56,10 +57,10 @@ class AutoRatioEstimator(SavedEstimator):
 
     Attributes
     ----------
-    learned_ : DiscriminantRatioEstimator
-        What was learned from related datasets, if there were any.
+    learned_ : list of DiscriminantRatioEstimator
+        What was learned from related datasets, if there were any: of columns, and of cosines.
     learned_shares_ : tuple of float
-        Its shares in the mean for samples of 1, 3 and 10 rows. From 50 rows on the share falls, to none at 400.
+        Their share together in the mean for samples of 1, 3 and 10 rows. From 50 rows on it falls, to none at 400.
     estimators_ : list of RatioEstimator
         What was fitted.
     shares_ : list of float
@@ -86,7 +87,7 @@ class AutoRatioEstimator(SavedEstimator):
     _: KW_ONLY
     scale: str = "columns"
     random_state: int | np.random.Generator | None = None
-    learned_: DiscriminantRatioEstimator = field(init=False)
+    learned_: list[DiscriminantRatioEstimator] = field(init=False)
     learned_shares_: tuple[float, ...] = field(init=False)
 
     def pretrain(self, collection: Collection, validation: Collection | None = None) -> Self:
@@ -107,34 +108,47 @@ class AutoRatioEstimator(SavedEstimator):
         check_collection(collection, "collection", at_least=2)
         check_collection(validation, "validation", optional=True)
         seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
-        learned = DiscriminantRatioEstimator(self.alpha, scale=self.scale, random_state=seed % 2**32)
-        found = learned._learn(collection, validation)
-        scaling = found.model.features.scaling
+        learned = [
+            DiscriminantRatioEstimator(self.alpha, features=kind, scale=self.scale, random_state=seed % 2**32)
+            for kind in ("columns", "cosines")
+        ]
+        of_columns, of_cosines = (each._learn(collection, validation) for each in learned)
+        # Both have held out the same; of many datasets cosines keep fewer.
+        folds = [
+            ((mine, model), datasets)
+            for (mine, _), (model, datasets) in zip(of_columns.folds, of_cosines.folds, strict=True)
+        ]
+        scaling = of_cosines.model.features.scaling
         without = partial(_ratios_without_sources, alpha=float(self.alpha), scaling=scaling)
-        shares = learned_shares(found.folds, without, float(self.alpha))
-        self._set_learned(learned, shares)
+        self._set_learned(learned, learned_shares(folds, without, float(self.alpha)))
         return self
 
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays, header = self.learned_._payload()
+        parts = [each._payload() for each in self.learned_]
         parameters = stored(self.get_params(deep=False))
-        around = {"estimator": type(self).__name__, "parameters": parameters, "shares": self.learned_shares_}
-        return arrays, {**around, "learned": header}
+        around = {"estimator": type(self).__name__, "parameters": parameters, "shares": self._shares_of_learned}
+        return joined([arrays for arrays, _ in parts]), {**around, "learned": [header for _, header in parts]}
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
-        shares = tuple(map(float, header["shares"]))
-        if len(shares) != len(SIZES) or not all(0 <= share <= 1 for share in shares):
+        shares = [tuple(map(float, of_sizes)) for of_sizes in header["shares"]]
+        valid = all(0 <= share <= 1 for of_sizes in shares for share in of_sizes)
+        if not valid or not shares or {len(of_sizes) for of_sizes in shares} != {len(SIZES)}:
             raise ValueError(f"its shares are {shares}")
-        self._set_learned(DiscriminantRatioEstimator._of_payload(arrays, header["learned"]), shares)
+        parts = enumerate(header["learned"])
+        learned = [DiscriminantRatioEstimator._of_payload(part_of(arrays, number), part) for number, part in parts]
+        if len(learned) != len(shares) or any(each._source_columns != learned[0]._source_columns for each in learned):
+            raise ValueError("what was learned is not of its shares, or of other columns than each other")
+        self._set_learned(learned, shares)
 
-    def _set_learned(self, learned: DiscriminantRatioEstimator, shares: tuple[float, ...]) -> None:
-        self.learned_, self.learned_shares_ = learned, shares
-        assert learned._source_columns is not None
-        self._keep_columns(learned._source_columns)
+    def _set_learned(self, learned: list[DiscriminantRatioEstimator], shares: Sequence[tuple[float, ...]]) -> None:
+        self.learned_, self._shares_of_learned = learned, list(shares)
+        self.learned_shares_ = tuple(round(sum(of_size), 9) for of_size in zip(*shares, strict=True))
+        assert learned[0]._source_columns is not None
+        self._keep_columns(learned[0]._source_columns)
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
-        known = self.learned_.model_.features.scaling if self.has_sources else self.scale
+        known = self.learned_[0].model_.features.scaling if self.has_sources else self.scale
         scaling = ColumnScaling.of([X_nu, X_de], known)
         self.estimators_, self.shares_, self._scalings = [], [], []
         ratios = [np.zeros(len(X)) for X in (X_nu, X_de)]
@@ -166,11 +180,15 @@ class AutoRatioEstimator(SavedEstimator):
         if not self.has_sources:
             return self._parts_without_sources(n_nu, n_de)
         size = harmonic_size(n_nu, n_de)
-        share = at_size(self.learned_shares_, size) * _falling(size)
-        rest = self._parts_without_sources(n_nu, n_de) if share < 1 else []
-        parts = [(part, (1 - share) * of_rest, most) for part, of_rest, most in rest]
-        learned = copy(self.learned_).set_params(alpha=self.alpha)
-        return [(learned, share, _MAX_ROWS), *parts] if share else parts
+        shares = [at_size(of_sizes, size) * _falling(size) for of_sizes in self._shares_of_learned]
+        parts: list[tuple[RatioEstimator, float, int]] = [
+            (copy(each).set_params(alpha=self.alpha), share, _MAX_ROWS)
+            for each, share in zip(self.learned_, shares, strict=True)
+            if share
+        ]
+        left = round(1 - sum(shares), 9)
+        rest = self._parts_without_sources(n_nu, n_de) if left else []
+        return [*parts, *((part, left * of_rest, most) for part, of_rest, most in rest)]
 
     def _parts_without_sources(self, n_nu: int, n_de: int) -> list[tuple[RatioEstimator, float, int]]:
         if not _ALPHAS[0] <= self.alpha <= _ALPHAS[1]:

@@ -14,7 +14,7 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.discriminant import Coordinates, Support
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.threads import one_thread
+from fewratio.core.threads import n_threads, one_thread
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
@@ -38,6 +38,7 @@ from fewratio.estimators.summary_settings import check_summaries, learn_from_sum
 
 # What is tried where a setting is "auto".
 _WIDTHS, _SHRINKAGES, _POWERS = (2.5, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
+_MOST_SHRINKAGE = 0.6
 _N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
 # With a background there are as many coordinates as features.
 _MOST_COMPONENTS_WITH_BACKGROUND = 512
@@ -160,7 +161,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
         mean, units = column_scaling(sources)
         scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
-        settings = self._candidates(), float(self.alpha), int(self.random_state)
+        settings = self._candidates(), float(self.alpha), int(self.random_state), n_threads()
         with one_thread():
             learned = learn(sources, collection.groups, held_out, scaling, *settings)
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
@@ -263,8 +264,10 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         """Give the settings to choose from, the safest first."""
         shrinkages = _SHRINKAGES if self.shrinkage == "auto" else (float(self.shrinkage),)
         widths = _WIDTHS if self.width == "auto" else (float(self.width),)
-        of_columns = [Settings(0, 1.0, shrinkage, 0.0, _N_SPREADS) for shrinkage in shrinkages]
-        of_columns += [Settings(0, 1.0, shrinkage, 1.0, 1) for shrinkage in shrinkages]
+        # Columns may be of any kind, so that what is rare, a category say, can weigh too much: more shrinkage is tried.
+        more = (*shrinkages, _MOST_SHRINKAGE) if self.shrinkage == "auto" else shrinkages
+        of_columns = [Settings(0, 1.0, shrinkage, 0.0, _N_SPREADS) for shrinkage in more]
+        of_columns += [Settings(0, 1.0, shrinkage, 1.0, 1) for shrinkage in more]
         of_cosines = [
             Settings(self.n_components, width, shrinkage, power, 1)
             for width in widths

@@ -1,8 +1,9 @@
 """How the settings of a closed-form learner are chosen, and what datasets held out say of it."""
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6
 # moments of as many as a block of this many values holds, but not fewer.
 _MOST_ROWS, _N_QUERY, _MOST_DATASETS, _BLOCK_VALUES = 256, 64, 16, 2**21
 _N_FOLDS, _FEWEST = 4, 4
+# Fewer sources than this are each held out twice, with others: else the pairs that choose are too few.
+_FEW_SOURCES = 32
 # Means of sources differ: what says that they do not is chance.
 _LEAST_SIGNAL = 1e-3
 # Columns that rows are put in order by: enough to tell them apart.
@@ -38,12 +41,17 @@ _CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
 # Without validation datasets so many with columns and so many with cosines, the best with few random features, are
 # compared with more.
 _FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
+# Share of the median number of rows below which a dataset held out is too short to count.
+_SHORTEST = 0.75
 # Of ten pairs one is of a dataset with itself: where few are held out, it would be every other.
 _SHARE_OF_SAME = 0.1
 # Where nothing can be held out: what is safe beside what was found where it could be (docs/design.md).
 _OF_FEW = Calibration(
     noise=10.0, signal=0.02, background_noise=1.5, background_signal=0.1, temperatures=(0.14,) * len(SIZES)
 )
+
+
+Item = TypeVar("Item")
 
 
 class Learned(NamedTuple):
@@ -75,6 +83,7 @@ def learn(
     candidates: Sequence[Settings],
     alpha: float,
     seed: int,
+    n_workers: int,
 ) -> Learned:
     """Learn from datasets: choose settings by the squared error (Eq. 8) on datasets held out, then use all sources.
 
@@ -92,6 +101,8 @@ def learn(
         Relative parameter of the squared error.
     seed : int
         Seed of the random features.
+    n_workers : int
+        Number of threads that try settings.
     """
     sources = _dealt(sources, groups)
     # Fewer datasets say less than sources held out, and choose at random.
@@ -111,11 +122,15 @@ def learn(
     some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _some_sources(sources, _CHOOSE_SOURCES)]
 
     def by_loss(settings: Sequence[Settings], components: int) -> list[tuple[Settings, _HeldOutRows]]:
-        found = []
-        for _, group in groupby(settings, lambda each: (min(each.n_components, components), each.width)):
-            alike = list(group)
+        groups = groupby(settings, lambda each: (min(each.n_components, components), each.width))
+
+        def tried(alike: list[Settings]) -> list[tuple[float, Settings, _HeldOutRows]]:
             held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike)
-            found += [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
+            return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
+
+        # Each in one thread, so that answers do not depend on how many there are.
+        with ThreadPoolExecutor(n_workers) as workers:
+            found = [part for parts in workers.map(tried, [list(group) for _, group in groups]) for part in parts]
         return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
 
     chosen, held = candidates[0], None
@@ -227,19 +242,16 @@ class _HeldOutRows(HeldOut):
         validation: Sequence[Floats],
         candidates: Sequence[Settings],
     ) -> None:
-        n_folds = 1 if validation else _n_folds(len(sources))
-        parts = [Summary.of_many(sources[number::n_folds], features) for number in range(n_folds)]
-        total: Summary = sum(parts[1:], parts[0])
-        summaries = [total]
-        if not validation:
-            # Sums of the others, not the total less one: nothing cancels.
-            others = [parts[number + 1 :] + parts[:number] for number in range(n_folds)]
-            summaries = [sum(rest, first) for first, *rest in others]
+        parts, n_together = ([sources], 0) if validation else _parts_held_out(sources)
+        of_parts = [Summary.of_many(part, features) for part in parts]
+        total: Summary = sum(of_parts[1:], of_parts[0])
+        # Sums of the others, not the total less some: nothing cancels.
+        turns = [_turned(number, parts)[:n_together] for number in range(len(parts))]
+        others = [_turned(number, of_parts)[n_together:] for number in range(len(parts))]
+        summaries = [sum(rest, first) for first, *rest in others]
+        held_out = [validation] if validation else [[rows for part in turn for rows in part] for turn in turns]
         most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
-        self._held_out = [
-            [_some_rows(rows, _MOST_ROWS) for rows in _evenly(validation or sources[number::n_folds], most)]
-            for number in range(n_folds)
-        ]
+        self._held_out = [[_some_rows(rows, _MOST_ROWS) for rows in _evenly(each, most)] for each in held_out]
         # One at a time: the features of all would be much memory.
         learned = (
             (summary, features(np.concatenate(rows)), list(map(len, rows)))
@@ -291,8 +303,8 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
     The first rows of a dataset are its support as a numerator, the next as a denominator, and others are the query.
     """
     losses = np.zeros((len(SIZES), len(temperatures)))
-    # One short dataset must not take the rows of all others away.
-    wanted = max(3, min(2 * SIZES[-1] + _N_QUERY, float(np.median(list(map(len, datasets))))))
+    # One short dataset must not take the rows of all others away, nor a little shorter ones be left out.
+    wanted = max(3, min(2 * SIZES[-1] + _N_QUERY, _SHORTEST * float(np.median(list(map(len, datasets))))))
     kept = _evenly([rows for rows in datasets if len(rows) >= wanted], _MOST_DATASETS)
     if not kept:
         return losses
@@ -319,6 +331,20 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
 
 def _n_folds(n_sources: int) -> int:
     return max(1, min(_N_FOLDS, n_sources // 2))
+
+
+def _parts_held_out(sources: Sequence[Floats]) -> tuple[list[Sequence[Floats]], int]:
+    """Give sources that were dealt in parts, and how many parts in a row are held out together."""
+    n_folds = _n_folds(len(sources))
+    parts = [sources[number::n_folds] for number in range(n_folds)]
+    if len(sources) >= _FEW_SOURCES:
+        return parts, 1
+    return [half for part in parts for half in (part[: len(part) // 2], part[len(part) // 2 :])], 2
+
+
+def _turned(number: int, items: list[Item]) -> list[Item]:
+    """Give items in their order, from this one on and round."""
+    return items[number:] + items[:number]
 
 
 def _dealt(sources: Sequence[Floats], groups: Sequence[str | None]) -> list[Floats]:

@@ -19,7 +19,7 @@ from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import common
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
-from fewratio.estimators.learned_file import LearnedEstimator
+from fewratio.estimators.learned_file import LearnedEstimator, joined, part_of
 from fewratio.estimators.meta import MetaRatioEstimator
 from fewratio.estimators.networks import Network
 from fewratio.estimators.settings import Architecture
@@ -199,20 +199,17 @@ class EnsembleRatioEstimator(LearnedEstimator):
 
     def _payload(self) -> tuple[Arrays, dict[str, Any]]:
         parts = [member._payload() for member in self._learned()]
-        arrays = {f"{number}.{name}": array for number, (each, _) in enumerate(parts) for name, array in each.items()}
-        parameters = {"alpha": self.alpha}
-        return arrays, {
+        return joined([arrays for arrays, _ in parts]), {
             "estimator": type(self).__name__,
-            "parameters": parameters,
+            "parameters": {"alpha": self.alpha},
             "members": [header for _, header in parts],
         }
 
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
         members: list[Member] = []
         for number, part in enumerate(header["members"]):
-            prefix = f"{number}."
-            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            members.append(_KINDS[part["estimator"]]._of_payload(own, part | {"format": header["format"]}))
+            kind = _KINDS[part["estimator"]]
+            members.append(kind._of_payload(part_of(arrays, number), part | {"format": header["format"]}))
         if not members or any(member._source_columns != members[0]._source_columns for member in members):
             raise ValueError("its members are of other columns than each other")
         self.members = [clone(member) for member in members]

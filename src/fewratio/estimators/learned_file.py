@@ -49,6 +49,17 @@ def columns_of(header: dict[str, Any]) -> SourceColumns:
     return SourceColumns(n_features, names, encoding)
 
 
+def joined(parts: list[Arrays]) -> Arrays:
+    """Give the arrays of several estimators as those of one file."""
+    return {f"{number}.{name}": array for number, part in enumerate(parts) for name, array in part.items()}
+
+
+def part_of(arrays: Arrays, number: int) -> Arrays:
+    """Give the arrays of one of the estimators that were joined."""
+    prefix = f"{number}."
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 @contextmanager
 def refused_if_unfit(path: str | os.PathLike[str], estimator: str) -> Iterator[None]:
     """Say which file it is whose parts do not belong together."""
