@@ -60,6 +60,8 @@ class EpisodeSampler:
         Range from which each task's relative parameter is drawn; by default the tasks have none of their own.
     skew : float
         With 1 every size of a range is as likely; the larger, the more small ones there are.
+    part : slice
+        Which of the tasks to draw, by default all; they are the same whatever the others are.
     """
 
     def __init__(
@@ -73,7 +75,14 @@ class EpisodeSampler:
         held_out: tuple[bool, bool] = (False, False),
         alphas: tuple[float, float] | None = None,
         skew: float = 1.0,
+        part: slice = slice(None),
     ) -> None:
+        n_drawn = len(range(tasks_per_step)[part])
+        if not n_drawn:
+            raise ParameterError(
+                f"tasks_per_step is {tasks_per_step}, but more processes train together; each needs a task. Start "
+                "fewer processes, or raise tasks_per_step."
+            )
         for member, (nu_size, de_size) in zip(pools, sizes, strict=True):
             _check_sizes(member.nu, member.names, nu_size.low + held_out[0])
             _check_sizes(member.de, member.names, (1 if member.paired else de_size.low) + held_out[1])
@@ -82,7 +91,7 @@ class EpisodeSampler:
         device = rows.device
         self._rows = rows
         self._seeds = torch.tensor([seed % 2**63 for seed in seeds], device=device)
-        self._n_tasks = tasks_per_step
+        self._n_tasks, self._part = tasks_per_step, part
         self._paired = pools[0].paired
         self._count = torch.tensor([len(member.nu) for member in pools], device=device)[:, None, None]
 
@@ -120,7 +129,7 @@ class EpisodeSampler:
         self._ranged = bool((low < high.amax(0)).any())
 
         # Drawing is much overhead and little work on a CPU: many steps are drawn at once and kept.
-        self._steps_at_once = 1 if device.type == "cuda" else max(1, 64 // (len(pools) * tasks_per_step))
+        self._steps_at_once = 1 if device.type == "cuda" else max(1, 64 // (len(pools) * n_drawn))
         self._block: tuple[int, tuple[Tensor, ...]] | None = None
 
     @property
@@ -163,19 +172,18 @@ class EpisodeSampler:
         return tuple(part[offset] for part in self._block[1])
 
     def _draw(self, key: Tensor) -> tuple[Tensor, ...]:
-        shape = (self._n_tasks, 2)
         choice, order, shift, size, relative = (fold(key, role) for role in range(5))
         # Shares become indices in float64: float32 could round the largest share up to the count itself.
-        index = (uniform(choice, 2 * self._n_tasks).unflatten(-1, shape).double() * self._count).long()
+        index = (self._per_side(choice) * self._count).long()
         if self._paired:
             index = index[..., :1].expand_as(index)
         start, length = self._starts[self._first + index], self._lengths[self._first + index]
 
         # A key for each side of each task: the window of a larger member must not shift the numbers of a smaller one.
-        side = torch.arange(2 * self._n_tasks, device=key.device).view(shape)
+        side = torch.arange(2 * self._n_tasks, device=key.device).view(-1, 2)[self._part]
         rank = ranks(fold(order[..., None, None], side), self._window)
         # A dataset that meets itself is dealt out from both ends: neither support may be in the other's query.
-        itself = (index[..., 0] == index[..., 1])[..., None, None] & (side[0] == 1)[:, None]
+        itself = (index[..., 0] == index[..., 1])[..., None, None] & (side[0] % 2 == 1)[:, None]
         apart = self._holds_out and not self._paired
         if apart:
             rank = torch.where(itself, RANKS_BELOW - 1 - rank[..., :1, :], rank)
@@ -185,16 +193,20 @@ class EpisodeSampler:
             rank = rank.masked_fill(outside, torch.iinfo(rank.dtype).max)
         position = rank.topk(self._n_query, largest=False, sorted=True).indices
         if self._windowed:
-            offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
+            offset = (self._per_side(shift) * length).long()
             if apart:
                 offset = torch.where(itself.squeeze(-1), offset[..., :1], offset)
             offset = offset * (length > self._window)
             position = (position + offset.unsqueeze(-1)) % length.unsqueeze(-1)
         elif self._padded:
             position = torch.minimum(position, length.unsqueeze(-1) - 1)
-        share = uniform(size, 2 * self._n_tasks).unflatten(-1, shape).double() ** self._skew
-        support = self._low + (share * self._spread).long()
-        return self._numbers[start.unsqueeze(-1) + position], length, support, uniform(relative, self._n_tasks)
+        support = self._low + (self._per_side(size) ** self._skew * self._spread).long()
+        alpha = uniform(relative, self._n_tasks)[..., self._part]
+        return self._numbers[start.unsqueeze(-1) + position], length, support, alpha
+
+    def _per_side(self, key: Tensor) -> Tensor:
+        """Numbers in [0, 1) for each side of each task."""
+        return uniform(key, 2 * self._n_tasks).unflatten(-1, (-1, 2))[..., self._part, :].double()
 
 
 class EvaluationEpisodes:
