@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import skip_init
 
 
 def linear(
@@ -15,10 +14,10 @@ def linear(
 
     ``nn.Linear`` would draw from the global generator even when its values are replaced afterwards.
     """
-    layer = skip_init(nn.Linear, n_in, n_out, bias=bias, device=torch.get_default_device())
-    bound = (fan_in or n_in) ** -0.5
-    for parameter in layer.parameters():
-        uniform_(parameter, bound, generator)
+    layer = nn.Linear(n_in, n_out, bias=bias, device="meta")
+    for name, parameter in list(layer.named_parameters()):
+        setattr(layer, name, nn.Parameter(torch.empty(parameter.shape)))
+        uniform_(layer.get_parameter(name), (fan_in or n_in) ** -0.5, generator)
     return layer
 
 

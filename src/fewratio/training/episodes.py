@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.core.arrays import equal_shares, masked_shares
 from fewratio.core.draws import RANKS_BELOW, fold, fold_salt, ranks, salt, uniform
@@ -343,9 +342,13 @@ def _cut_tasks(
 
 def _pad(members: list[list[np.ndarray]]) -> tuple[Tensor, Tensor]:
     """Stack row numbers of uneven lengths, and say which are real."""
-    each = [torch.from_numpy(numbers) for tasks in members for numbers in tasks]
-    padded = pad_sequence(each, batch_first=True, padding_value=-1).unflatten(0, (len(members), -1))
-    return padded.clamp_min(0), padded >= 0
+    each = [numbers for tasks in members for numbers in tasks]
+    lengths = np.array([len(numbers) for numbers in each])
+    real = np.arange(lengths.max()) < lengths[:, None]
+    padded = np.zeros(real.shape, dtype=np.int64)
+    padded[real] = np.concatenate(each)
+    numbers, is_real = (torch.from_numpy(part).unflatten(0, (len(members), -1)) for part in (padded, real))
+    return numbers, is_real
 
 
 def _shares(real_nu: Tensor, real_de: Tensor, like: Tensor) -> Tensor:
