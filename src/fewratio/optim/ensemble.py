@@ -37,7 +37,7 @@ class Ensemble:
             self._named: dict[str, Tensor] = dict(self.models[0].named_parameters())
         else:
             stacked, self._buffers = stack_module_state(self.models)
-            self._named = {name: _as_gradients_come(tensor) for name, tensor in stacked.items()}
+            self._named = {name: _as_gradients_come(stack) for name, stack in stacked.items()}
             self._skeleton = deepcopy(self.models[0]).to("meta")
         self._averaging = averaging
         self._average = {name: tensor.detach().clone() for name, tensor in self._named.items()} if averaging else None
@@ -130,7 +130,10 @@ class Ensemble:
 
 
 def _as_gradients_come(stacked: Tensor) -> Tensor:
-    """Lay stacked matrices out as the gradients of ``x @ weight.mT`` are, which are copied to the layout otherwise."""
-    if stacked.dim() != 3:
+    """Lay stacked matrices out as gradients of ``x @ weight.mT`` come, which would be copied at every step otherwise.
+
+    Not on a CPU, whose fused Adam copies weights that are not contiguous.
+    """
+    if stacked.dim() != 3 or stacked.device.type == "cpu":
         return stacked
     return stacked.detach().mT.contiguous().mT.requires_grad_(stacked.requires_grad)
