@@ -5,7 +5,9 @@ Adam as it comes. Ours is `fewratio.optim.train` at the same sizes, for one mode
 GPU (``--device cuda``) only ours is timed, the whole step captured as one graph.
 
     python benchmarks/train_step.py                     # one CPU thread
+    python benchmarks/train_step.py --threads 2
     python benchmarks/train_step.py --device cuda --members 1 10 70 350 700
+    torchrun --nproc-per-node 2 benchmarks/train_step.py --members 1 --tasks 16   # two processes share the tasks
 """
 
 import argparse
@@ -24,7 +26,7 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.pair import Episode
 from fewratio.data.collection import Collection
 from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
-from fewratio.optim import Ensemble, TrainingPlan
+from fewratio.optim import Ensemble, Processes, TrainingPlan
 from fewratio.optim.loop import Training
 from fewratio.training.episodes import EpisodeSampler, SupportSize
 from fewratio.training.pools import RowTable, pair_pools
@@ -84,20 +86,22 @@ class NoValidation:
         return ()
 
 
-def our_stepper(collection: Collection, members: int, tasks: int, device: str) -> Callable[[int], None]:
+def our_stepper(
+    collection: Collection, members: int, tasks: int, device: str, processes: Processes
+) -> Callable[[int], None]:
     """Make our training step for so many models at once."""
     table = RowTable([collection], device)
     size = SupportSize(N_SUPPORT, N_SUPPORT)
-    draw = EpisodeSampler(
-        table.rows, [pair_pools(collection, table)] * members, range(members), [(size, size)] * members, N_QUERY, tasks
-    )
+    pools, sizes = [pair_pools(collection, table)] * members, [(size, size)] * members
+    draw = EpisodeSampler(table.rows, pools, range(members), sizes, N_QUERY, tasks, part=processes.part)
     models = []
     for member in range(members):
         generator = torch.Generator().manual_seed(member)
         encoder = SetEncoder(N_FEATURES, LATENT, generator=generator)
         features = MLPFeatures(N_FEATURES, 2 * LATENT, generator=generator)
         models.append(RatioModel(encoder, features, RidgeHead(), clip="weights"))
-    training = Training(Ensemble(models, device), draw, NoValidation(), RelativeSquaredError(0.5), TrainingPlan())
+    ensemble, objective = Ensemble(models, device), RelativeSquaredError(0.5)
+    training = Training(ensemble, draw, NoValidation(), objective, TrainingPlan(), processes)
 
     def run(n_steps: int) -> None:
         for _ in range(n_steps):
@@ -115,20 +119,22 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, nargs="+", default=[1], help="tasks a step")
     parser.add_argument("--steps", type=int, default=20, help="steps in a timed round")
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--tf32", action="store_true", help="let matrix products use TF32 on the GPU")
     args = parser.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(args.threads)
+    processes = Processes.launched()
     if args.tf32:
         torch.set_float32_matmul_precision("high")
     x = np.random.default_rng(0).normal(size=(N_DATASETS, N_INSTANCES, N_FEATURES)).astype(np.float32)
     collection = Collection.from_arrays(list(x))
 
     runs: dict[tuple[int, int], Callable[[int], None]] = {}
-    if args.device == "cpu":
+    if args.device == "cpu" and processes.alone:
         runs[0, 1] = plain_stepper(torch.from_numpy(x))
     for members in args.members:
         for tasks in args.tasks:
-            runs[members, tasks] = our_stepper(collection, members, tasks, args.device)
+            runs[members, tasks] = our_stepper(collection, members, tasks, args.device, processes)
     for run in runs.values():
         run(10)
     seconds: dict[tuple[int, int], list[float]] = {key: [] for key in runs}
@@ -138,6 +144,8 @@ def main() -> None:
             run(args.steps)
             seconds[key].append((time.perf_counter() - started) / args.steps)
 
+    if not processes.is_first:
+        return
     plain = statistics.median(seconds[0, 1]) if (0, 1) in seconds else None
     for (members, tasks), rounds in seconds.items():
         median = statistics.median(rounds)
@@ -148,7 +156,8 @@ def main() -> None:
             "model_steps_per_second": round(max(members, 1) / median, 1),
             "times_plain": round(max(members, 1) * plain / median, 2) if plain else None,
             "tf32": args.tf32,
-            "threads": 1,
+            "threads": args.threads,
+            "processes": processes.count,
             **circumstances(torch.device(args.device)),
         }
         sys.stdout.write(json.dumps(record) + "\n")

@@ -7,6 +7,8 @@
     python benchmarks/universal.py unpack weights.npz                  # the weights of the package
     python benchmarks/universal.py intervals weights.npz --device cuda # trains the intervals in that file anew
 
+    torchrun --nproc-per-node 2 benchmarks/universal.py train weights.npz --checkpoint part   # on two GPUs
+
 `train` and `intervals` run where safetensors is missing, hence the files between. `judge` compares with the true ratio:
 J beside that of the truth and of the ratio 1 (-0.5), how often the intervals held the true ratio and divergence, and
 their mean widths.
@@ -30,7 +32,7 @@ from fewratio.core.pair import Pair, equal_shares
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.estimators.universal import shipped_parts, universal_model
 from fewratio.nn.intervals import LEVELS, largest_divergence
-from fewratio.optim import History
+from fewratio.optim import History, Processes
 from fewratio.pretrained import UNIVERSAL
 from fewratio_bench.prior import PriorPairs, draw_pairs
 from fewratio_bench.records import circumstances
@@ -66,7 +68,7 @@ KINDS = {
 
 
 def train(args: argparse.Namespace) -> None:
-    model, histories = train_universal(args.seed, args.device)
+    model, histories = train_universal(args.seed, args.device, checkpoint=args.checkpoint)
     header = _account(args, STAGES, BANK, histories)
     _write(args.file, {f"ratio.{name}": value.cpu().numpy() for name, value in model.state_dict().items()}, header)
     intervals(args)
@@ -77,7 +79,7 @@ def intervals(args: argparse.Namespace) -> None:
     arrays = {name: array for name, array in tensors.items() if name.startswith("ratio.")}
     model = universal_model()
     model.load_state_dict({name.removeprefix("ratio."): torch.from_numpy(array) for name, array in arrays.items()})
-    found, histories = train_intervals(model, args.seed, args.device)
+    found, histories = train_intervals(model, args.seed, args.device, checkpoint=args.checkpoint)
     arrays |= {f"intervals.{name}": value.cpu().numpy() for name, value in found.state_dict().items()}
     _write(args.file, arrays, header | {"intervals": _account(args, INTERVALS, INTERVAL_BANK, histories)})
 
@@ -104,7 +106,8 @@ def ship(args: argparse.Namespace) -> None:
 
 
 def _write(path: Path, tensors: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
-    np.savez(path, header=np.array(json.dumps(header)), **tensors)
+    # Of several processes the first writes, and the others wait for it.
+    Processes.launched().from_first(lambda: np.savez(path, header=np.array(json.dumps(header)), **tensors))
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -160,6 +163,7 @@ def main() -> None:
         if action in (train, intervals):
             verb.add_argument("--device", default="cuda")
             verb.add_argument("--seed", type=int, default=0)
+            verb.add_argument("--checkpoint", help="start of the names of files to resume from")
         verb.set_defaults(action=action)
     verb = verbs.add_parser("judge")
     verb.add_argument("--pairs", type=int, default=1000)

@@ -187,16 +187,17 @@ class Parts(NamedTuple):
     validation: EvaluationEpisodes
 
 
-def training_parts(members=(0,), name="mean", dtype=torch.float64, data=None, tasks_per_batch=512):
+def training_parts(
+    members=(0,), name="mean", dtype=torch.float64, data=None, tasks_per_batch=512, tasks_per_step=2, part=slice(None)
+):
     """Small models with data of their own: all that is member m's is seeded with m (its data with ``data[m]``)."""
     families = [gaussian_family(5, 24, random_state=seed).collection for seed in data or members]
     table = RowTable(families, dtype=dtype)
     pools = [pair_pools(family, table) for family in families]
     size = SupportSize(1, 4)
-    draw = EpisodeSampler(table.rows, pools, members, [(size, size)] * len(pools), n_query=12, tasks_per_step=2)
-    validation = EvaluationEpisodes(
-        table.rows, pools, members, [(size, size)] * len(pools), n_draws=2, tasks_per_batch=tasks_per_batch
-    )
+    sizes = [(size, size)] * len(pools)
+    draw = EpisodeSampler(table.rows, pools, members, sizes, 12, tasks_per_step, part=part)
+    validation = EvaluationEpisodes(table.rows, pools, members, sizes, n_draws=2, tasks_per_batch=tasks_per_batch)
     return Parts([make_model(name, 1, member, dtype) for member in members], draw, validation)
 
 

@@ -1,5 +1,6 @@
 """The progress bar of what takes long, and a Ctrl-C that waits for the step to end."""
 
+import os
 import signal
 import sys
 import threading
@@ -22,6 +23,11 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
+def is_first_process() -> bool:
+    """Tell whether this process shows and writes results: of those that torchrun started, only the first does."""
+    return "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK") == "0"
+
+
 @contextmanager
 def progress_bar(total: int, description: str, show: bool | None = None, unit: str = "steps") -> Iterator[Report]:
     """Show steps, steps a second, validation loss and time left on standard error.
@@ -40,7 +46,7 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
     started = time.monotonic() + (_DELAY if show is None else 0.0)
     if show is None:
         show = sys.stderr.isatty() or in_notebook()
-    if not show:
+    if not show or not is_first_process():
         yield lambda step, loss: None
         return
     if in_notebook():

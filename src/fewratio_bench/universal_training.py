@@ -14,7 +14,7 @@ from fewratio.data.seeds import seed_for
 from fewratio.estimators.universal import ALPHAS, universal_model, untrained_intervals
 from fewratio.nn import RatioModel
 from fewratio.nn.intervals import QUANTILES, Intervals
-from fewratio.optim import Ensemble, History, TrainingPlan, train
+from fewratio.optim import Ensemble, History, Processes, TrainingPlan, train
 from fewratio.training.episodes import EpisodeSampler, SupportSize
 from fewratio_bench.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 
@@ -90,6 +90,7 @@ def train_universal(
     stages: Sequence[Stage] = STAGES,
     bank: Bank = BANK,
     progress: bool | None = None,
+    checkpoint: str | None = None,
 ) -> tuple[RatioModel, list[History]]:
     """Train the universal network, but for its intervals.
 
@@ -105,20 +106,24 @@ def train_universal(
         What to draw from the prior.
     progress : bool, optional
         Whether to show progress bars; by default on a terminal.
+    checkpoint : str, optional
+        Where each stage keeps its state, to be resumed from: the start of file names.
 
     Returns
     -------
     (RatioModel, list of History)
         The network, and how each stage went.
     """
+    part = Processes.launched().part
     pairs, others = _draw(bank, seed, device, "practice", "validation")
     model = universal_model(torch.Generator().manual_seed(seed))
     model.scaler = _WithoutTruth()
     histories = []
     for number, stage in enumerate(stages):
-        draw = _sampler(pairs, stage, seed_for("universal", number, seed))
+        draw = _sampler(pairs, stage, seed_for("universal", number, seed), part=part)
         held_out = _sampler(others, stage, seed, alphas=(0.5, 0.5))
-        histories.append(_fit(model, _plan(stage, progress), device, draw, held_out, InformedSquaredError()))
+        plan = _plan(stage, progress, checkpoint, f"ratio.{number}", seed, stages, bank)
+        histories.append(_fit(model, plan, device, draw, held_out, InformedSquaredError()))
     model.scaler = nn.Identity()
     return model, histories
 
@@ -130,17 +135,20 @@ def train_intervals(
     stages: Sequence[Stage] = INTERVALS,
     bank: Bank = INTERVAL_BANK,
     progress: bool | None = None,
+    checkpoint: str | None = None,
 ) -> tuple[Intervals, list[History]]:
     """Train the intervals of a trained universal network, which stays as it is; parameters as in `train_universal`."""
+    part = Processes.launched().part
     pairs, others = _draw(bank, seed, device, "intervals", "validation of intervals")
     intervals = untrained_intervals(torch.Generator().manual_seed(seed))
     histories = []
     for number, stage in enumerate(stages):
         module = IntervalLoss(model, intervals, min(_N_EVALUATED, stage.n_query - stage.largest))
-        draw = _sampler(pairs, stage, seed_for("intervals", number, seed), known=True)
+        draw = _sampler(pairs, stage, seed_for("intervals", number, seed), known=True, part=part)
         held_out = _sampler(others, stage, seed, known=True)
         # What torch takes for these ridge solves cannot be captured, and steps as long as these gain nothing by it.
-        plan = replace(_plan(stage, progress), capture=False)
+        plan = _plan(stage, progress, checkpoint, f"intervals.{number}", seed, stages, bank)
+        plan = replace(plan, capture=False)
         histories.append(_fit(module, plan, device, draw, held_out, mean_loss))
     return intervals, histories
 
@@ -155,8 +163,15 @@ def _draw(bank: Bank, seed: int, device: str, *roles: str) -> list[PriorPairs]:
     ]
 
 
-def _plan(stage: Stage, progress: bool | None) -> TrainingPlan:
-    return TrainingPlan(stage.steps, stage.learning_rate, validate_every=min(500, stage.steps), show_progress=progress)
+def _plan(stage: Stage, progress: bool | None, checkpoint: str | None, name: str, *settings: object) -> TrainingPlan:
+    return TrainingPlan(
+        stage.steps,
+        stage.learning_rate,
+        validate_every=min(500, stage.steps),
+        show_progress=progress,
+        checkpoint=None if checkpoint is None else f"{checkpoint}.{name}",
+        identity=repr((name, *settings)),
+    )
 
 
 def _fit(
@@ -172,7 +187,12 @@ def _fit(
 
 
 def _sampler(
-    pairs: PriorPairs, stage: Stage, seed: int, known: bool = False, alphas: tuple[float, float] = ALPHAS
+    pairs: PriorPairs,
+    stage: Stage,
+    seed: int,
+    known: bool = False,
+    alphas: tuple[float, float] = ALPHAS,
+    part: slice = slice(None),
 ) -> EpisodeSampler:
     size = SupportSize(1, stage.largest)
     chosen = pairs.with_truth() if known else None
@@ -186,6 +206,7 @@ def _sampler(
         held_out=(True, True),
         alphas=alphas,
         skew=stage.skew,
+        part=part,
     )
 
 

@@ -309,9 +309,9 @@ def test_an_interruption_loses_no_network_that_is_done(make, sources, monkeypatc
     class Interrupted(training.EpisodeSampler):
         made = 0
 
-        def __init__(self, *arguments):
+        def __init__(self, *arguments, **options):
             Interrupted.made += 1
-            super().__init__(*arguments)
+            super().__init__(*arguments, **options)
 
         def __call__(self, step):
             if Interrupted.made == 2:

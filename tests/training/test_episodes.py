@@ -254,6 +254,21 @@ def test_a_member_draws_in_an_ensemble_what_it_draws_alone(pools):
         assert_same_draws(draw(together, range(40), member, n_tasks=2), draw(alone, range(40), n_tasks=2))
 
 
+@pytest.mark.parametrize("pools", SHAPES.values(), ids=SHAPES)
+def test_parts_of_the_tasks_are_those_of_the_whole(pools):
+    options = dict(nu_size=SupportSize(1, 4), n_query=16, tasks_per_step=5, held_out=(True, True), alphas=(0.1, 0.9))
+    pools = [pools] if min(map(len, pools.de)) > 4 else [make_pools([9, 12], de_sizes=[8, 20])]
+    whole = make_sampler(pools, **options)
+    for part in (slice(0, None, 3), slice(2, None, 3)):
+        sampler = make_sampler(pools, part=part, **options)
+        for step in range(4):
+            mine, all_of_it = sampler(torch.tensor(step)), whole(torch.tensor(step)).tasks(part)
+            torch.testing.assert_close(mine.rows, all_of_it.rows, rtol=0, atol=0)
+            torch.testing.assert_close(mine.alpha, all_of_it.alpha, rtol=0, atol=0)
+            for pair, other in zip(mine, all_of_it, strict=True):
+                torch.testing.assert_close(pair.shares, other.shares, rtol=0, atol=0)
+
+
 def test_seeds_steps_and_tasks_draw_differently():
     sampler = make_sampler([SHAPES["even"]] * 3, seeds=[0, 1, 2**64 + 5], n_query=16, tasks_per_step=2)
     drawn = [tuple(episode[2]) for m in range(3) for episode in draw(sampler, range(70), m, n_tasks=2)]

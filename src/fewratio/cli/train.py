@@ -9,6 +9,7 @@ import typer
 from fewratio.cli import exchange, summaries
 from fewratio.cli.info import weight_of_sources
 from fewratio.errors import ParameterError
+from fewratio.progress import is_first_process
 
 if TYPE_CHECKING:
     from fewratio.data.collection import Collection
@@ -92,6 +93,8 @@ def train(
         folder, outlier, separator=request.separator, decimal=request.decimal, **request.options()
     )
     estimator = _trained(collection, learner, episodes, scale, request.seed, of_networks)
+    if not is_first_process():
+        return
     estimator.save(output)
     trained = getattr(estimator, "networks_", [])
     lines = [

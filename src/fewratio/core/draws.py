@@ -21,7 +21,17 @@ def fold(key: Int[Tensor, "..."], data: int | Int[Tensor, "..."]) -> Int[Tensor,
     if not isinstance(data, Tensor):
         # Filled on the device: a copy from the host could not be captured in a CUDA graph.
         data = torch.full_like(key, data)
-    return _mix(key + _mix(data * _GOLDEN + _GOLDEN))
+    return fold_salt(key, salt(data))
+
+
+def salt(data: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+    """Give what makes `fold` of a number; worth keeping where the same numbers come at every step."""
+    return _mix(data * _GOLDEN + _GOLDEN)
+
+
+def fold_salt(key: Int[Tensor, "..."], salt: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+    """Derive a new key from a key and the `salt` of a number."""
+    return _mix(key + salt)
 
 
 def uniform(key: Int[Tensor, "..."], n: int) -> Float[Tensor, "... n"]:

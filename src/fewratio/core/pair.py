@@ -155,6 +155,13 @@ class Episode:
         query = Pair.joined(rows[..., n_support:, :], query_shares, n_query_nu)
         return cls(support, query, alpha, support_index, rows)
 
+    def tasks(self, chosen: slice) -> "Episode":
+        """Give some of the tasks of a batch whose leading axes are (member, task)."""
+        support, query = (pair.shares if pair.shares.dim() == 2 else pair.shares[:, chosen] for pair in self)
+        alpha = None if self.alpha is None else self.alpha[:, chosen]
+        sizes = self.support.n_nu, self.query.n_nu
+        return Episode.joined(self.rows[:, chosen], support, query, *sizes, alpha, self.support_index)
+
     def __iter__(self) -> Iterator[Pair]:
         """Unpack as ``support, query``."""
         return iter((self.support, self.query))

@@ -19,7 +19,7 @@ from fewratio.estimators.scaling import column_scaling
 from fewratio.estimators.settings import Episodes, Inliers, Training
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 from fewratio.nn import RatioModel, Standardiser
-from fewratio.optim import Ensemble, History, TrainingPlan, train
+from fewratio.optim import Ensemble, History, Processes, TrainingPlan, train
 from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
 from fewratio.training.pools import Pools, RowTable, inlier_pools, pair_pools
 
@@ -98,8 +98,12 @@ def train_jobs(
         One per job.
     """
     _check_collections(jobs)
+    processes = Processes.launched()
+    is_identified = checkpoint is not None or not processes.alone
+    if is_identified:
+        _check_seeds(jobs)
     if checkpoint is not None:
-        _check_checkpoint(Path(checkpoint), jobs)
+        _check_folder(Path(checkpoint))
     episodes = jobs[0].episodes
     seeds = [draw_seeds(job.random_state) for job in jobs]
     divided = [
@@ -129,6 +133,7 @@ def train_jobs(
         episodes.n_query,
         training.tasks_per_step,
         (leaves_one_out, leaves_one_out and not episodes.paired),
+        part=processes.part,
     )
     n_pairs = min(len(pools.nu) if pools.paired else len(pools.nu) ** 2 for pools in held_out)
     validation = EvaluationEpisodes(
@@ -149,7 +154,7 @@ def train_jobs(
         patience=training.patience,
         show_progress=progress,
         checkpoint=checkpoint,
-        identity=_identity(identity, seeds, table, [*sources, *held_out]) if checkpoint is not None else "",
+        identity=_identity(identity, seeds, table, [*sources, *held_out]) if is_identified else "",
     )
     histories = train(Ensemble(models, place, training.averaging), draw, validation, objective, plan)
     return list(zip(models, histories, strict=True))
@@ -249,12 +254,15 @@ def _check_collections(jobs: Sequence[Job]) -> None:
         )
 
 
-def _check_checkpoint(path: Path, jobs: Sequence[Job]) -> None:
+def _check_seeds(jobs: Sequence[Job]) -> None:
     if any(job.random_state is None for job in jobs):
         raise ParameterError(
-            "random_state is None, but a training can only resume from a checkpoint if its random numbers can be had "
-            "again. Give random_state a number."
+            "random_state is None, but a training can only resume from a checkpoint, or be shared by processes, if its "
+            "random numbers can be had again. Give random_state a number."
         )
+
+
+def _check_folder(path: Path) -> None:
     if not path.parent.is_dir():
         raise DataNotFoundError(
             f"The folder {path.parent} does not exist, so no checkpoint can be written there. Create it."

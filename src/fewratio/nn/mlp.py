@@ -5,17 +5,20 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import skip_init
+
+
+class Linear(nn.Linear):
+    """A linear layer whose values are whatever is in memory; ``nn.Linear`` draws them from the global generator."""
+
+    def reset_parameters(self) -> None:
+        """Do nothing."""
 
 
 def linear(
     n_in: int, n_out: int, generator: torch.Generator | None = None, bias: bool = True, fan_in: int | None = None
 ) -> nn.Linear:
-    """Make a linear layer with torch's usual start, U(-1/sqrt(fan_in), 1/sqrt(fan_in)).
-
-    ``nn.Linear`` would draw from the global generator even when its values are replaced afterwards.
-    """
-    layer = skip_init(nn.Linear, n_in, n_out, bias=bias, device=torch.get_default_device())
+    """Make a linear layer with torch's usual start, U(-1/sqrt(fan_in), 1/sqrt(fan_in))."""
+    layer = Linear(n_in, n_out, bias=bias)
     bound = (fan_in or n_in) ** -0.5
     for parameter in layer.parameters():
         uniform_(parameter, bound, generator)

@@ -2,6 +2,7 @@
 
 from fewratio.optim.ensemble import Ensemble
 from fewratio.optim.loop import TrainingPlan, train, train_in_stages
+from fewratio.optim.processes import Processes
 from fewratio.optim.stopping import History
 
-__all__ = ["Ensemble", "History", "TrainingPlan", "train", "train_in_stages"]
+__all__ = ["Ensemble", "History", "Processes", "TrainingPlan", "train", "train_in_stages"]

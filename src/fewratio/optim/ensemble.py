@@ -37,7 +37,12 @@ class Ensemble:
             self._named: dict[str, Tensor] = dict(self.models[0].named_parameters())
         else:
             stacked, self._buffers = stack_module_state(self.models)
-            self._named = dict(stacked)
+            # Each matrix is kept transposed, contiguous as its gradient comes (that of ``x @ weight.mT``), which would
+            # be copied at every step otherwise.
+            self._named = {
+                name: self.turned(stack.detach()).contiguous().requires_grad_(stack.requires_grad)
+                for name, stack in stacked.items()
+            }
             self._skeleton = deepcopy(self.models[0]).to("meta")
         self._averaging = averaging
         self._average = {name: tensor.detach().clone() for name, tensor in self._named.items()} if averaging else None
@@ -58,6 +63,10 @@ class Ensemble:
         matrices = {name for name, parameter in self.models[0].named_parameters() if parameter.dim() >= 2}
         return [p for name, p in trained if name in matrices], [p for name, p in trained if name not in matrices]
 
+    def turned(self, tensor: Tensor) -> Tensor:
+        """Turn what is trained, or is as large, into what the models have, or back: stacked matrices are transposed."""
+        return tensor.mT if self.size > 1 and tensor.dim() == 3 else tensor
+
     @property
     def _candidate(self) -> dict[str, Tensor]:
         """The weights that are validated and kept: the average where there is one."""
@@ -73,7 +82,8 @@ class Ensemble:
             return functional_call(self.models[0], self._candidate, (episode,))
         return self._stacked(self._candidate, episode)
 
-    def _stacked(self, parameters: dict[str, Tensor], episode: Episode) -> Tensor:
+    def _stacked(self, named: dict[str, Tensor], episode: Episode) -> Tensor:
+        parameters = {name: self.turned(tensor) for name, tensor in named.items()}
 
         def one(state: tuple[dict[str, Tensor], ...], alpha: Tensor | None, *parts: Tensor) -> Tensor:
             sizes = episode.support.n_nu, episode.query.n_nu
@@ -111,7 +121,7 @@ class Ensemble:
     def restore_best(self) -> None:
         """Write the kept weights into the members."""
         for (name, _), best in zip(self._named.items(), self._best, strict=True):
-            members = best if self.size > 1 else best.unsqueeze(0)
+            members = self.turned(best) if self.size > 1 else best.unsqueeze(0)
             for model, value in zip(self.models, members, strict=True):
                 model.get_parameter(name).copy_(value)
 
@@ -120,7 +130,9 @@ class Ensemble:
         parts = {"now": self._named, "best": dict(zip(self._named, self._best, strict=True))}
         if self._average is not None:
             parts["average"] = self._average
-        return {f"{part}/{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
+        return {
+            f"{part}/{name}": self.turned(tensor) for part, named in parts.items() for name, tensor in named.items()
+        }
 
     @torch.no_grad()
     def load_state(self, state: dict[str, Tensor]) -> None:

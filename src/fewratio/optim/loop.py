@@ -12,10 +12,11 @@ from torch import Tensor
 
 from fewratio.core.objectives import EpisodeObjective, Objective
 from fewratio.core.pair import Episode
-from fewratio.core.tensorfile import read_tensors, write_tensors
-from fewratio.errors import ModelFileError
+from fewratio.core.tensorfile import Arrays, read_tensors, write_tensors
+from fewratio.errors import ModelFileError, ParameterError
 from fewratio.optim.ensemble import Ensemble
 from fewratio.optim.graphs import GraphedStep
+from fewratio.optim.processes import ALONE, Processes
 from fewratio.optim.stopping import EarlyStopping, History, standard_error
 from fewratio.progress import deferred_interrupt, progress_bar
 
@@ -57,7 +58,7 @@ class TrainingPlan:
     checkpoint_seconds : float
         Time between two checkpoints.
     identity : str
-        What the training is of; a checkpoint of another identity is refused.
+        What the training is of; a checkpoint, or another process, of another identity is refused.
     """
 
     max_steps: int = 10_000
@@ -81,6 +82,9 @@ def train(
 ) -> list[History]:
     """Train every member on its own episodes and leave it with the weights of its best validation.
 
+    Of several processes that torchrun started each draws its part of the tasks (`Processes.part`); validations are
+    shared too, and all end with the same weights.
+
     Parameters
     ----------
     ensemble : Ensemble
@@ -99,16 +103,16 @@ def train(
     list of History
         One per member.
     """
-    training = Training(ensemble, draw, validation, objective, plan)
+    training = Training(ensemble, draw, validation, objective, plan, Processes.launched())
     training.resume()
     description = "training" if ensemble.size == 1 else f"training {ensemble.size} models"
     with deferred_interrupt() as interrupted, progress_bar(plan.max_steps, description, plan.show_progress) as report:
-        training.run(interrupted, report)
+        stopped = training.run(interrupted, report)
         # Before a last validation between the regular ones: a resumed training must not know of it.
         training.save()
         if training.step % plan.validate_every:
             training.validate()
-        training.stopping.finish(interrupted(), training.seconds)
+        training.stopping.finish(stopped, training.seconds)
     ensemble.restore_best()
     return training.stopping.histories
 
@@ -155,6 +159,7 @@ class Training:
     validation: ValidationEpisodes | None
     objective: Objective
     plan: TrainingPlan
+    processes: Processes = ALONE
 
     def __post_init__(self) -> None:
         ensemble, plan = self.ensemble, self.plan
@@ -170,26 +175,33 @@ class Training:
         # What the step reads and writes stays on the device, so that it can be captured.
         self.counter = torch.zeros((), dtype=torch.int64, device=ensemble.device)
         self.loss_sum = torch.zeros(ensemble.size, device=ensemble.device)
-        self.advance: Callable[[], None] = self._gradient_step
-        if on_gpu and plan.capture:
-            self.advance = GraphedStep(self._gradient_step)
+        captured = GraphedStep if on_gpu and plan.capture else lambda step: step
+        self.advance: Callable[[], None] = captured(self._gradient_step)
+        if not self.processes.alone:
+            # The gradients of the others come between two graphs.
+            self._halves = captured(self._find_gradients), captured(self._update)
+            self.advance = self._step_together
 
-    def run(self, interrupted: Callable[[], bool], report: Callable[[int, float | None], None]) -> None:
-        """Step until the plan is fulfilled, nothing improves any more, or Ctrl-C."""
-        last_save = time.monotonic()
+    def run(self, interrupted: Callable[[], bool], report: Callable[[int, float | None], None]) -> bool:
+        """Step until the plan is fulfilled, nothing improves any more, or Ctrl-C; tell whether it was the last."""
+        last_save, stopped = time.monotonic(), False
         report(self.step, None)
-        while self.step < self.plan.max_steps and not self.stopping.done and not interrupted():
+        while self.step < self.plan.max_steps and not self.stopping.done and not stopped:
             self.advance()
             self.step += 1
             due = self.step % self.plan.validate_every == 0
             if due:
                 self.validate()
+            if due or self.processes.alone:
+                # All processes stop after the same step.
+                stopped = self.processes.any(interrupted())
             if due or self.step % 20 == 0:
                 best = [history.best_validation for history in self.stopping.histories]
                 report(self.step, sum(best) / len(best) if due else None)
             if due and time.monotonic() - last_save > self.plan.checkpoint_seconds:
                 self.save()
                 last_save = time.monotonic()
+        return stopped
 
     @property
     def seconds(self) -> float:
@@ -197,37 +209,58 @@ class Training:
         return time.monotonic() - self._started
 
     def _gradient_step(self) -> None:
+        self._find_gradients()
+        self._update()
+
+    def _step_together(self) -> None:
+        find_gradients, update = self._halves
+        find_gradients()
+        gradients = (parameter.grad for group in self.optimizer.param_groups for parameter in group["params"])
+        self.processes.average([self._losses, *(grad for grad in gradients if grad is not None)], self._n_tasks)
+        update()
+
+    def _find_gradients(self) -> None:
         episode = self.draw(self.counter)
         values, objective = self.ensemble(episode), self.objective
         if isinstance(objective, EpisodeObjective):
-            losses = objective.on(values, episode).mean(-1)
+            losses = objective.on(values, episode)
         else:
-            losses = objective(values, episode.query.shares).mean(-1)
+            losses = objective(values, episode.query.shares)
+        means = losses.mean(-1)
         self.optimizer.zero_grad()
-        losses.sum().backward()
+        means.sum().backward()
+        self._losses, self._n_tasks = means.detach(), losses.shape[-1]
+
+    def _update(self) -> None:
         self.optimizer.step()
         self.ensemble.average(self.counter)
-        self.loss_sum += losses.detach()
+        self.loss_sum += self._losses
         self.counter += 1
 
     @torch.no_grad()
     def validate(self) -> None:
         """Evaluate the validation episodes and keep the weights of members that have improved."""
         assert self.validation is not None
-        parts = [
-            self.objective(self.ensemble.evaluate(episode), episode.query.shares)
-            for episode in self.validation.batches()
-        ]
-        losses, tasks = torch.cat(parts, dim=-1).double(), self.validation.tasks
+        batches = [self._validation_losses(episode) for episode in self.validation.batches()]
+        losses, tasks = self.processes.sum(torch.cat(batches, dim=-1)), self.validation.tasks
         n_steps = self.step % self.plan.validate_every or self.plan.validate_every
         errors = standard_error(losses, None if tasks is None else torch.as_tensor(tasks, device=losses.device))
         columns = (self.loss_sum / n_steps, losses.mean(-1), errors)
         self.ensemble.keep(self.stopping.record(self.step, *(column.tolist() for column in columns)))
         self.loss_sum.zero_()
 
+    def _validation_losses(self, episode: Episode) -> Tensor:
+        """Give the loss of each task; 0 for those of other processes."""
+        part = self.processes.part
+        losses = torch.zeros(episode.rows.shape[:2], dtype=torch.float64, device=episode.rows.device)
+        if losses[:, part].numel():
+            mine = episode if self.processes.alone else episode.tasks(part)
+            losses[:, part] = self.objective(self.ensemble.evaluate(mine), mine.query.shares).double()
+        return losses
+
     def save(self) -> None:
         """Write the checkpoint, if one was asked for."""
-        if self.plan.checkpoint is None:
+        if self.plan.checkpoint is None or not self.processes.is_first:
             return
         header = {
             "identity": self.plan.identity,
@@ -240,11 +273,16 @@ class Training:
 
     def resume(self) -> None:
         """Continue from the checkpoint, if there is one."""
-        path = self.plan.checkpoint
-        if path is None or not os.path.exists(path):
+        identity, found = self.processes.from_first(lambda: (self.plan.identity, self._checkpoint()))
+        if identity != self.plan.identity:
+            raise ParameterError(
+                "The processes that torchrun started have different data, settings or seeds, but must train the same. "
+                "Give all of them the same, or start them without torchrun."
+            )
+        if found is None:
             return
-        arrays, header = read_tensors(path, "checkpoint")
-        if header.get("identity") != self.plan.identity:
+        path, (arrays, header) = self.plan.checkpoint, found
+        if header.get("identity") != identity:
             raise ModelFileError(
                 f"{path} is a checkpoint of a training with other data or settings, so this one cannot resume from it. "
                 "Give another file name, or delete it to start afresh."
@@ -256,6 +294,10 @@ class Training:
                 f"{path} does not fit this training ({error!r}). Delete it to start afresh, or use another copy."
             ) from error
 
+    def _checkpoint(self) -> tuple[Arrays, dict[str, Any]] | None:
+        path = self.plan.checkpoint
+        return None if path is None or not os.path.exists(path) else read_tensors(path, "checkpoint")
+
     def _load(self, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
         self.step = header["step"]
         self._started -= header["seconds"]
@@ -265,14 +307,14 @@ class Training:
         for name in tensors:
             if name.startswith("adam/"):
                 _, i, moment = name.split("/")
-                moments.setdefault(int(i), {})[moment] = tensors[name]
+                moments.setdefault(int(i), {})[moment] = self.ensemble.turned(tensors[name]).contiguous()
         self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
         self.loss_sum.copy_(tensors["loss_sum"])
         self.stopping.histories = [History(**history) for history in header["histories"]]
 
     def _tensors(self) -> dict[str, Tensor]:
         moments = {
-            f"adam/{i}/{name}": tensor
+            f"adam/{i}/{name}": self.ensemble.turned(tensor)
             for i, state in self.optimizer.state_dict()["state"].items()
             for name, tensor in state.items()
         }

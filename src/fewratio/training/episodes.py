@@ -6,10 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.core.arrays import equal_shares, masked_shares
-from fewratio.core.draws import RANKS_BELOW, fold, ranks, uniform
+from fewratio.core.draws import RANKS_BELOW, fold, fold_salt, ranks, salt, uniform
 from fewratio.core.pair import Episode
 from fewratio.core.shapes import Float, Int
 from fewratio.data.columns import counted
@@ -60,6 +59,8 @@ class EpisodeSampler:
         Range from which each task's relative parameter is drawn; by default the tasks have none of their own.
     skew : float
         With 1 every size of a range is as likely; the larger, the more small ones there are.
+    part : slice
+        Which of the tasks to draw, by default all; they are the same whatever the others are.
     """
 
     def __init__(
@@ -73,7 +74,14 @@ class EpisodeSampler:
         held_out: tuple[bool, bool] = (False, False),
         alphas: tuple[float, float] | None = None,
         skew: float = 1.0,
+        part: slice = slice(None),
     ) -> None:
+        n_drawn = len(range(tasks_per_step)[part])
+        if not n_drawn:
+            raise ParameterError(
+                f"tasks_per_step is {tasks_per_step}, but more processes train together; each needs a task. Start "
+                "fewer processes, or raise tasks_per_step."
+            )
         for member, (nu_size, de_size) in zip(pools, sizes, strict=True):
             _check_sizes(member.nu, member.names, nu_size.low + held_out[0])
             _check_sizes(member.de, member.names, (1 if member.paired else de_size.low) + held_out[1])
@@ -82,7 +90,7 @@ class EpisodeSampler:
         device = rows.device
         self._rows = rows
         self._seeds = torch.tensor([seed % 2**63 for seed in seeds], device=device)
-        self._n_tasks = tasks_per_step
+        self._n_tasks, self._part = tasks_per_step, part
         self._paired = pools[0].paired
         self._count = torch.tensor([len(member.nu) for member in pools], device=device)[:, None, None]
 
@@ -119,8 +127,14 @@ class EpisodeSampler:
         self._padded = bool(real.min() < self._n_query)
         self._ranged = bool((low < high.amax(0)).any())
 
+        # What is drawn: datasets, order of rows, window, sizes, alpha. And a number for each side of each task: the
+        # window of a larger member must not shift the numbers of a smaller one.
+        self._role_salts = salt(torch.arange(5, device=device))
+        self._side_salts = salt(torch.arange(2 * tasks_per_step, device=device)).view(-1, 2)[part]
+        self._is_second = torch.tensor([[False], [True]], device=device)
+
         # Drawing is much overhead and little work on a CPU: many steps are drawn at once and kept.
-        self._steps_at_once = 1 if device.type == "cuda" else max(1, 64 // (len(pools) * tasks_per_step))
+        self._steps_at_once = 1 if device.type == "cuda" else max(1, 64 // (len(pools) * n_drawn))
         self._block: tuple[int, tuple[Tensor, ...]] | None = None
 
     @property
@@ -130,7 +144,7 @@ class EpisodeSampler:
 
     def __call__(self, step: Int[Tensor, ""]) -> Episode:
         """Draw the episodes of a step."""
-        numbers, length, size, share = self._drawn(step)
+        numbers, length, size, *share = self._drawn(step)
         # A pool that is hardly larger than its support still leaves one row to evaluate on.
         size = torch.minimum(size, length.clamp_max(self._n_query) - self._held_out.flatten().long())
         query = numbers.flatten(2)  # (member, task, row of the joined query)
@@ -148,12 +162,15 @@ class EpisodeSampler:
             support_shares = masked_shares(real.flatten(-2)[..., self._support_rows], support_shares)
         alpha = None
         if self._alphas is not None:
-            alpha = self._alphas[0] + (self._alphas[1] - self._alphas[0]) * share
+            alpha = self._alphas[0] + (self._alphas[1] - self._alphas[0]) * share[0]
         sizes = self._n_support_nu, self._n_query
         return Episode.joined(rows, support_shares, query_shares, *sizes, alpha, self._support_index)
 
     def _drawn(self, step: Tensor) -> tuple[Tensor, ...]:
-        """Row numbers, pool lengths, support sizes and a number in [0, 1) of a step; axes (member, task, side, ...)."""
+        """Row numbers, pool lengths and support sizes of a step, and a number in [0, 1) for alpha where it is drawn.
+
+        Axes are (member, task, side, ...).
+        """
         if self._steps_at_once == 1:
             return self._draw(fold(self._seeds, step))
         block, offset = divmod(int(step), self._steps_at_once)
@@ -163,21 +180,21 @@ class EpisodeSampler:
         return tuple(part[offset] for part in self._block[1])
 
     def _draw(self, key: Tensor) -> tuple[Tensor, ...]:
-        shape = (self._n_tasks, 2)
-        choice, order, shift, size, relative = (fold(key, role) for role in range(5))
+        # Few operations on all roles: on a GPU it is their number that costs, and most of a small step were these.
+        keys = fold_salt(key, self._role_salts.view(-1, *[1] * key.dim()))
+        numbers = uniform(keys[:4], 2 * self._n_tasks).unflatten(-1, (-1, 2))[..., self._part, :]
         # Shares become indices in float64: float32 could round the largest share up to the count itself.
-        index = (uniform(choice, 2 * self._n_tasks).unflatten(-1, shape).double() * self._count).long()
+        choice, _, shift, size = numbers.double()
+        index = (choice * self._count).long()
         if self._paired:
             index = index[..., :1].expand_as(index)
         start, length = self._starts[self._first + index], self._lengths[self._first + index]
 
-        # A key for each side of each task: the window of a larger member must not shift the numbers of a smaller one.
-        side = torch.arange(2 * self._n_tasks, device=key.device).view(shape)
-        rank = ranks(fold(order[..., None, None], side), self._window)
-        # A dataset that meets itself is dealt out from both ends: neither support may be in the other's query.
-        itself = (index[..., 0] == index[..., 1])[..., None, None] & (side[0] == 1)[:, None]
+        rank = ranks(fold_salt(keys[1, ..., None, None], self._side_salts), self._window)
         apart = self._holds_out and not self._paired
         if apart:
+            # A dataset that meets itself is dealt out from both ends: neither support may be in the other's query.
+            itself = (index[..., 0] == index[..., 1])[..., None, None] & self._is_second
             rank = torch.where(itself, RANKS_BELOW - 1 - rank[..., :1, :], rank)
         # Each operation that is not needed saves one or two per cent of a step on a GPU.
         if self._uneven:
@@ -185,16 +202,16 @@ class EpisodeSampler:
             rank = rank.masked_fill(outside, torch.iinfo(rank.dtype).max)
         position = rank.topk(self._n_query, largest=False, sorted=True).indices
         if self._windowed:
-            offset = (uniform(shift, 2 * self._n_tasks).unflatten(-1, shape).double() * length).long()
+            offset = (shift * length).long()
             if apart:
                 offset = torch.where(itself.squeeze(-1), offset[..., :1], offset)
             offset = offset * (length > self._window)
             position = (position + offset.unsqueeze(-1)) % length.unsqueeze(-1)
         elif self._padded:
             position = torch.minimum(position, length.unsqueeze(-1) - 1)
-        share = uniform(size, 2 * self._n_tasks).unflatten(-1, shape).double() ** self._skew
-        support = self._low + (share * self._spread).long()
-        return self._numbers[start.unsqueeze(-1) + position], length, support, uniform(relative, self._n_tasks)
+        support = self._low + (size**self._skew * self._spread).long()
+        alpha = () if self._alphas is None else (uniform(keys[4], self._n_tasks)[..., self._part],)
+        return self._numbers[start.unsqueeze(-1) + position], length, support, *alpha
 
 
 class EvaluationEpisodes:
@@ -325,9 +342,13 @@ def _cut_tasks(
 
 def _pad(members: list[list[np.ndarray]]) -> tuple[Tensor, Tensor]:
     """Stack row numbers of uneven lengths, and say which are real."""
-    each = [torch.from_numpy(numbers) for tasks in members for numbers in tasks]
-    padded = pad_sequence(each, batch_first=True, padding_value=-1).unflatten(0, (len(members), -1))
-    return padded.clamp_min(0), padded >= 0
+    each = [numbers for tasks in members for numbers in tasks]
+    lengths = np.array([len(numbers) for numbers in each])
+    real = np.arange(lengths.max()) < lengths[:, None]
+    padded = np.zeros(real.shape, dtype=np.int64)
+    padded[real] = np.concatenate(each)
+    numbers, is_real = (torch.from_numpy(part).unflatten(0, (len(members), -1)) for part in (padded, real))
+    return numbers, is_real
 
 
 def _shares(real_nu: Tensor, real_de: Tensor, like: Tensor) -> Tensor:
