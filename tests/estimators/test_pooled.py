@@ -51,6 +51,12 @@ def auc(estimator, X, n_normals=5):
 # ---------------------------------------------------------------- what it learns
 
 
+def test_the_threshold_of_few_normals_is_one_of_logarithms(estimator):
+    # A ratio is never below 0: five that vary as much as these have a plain bound of 0.07.
+    X = dataset(107)
+    assert 0.2 < InlierOutlierDetector(estimator, random_state=0).fit(X[-5:]).threshold(X[:-5]) < 0.3
+
+
 @pytest.mark.parametrize("n_normals", [1, 5])
 def test_outliers_that_only_the_sources_tell_are_found(estimator, n_normals):
     X = dataset(100)

@@ -324,9 +324,13 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         else:
             scores = self._ratio(normals, rows)
             left_out = self._left_out_ratio(normals, rows) if rule == _THUMB else scores[:0]
-        if rule == _THUMB:
+        if rule == _THUMB and len(left_out) <= 2:
             # Two scores have no spread to speak of: nothing is below the lowest.
-            return scores, prediction_bound(left_out) if len(left_out) > 2 else float(scores.min())
+            return scores, float(scores.min())
+        if rule == _THUMB:
+            # A ratio is never below 0, so its bound is one of logarithms, as the default's scores are.
+            is_ratio = self.estimator_ is not None
+            return scores, np.expm1(prediction_bound(np.log1p(left_out))) if is_ratio else prediction_bound(left_out)
         return scores, float(np.percentile(scores, 100 * float(self.contamination or 0)))
 
     def _calibrated(self, normals: Floats, rows: Floats) -> tuple[Floats, Floats]:

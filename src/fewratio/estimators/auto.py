@@ -166,6 +166,13 @@ class AutoRatioEstimator(SavedEstimator):
             self._scalings.append(part_scaling)
         self.ratio_nu_, self.ratio_de_ = ratios
 
+    def _for_tests(self) -> RatioEstimator:
+        # A test is exact whatever it goes by, and a classifier would be fitted anew for each permutation.
+        if not self.has_sources:
+            return self
+        _, learned = max(zip(map(sum, self._shares_of_learned), self.learned_, strict=True), key=lambda each: each[0])
+        return copy(learned).set_params(alpha=self.alpha)
+
     @property
     def finds_outliers(self) -> bool:
         """Whether what was taken tells outliers from other rows, which the network does not."""

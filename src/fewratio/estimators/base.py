@@ -324,6 +324,10 @@ class RatioEstimator(TableEstimator):
             found.append(estimator.divergence())
         return np.array(found, dtype=np.float64)
 
+    def _for_tests(self) -> "RatioEstimator":
+        """Give an estimator to test by: its divergence is computed for hundreds of permutations."""
+        return self
+
     def divergence(self) -> float:
         """Give the divergence between the fitted samples: the relative Pearson divergence (plain at alpha = 0)."""
         self._check_fitted()
