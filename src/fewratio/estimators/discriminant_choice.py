@@ -83,7 +83,7 @@ def learn(
     candidates: Sequence[Settings],
     alpha: float,
     seed: int,
-    n_workers: int,
+    n_workers: int = 1,
 ) -> Learned:
     """Learn from datasets: choose settings by the squared error (Eq. 8) on datasets held out, then use all sources.
 
