@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewratio import Collection, DiscriminantRatioEstimator
 from fewratio.errors import InputError
 from fewratio.estimators import feature_map as map_module
 from fewratio.estimators import summary as module
@@ -103,7 +104,7 @@ def test_what_was_not_added_is_not_taken_out():
     rng = np.random.default_rng(0)
     features = feature_map()
     a, b = (Summary.of_rows(rng.normal(0, scale, (5, 3)), features) for scale in (1, 100))
-    with pytest.raises(InputError, match=r"1 sources of 5 rows are to be taken out.*not among"):
+    with pytest.raises(InputError, match=r"1 source of 5 rows, which are not among"):
         a - b
     with pytest.raises(InputError, match="not among"):
         a - (a + a)
@@ -129,3 +130,14 @@ def test_spreads_are_those_of_the_datasets():
     found = Summary.of_many(datasets, features).spread_quantiles(4)
     np.testing.assert_allclose(found, np.array([1.375, 2.125, 2.875, 3.625]) / 2.5, rtol=0.05)
     assert Summary.of_many(datasets[:1], features).spread_quantiles(4).tolist() == [1.0]
+
+
+def test_a_source_that_was_never_added_is_not_taken_out():
+    rng = np.random.default_rng(0)
+    sources = [rng.normal(rng.normal(size=3), 1, (20, 3)) for _ in range(10)]
+    learned = DiscriminantRatioEstimator(random_state=0).pretrain(Collection.from_arrays(sources))
+    # As far as any source, in another direction; and with more rows than all of them.
+    for other in (sources[0] + np.array([9, -9, 9]), np.tile(sources[0], (11, 1))):
+        with pytest.raises(InputError, match="not among the 10"):
+            learned.remove_source(other)
+    learned.remove_source(sources[0])

@@ -208,6 +208,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     def remove_source(self, source: Any) -> Self:
         """Forget a dataset, as if it had never been among the sources; settings stay as they are.
 
+        No source is kept, so one that was never added is refused only where the sums tell that.
+
         Parameters
         ----------
         source : array-like of shape (n, n_features) or Summary

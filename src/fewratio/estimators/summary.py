@@ -9,6 +9,7 @@ import numpy as np
 
 from fewratio.core.shapes import Floats
 from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.data.columns import counted
 from fewratio.errors import InputError, ModelFileError
 from fewratio.estimators.feature_map import BLOCK_VALUES, FeatureMap
 
@@ -21,6 +22,8 @@ _MOST_MEANS = 64
 _KIND = "summary"
 _NUMBERS = ("n_sources", "n_rows", "inverse_sizes", "mean_noise")
 _ROUNDING = 1e-6
+# Of products of cosines.
+_SINGLE_PRECISION = 1e-4
 # Of noisy covariances, as a share of the mean eigenvalue.
 _LEAST_VARIANCE = 1e-4
 # Eigenvalues below this share of the largest are rounding.
@@ -154,12 +157,23 @@ class Summary:
     def __sub__(self, other: Any) -> "Summary":
         if not isinstance(other, Summary):
             return NotImplemented
-        if other.n_sources > self.n_sources or (other.spreads > self.spreads).any():
+        left = None
+        if other.n_sources <= self.n_sources and other.n_rows <= self.n_rows and (other.spreads <= self.spreads).all():
+            left = self._combined(other, -1)
+        if left is None or not left._is_sum():
             raise InputError(
-                f"{other.n_sources} sources of {other.n_rows} rows are to be taken out, but they are not among the "
-                f"{self.n_sources} that were summed up. Take out only what was added."
+                f"To be taken out: {counted(other.n_sources, 'source')} of {counted(other.n_rows, 'row')}, which are "
+                f"not among the {self.n_sources} that were summed up. Take out only what was added."
             )
-        return self._combined(other, -1)
+        return left
+
+    def _is_sum(self) -> bool:
+        """Tell whether this can be a sum over datasets: then the sum of outer products has no negative eigenvalue."""
+        if self.mean_noise or not len(self.factor):
+            return True
+        _, triangle = np.linalg.qr(self.factor.T)
+        eigenvalues = np.linalg.eigvalsh((triangle * self.signs) @ triangle.T)
+        return bool(eigenvalues[0] >= -_SINGLE_PRECISION * float(np.square(self.factor).sum()))
 
     def __radd__(self, other: Any) -> "Summary":
         # So that sum() works.
@@ -207,12 +221,12 @@ class Summary:
                 "The summary does not know what its columns are: an estimator made it. Make it with a SourceMap, which "
                 "says that."
             )
-        triangle, counted = np.triu_indices(self.features.n_outputs), np.flatnonzero(self.spreads)
+        triangle, places = np.triu_indices(self.features.n_outputs), np.flatnonzero(self.spreads)
         arrays = {
             "mean_sum": self.mean_sum,
             "scatter": self.scatter[triangle],
-            "spread_places": counted,
-            "spread_counts": self.spreads[counted],
+            "spread_places": places,
+            "spread_counts": self.spreads[places],
         }
         if self.n_sources > 1 or self.mean_noise:
             # Of several sources the sum of outer products, not the means that it is made of.
