@@ -10,7 +10,6 @@ exit status 1. docs/faults.md says what the parts are.
 
 import argparse
 import json
-import signal
 import sys
 import time
 from collections import Counter
@@ -32,7 +31,7 @@ COUNTS = {
     "tables": (400, 35),
     "files": (1000, 32),
     "kills": (100, 0),
-    "signals": (20, 0),
+    "signals": (60, 0),
     "machine": (0, 0),
     "workers": (0, 0),
 }
@@ -52,7 +51,7 @@ def cases(part: str, count: int) -> Iterator[tuple[str, str]]:
         case "kills":
             yield from kills.kills(count)
         case "signals":
-            yield from kills.kills(count, number=signal.SIGTERM)
+            yield from kills.signals(count)
         case "machine":
             yield from kills.starved()
         case _:

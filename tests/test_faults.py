@@ -5,11 +5,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 
 import fewratio
 from fewratio.applications import ChangeDetector
+from fewratio.data.files import find_file, open_rows, read_raw
 from fewratio.errors import DataFileError, InputError, ModelFileError, ParameterError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -125,6 +127,22 @@ def test_flipped_maps_and_references(tmp_path):
         path.write_bytes(payload[:place] + bytes([payload[place] ^ 1]) + payload[place + 1 :])
         with pytest.raises(error, match="checksum"):
             read(path)
+
+
+@pytest.mark.parametrize("ending", ["arrow", "jsonl", "parquet"])
+def test_text_that_is_no_utf8(tmp_path, ending):
+    """Readers of these formats take texts as they are; a damaged one was an error of Python's later, or a crash."""
+    frame = pl.DataFrame({"x": np.arange(8.0), "name": ["abcdefghijklmnop"] * 8})
+    path = tmp_path / f"a.{ending}"
+    options = {"compression": "uncompressed"} if ending != "jsonl" else {}
+    getattr(frame, {"arrow": "write_ipc", "jsonl": "write_ndjson"}.get(ending, "write_parquet"))(path, **options)
+    payload = path.read_bytes()
+    assert b"abcdefghijklmnop" in payload
+    path.write_bytes(payload.replace(b"abcdefghijklmnop", b"abcdefgh\xffjklmnop"))
+    with pytest.raises(DataFileError, match="cannot be read"):
+        read_raw(find_file(path))
+    with pytest.raises(DataFileError, match="cannot be read"), open_rows(find_file(path)) as rows:
+        list(rows.pieces(4))
 
 
 def test_a_sample_of_all_bad_calls():

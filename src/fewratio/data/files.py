@@ -177,6 +177,8 @@ def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
         read = _reader(file)
         if read is not None:
             table = read(file.path)
+            # Readers trust offsets and texts; a damaged file would be read beyond its end.
+            table.validate(full=True)
             return table.rename_columns(complete_names(table.column_names))
         with _plain(file.path) as path:
             return read_csv(path, _separator(file), file.decimal, as_text)
@@ -242,6 +244,7 @@ class FileRows:
         held, n_held = [], 0
         with refusing(self.file):
             for batch in self.batches():
+                batch.validate(full=True)
                 held.append(batch)
                 n_held += len(batch)
                 while n_held >= n_rows:
