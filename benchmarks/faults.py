@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,9 +23,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 
 from fewratio_bench.records import circumstances
-from hostile import damage, kills, python_calls, workers
+from hostile import damage, kills, python_calls, sizes, workers
 
-FINE = {"answered", "refused", "read", "same answer", "survived", "same bits"}
+FINE = {"answered", "refused", "read", "same answer", "survived", "same bits", "within 1 GB"}
 # Cases of a full run, and of a quick one; 0 for a part that has its own number.
 COUNTS = {
     "python": (5000, 150),
@@ -34,11 +35,12 @@ COUNTS = {
     "signals": (60, 0),
     "machine": (0, 0),
     "workers": (0, 0),
+    **{f"size:{what}": (0, 0) for what in sizes.CASES},
 }
 
 
-def cases(part: str, count: int) -> Iterator[tuple[str, str]]:
-    """Go through the cases of a part: what was tried, and its outcome."""
+def cases(part: str, count: int) -> Iterator[tuple[Any, ...]]:
+    """Go through the cases of a part: what was tried, its outcome and, of some, what was measured."""
     match part:
         case "python":
             calls = list(python_calls.calls())
@@ -54,8 +56,10 @@ def cases(part: str, count: int) -> Iterator[tuple[str, str]]:
             yield from kills.signals(count)
         case "machine":
             yield from kills.starved()
-        case _:
+        case "workers":
             yield from workers.answers()
+        case _:
+            yield sizes.measured(part.partition(":")[2])
 
 
 def main() -> None:
@@ -71,15 +75,17 @@ def main() -> None:
         full, quick = COUNTS[part]
         if args.quick and not quick:
             continue
-        started, outcomes, failures = time.perf_counter(), Counter(), []
-        for kind, outcome in cases(part, args.count or (quick if args.quick else full)):
+        started, outcomes, failures, figures = time.perf_counter(), Counter(), [], []
+        for kind, outcome, *measured in cases(part, args.count or (quick if args.quick else full)):
             outcomes[f"{kind}: {outcome if outcome in FINE else 'failed'}"] += 1
             if outcome not in FINE:
                 failures.append(outcome)
+            figures += measured
             if time.perf_counter() - started > args.seconds:
                 break
         record = {"part": part, "cases": outcomes.total(), "outcomes": dict(sorted(outcomes.items()))}
         record |= {"failures": failures, "seconds": round(time.perf_counter() - started, 1), "quick": args.quick}
+        record |= {"figures": figures} if figures else {}
         sys.stdout.write(json.dumps(record | circumstances(torch.device("cpu"))) + "\n")
         sys.stdout.flush()
         failed |= bool(failures)

@@ -177,6 +177,7 @@ def importance_weights(
     [0.306, 0.008]
     """
     needed = "a positive number, the largest ratio"
+    inputs.check_switch("normalise", normalise)
     limit = np.inf if clip is None else inputs.check_number("clip", clip, 0, np.inf, needed)
     for_model, rng = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, ClassifierRatio(alpha=0.1), for_model)
