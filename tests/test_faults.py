@@ -12,7 +12,7 @@ import torch
 import fewratio
 from fewratio.applications import ChangeDetector
 from fewratio.data.files import find_file, open_rows, read_raw
-from fewratio.errors import DataFileError, InputError, ModelFileError, ParameterError
+from fewratio.errors import DataFileError, FewRatioError, InputError, ModelFileError, ParameterError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -82,6 +82,66 @@ def test_tensors_of_any_precision(kind):
     tensor = torch.tensor(A).to(kind).requires_grad_()
     found = fewratio.RuLSIF().fit(tensor, B).predict(tensor)
     np.testing.assert_array_equal(found, fewratio.RuLSIF().fit(tensor.detach().double().numpy(), B).predict(tensor))
+
+
+SOURCES = [A + shift for shift in range(4)]
+
+
+def learned(*more, **parameters):
+    estimator = fewratio.DiscriminantRatioEstimator(**{"features": "columns"} | parameters)
+    return estimator.pretrain(fewratio.Collection.from_arrays([*more, *SOURCES]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: learned().fit(A, B).interval(X),
+        lambda X: learned().add_source(X),
+        lambda X: learned(X, scale="none"),
+        lambda X: learned(X[:1], scale="none"),
+        lambda X: fewratio.gaussian_relative_ratio(X, 0, 1, 0.5, 2),
+    ],
+    ids=["interval", "add_source", "pretrain", "one row", "gaussian_relative_ratio"],
+)
+def test_values_whose_squares_overflow(call):
+    with pytest.raises(InputError, match="not finite"):
+        call(A * 1e200)
+
+
+@pytest.mark.parametrize("value", [np.array([1.0, 2.0]), np.array([]), torch.tensor([1.0, 2.0]), "yes"])
+def test_switches_and_names_that_are_arrays(value):
+    frame = pl.DataFrame({"d": list("ab"), "x": [1.0, 2.0]})
+    for argument, call in {
+        "normalise": lambda: fewratio.importance_weights(A, B, normalise=value),
+        "biased": lambda: fewratio.mmd2(A, B, biased=value),
+        "backend": lambda: fewratio.compare_all([A, B], backend=value),
+        "no column": lambda: fewratio.Collection.from_frame(frame, "d", group=value),
+    }.items():
+        with pytest.raises(FewRatioError, match=argument):
+            call()
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "weight_decay", "averaging"])
+def test_training_takes_fractions(name):
+    sources = fewratio.Collection.from_arrays(SOURCES)
+    found = []
+    for value in (Fraction(1, 2), 0.5):
+        training = fewratio.Training(max_steps=2, tasks_per_step=2, validate_every=1, **{name: value})
+        estimator = fewratio.MetaRatioEstimator(training=training, random_state=0).pretrain(sources, sources)
+        found.append(estimator.fit(A, B).predict(A))
+    np.testing.assert_array_equal(*found)
+
+
+def test_small_integers_of_numpy():
+    with pytest.raises(ParameterError, match="max_rows is"):
+        fewratio.mmd2(A, B, max_rows=np.uint8(1))
+    found = learned(features="cosines", n_components=np.uint8(8)).fit(A, B).predict(A)
+    expected = learned(features="cosines", n_components=8).fit(A, B).predict(A)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_nothing_to_add_to_an_index():
+    assert len(fewratio.DatasetIndex.build([A, B]).add({})) == 2
 
 
 def test_samples_of_different_sizes():

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fewratio.core.shapes import Floats
 from fewratio.errors import InputError, ParameterError
@@ -84,7 +83,7 @@ def as_floats(argument: str, values: Any, needed: str) -> Floats:
     return array
 
 
-def check_finite_result(what: str, *values: ArrayLike) -> None:
+def check_finite_result(what: str, *values: Any) -> None:
     """Refuse ratios or divergences that are not finite."""
     if not all(np.isfinite(each).all() for each in values):
         raise InputError(

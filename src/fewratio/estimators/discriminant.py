@@ -218,6 +218,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         """
         return self._relearn(self._summary() - self._as_summary(source))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def interval(self, X: Any, level: float = 0.9) -> Floats:
         """Give, for each row, bounds that the ratio of the two datasets is within with this probability.
 
