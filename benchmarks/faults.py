@@ -59,7 +59,7 @@ def cases(part: str, count: int) -> Iterator[tuple[Any, ...]]:
         case "workers":
             yield from workers.answers()
         case _:
-            yield sizes.measured(part.partition(":")[2])
+            yield sizes.measured(part.partition(":")[2], count)
 
 
 def main() -> None:

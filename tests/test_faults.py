@@ -205,6 +205,18 @@ def test_text_that_is_no_utf8(tmp_path, ending):
         list(rows.pieces(4))
 
 
+def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n")
+
+    def read_csv(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("fewratio.data.files.read_csv", read_csv)
+    with pytest.raises(MemoryError):
+        read_raw(find_file(path))
+
+
 def test_a_sample_of_all_bad_calls():
     calls = list(python_calls.calls())
     chosen = np.random.default_rng(0).permutation(len(calls))[:40]

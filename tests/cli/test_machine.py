@@ -46,6 +46,15 @@ def test_a_name_that_an_ascii_system_cannot_read(run, arguments):
     assert "PYTHONUTF8=1" in line_of(run(*arguments, env=plain))
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+def test_a_limit_on_memory_that_libraries_would_hang_at(run):
+    import resource
+
+    limit = 2**19 * 1000
+    done = run("compare", "a.csv", "b.csv", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    assert "ulimit -v" in line_of(done)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a word")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_signal_amid_the_rows_of_a_file(run, tmp_path, name):

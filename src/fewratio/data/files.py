@@ -330,6 +330,9 @@ def refusing(file: TableFile) -> Iterator[None]:
         if file.path.is_file() and not file.path.stat().st_size:
             raise ValueError("it is empty")
         yield
+    except MemoryError:
+        # Not the file's fault.
+        raise
     # Libraries raise errors of any kind on a file that is damaged.
     except Exception as error:
         needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))
