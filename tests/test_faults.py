@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import fewratio
+from fewratio import progress
 from fewratio.applications import ChangeDetector
 from fewratio.data.files import find_file, open_rows, read_raw
 from fewratio.errors import DataFileError, FewRatioError, InputError, ModelFileError, ParameterError
@@ -215,6 +216,20 @@ def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("fewratio.data.files.read_csv", read_csv)
     with pytest.raises(MemoryError):
         read_raw(find_file(path))
+
+
+def test_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "in_notebook", lambda: True)
+    monkeypatch.setattr(progress, "_DELAY", 0.0)
+    for name, X in {"a": A, "b": B}.items():
+        np.save(tmp_path / f"{name}.npy", X)
+    for call, shown in (
+        (lambda: fewratio.Collection.from_folder(tmp_path), "reading: 2 of 2"),
+        (lambda: fewratio.InlierOutlierDetector().fit(A).predict(A), "scoring: 16 of 16"),
+        (lambda: fewratio.importance_weights(A, A), "weighing: 3 of 3"),
+    ):
+        call()
+        assert shown in capsys.readouterr().err
 
 
 def test_a_sample_of_all_bad_calls():

@@ -9,6 +9,7 @@ from fewratio.core.arrays import real_deviation
 from fewratio.core.shapes import Floats
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.estimators.randomness import row_order
+from fewratio.progress import progress_bar
 
 # All measured on 21 tables, docs/design.md.
 NEIGHBOURS = 3
@@ -72,7 +73,7 @@ def normality(normals: Floats, rows: Floats) -> Normality:
     # Rows that a symmetry of the sample exchanges have one place in `row_order`; their values decide.
     order = np.lexsort(pooled.T) if pooled.shape[1] else np.arange(len(pooled))
     order = order[row_order(pooled[order])]
-    cells = _cells(pooled, pooled[order])
+    cells = _cells(pooled, order)
     n_normals = len(normals)
     s_rows, s_left_out, left_out = _distances(pooled[:n_normals], pooled[n_normals:], order[order < n_normals])
     known, unknown = cells[:n_normals], cells[n_normals:]
@@ -81,28 +82,38 @@ def normality(normals: Floats, rows: Floats) -> Normality:
 
 
 def _in_units(rows: Floats) -> Floats:
-    """Return rows in units of their columns' deviations; columns that are constant are left out."""
-    low, high = np.quantile(rows, _MIDDLE, axis=0)
-    width = np.where(high > low, high - low, np.inf)
-    moved = np.clip(rows, low - width, high + width)
-    mean, deviation = moved.mean(0), moved.std(0)
-    varies = real_deviation(mean, deviation) > 0
-    return ((rows[:, varies] - mean[varies]) / deviation[varies]).clip(-_FAR, _FAR)
+    """Return rows, which are overwritten, in units of their columns' deviations, without columns that are constant."""
+    n_rows, n_columns = rows.shape
+    varies = []
+    # A few columns at a time, as there may be many rows; two at least, as a sum of one alone is rounded differently.
+    n_parts = max(1, n_columns // max(2, _BLOCK_VALUES // n_rows))
+    for part in np.array_split(rows, n_parts, axis=1):
+        columns = part.copy()
+        low, high = np.quantile(columns, _MIDDLE, axis=0)
+        width = np.where(high > low, high - low, np.inf)
+        moved = np.clip(columns, low - width, high + width)
+        mean, deviation = moved.mean(0), moved.std(0)
+        varies.append(real_deviation(mean, deviation) > 0)
+        part[:] = ((columns - mean) / np.where(varies[-1], deviation, 1)).clip(-_FAR, _FAR)
+    used = np.concatenate(varies)
+    return rows if used.all() else rows[:, used]
 
 
-def _cells(rows: Floats, ordered: Floats) -> NDArray[np.uint8]:
-    """Return the cell of each row in each partition; centres are drawn from the ordered rows."""
+def _cells(rows: Floats, order: NDArray[np.intp]) -> NDArray[np.uint8]:
+    """Return the cell of each row in each partition; centres are drawn from the rows in this order."""
     rng = np.random.default_rng(0)
-    centres = ordered[rng.integers(len(ordered), size=_PARTITIONS * _CELLS)]
+    centres = rows[order[rng.integers(len(order), size=_PARTITIONS * _CELLS)]]
     norms = (centres**2).sum(1)
     cells = np.empty((len(rows), _PARTITIONS), dtype=np.uint8)
     step = max(1, _BLOCK_VALUES // len(centres))
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        # Less the squared norm of the row, which does not change which centre is nearest. Of equal distances, as
-        # columns with few values have, the first counts, whatever the rounding.
-        distances = np.round(norms - 2 * block @ centres.T, 9)
-        cells[start : start + step] = distances.reshape(len(block), _PARTITIONS, _CELLS).argmin(2)
+    with progress_bar(len(rows), "scoring", unit="rows") as report:
+        for start in range(0, len(rows), step):
+            block = rows[start : start + step]
+            # Less the squared norm of the row, which does not change which centre is nearest. Of equal distances, as
+            # columns with few values have, the first counts, whatever the rounding.
+            distances = np.round(norms - 2 * block @ centres.T, 9)
+            cells[start : start + step] = distances.reshape(len(block), _PARTITIONS, _CELLS).argmin(2)
+            report(start + len(block), None)
     return cells
 
 
