@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 BOUND = 2**30
 # Numbers of files, rows of each and columns; and the command, of which {} is a folder.
 CASES: dict[str, tuple[int, int, int, str]] = {
-    "outliers": (2, 1_000_000, 20, "outliers --normal {}/0.parquet --unlabelled {}/1.parquet -o {}/result.parquet"),
-    "weights": (2, 1_000_000, 20, "weights {}/0.parquet {}/1.parquet -o {}/result.parquet"),
-    "train": (100, 10_000, 20, "train {} -o {}/result"),
-    "index": (10_000, 20, 5, "index {} -o {}/result"),
+    "outliers": (2, 1_000_000, 20, "outliers --normal {}/0.parquet --unlabelled {}/1.parquet -o {}-result.parquet"),
+    "weights": (2, 1_000_000, 20, "weights {}/0.parquet {}/1.parquet -o {}-result.parquet"),
+    "train": (100, 10_000, 20, "train {} -o {}-result"),
+    "index": (10_000, 20, 5, "index {} -o {}-result"),
     "compare-all": (10_000, 5, 8, "compare-all {}"),
 }
 
@@ -76,7 +76,9 @@ def _run(what: str, folder: str) -> None:
     from fewratio.cli import app
 
     with redirect_stdout(io.StringIO()):
-        app(CASES[what][-1].replace("{}", folder).split(), standalone_mode=False)
+        code = app(CASES[what][-1].replace("{}", folder).split(), standalone_mode=False)
+    if code:
+        sys.exit(code)
 
 
 def _measure(what: str, folder: str) -> None:

@@ -64,3 +64,10 @@ def test_a_signal_amid_the_rows_of_a_file(run, tmp_path, name):
     done = run("ratio", "a.csv", "b.csv", "--output", "ratios.csv", program=during + PROGRAM)
     assert done.returncode == 128 + number
     assert set(tmp_path.iterdir()) == before
+
+
+def test_an_index_takes_no_table_s_place(run, tmp_path):
+    table = (tmp_path / "a.csv").read_bytes()
+    done = run("index", tmp_path, "--output", tmp_path / "a.csv")
+    assert "Give a file elsewhere" in line_of(done)
+    assert (tmp_path / "a.csv").read_bytes() == table
