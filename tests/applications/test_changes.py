@@ -320,3 +320,13 @@ def test_rows_with_other_columns_are_refused():
     with pytest.raises(InputError, match="row has shape"):
         detector.update([[0.0, 1.0], [0.0, 1.0]])
     assert detector.n_rows_ == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rare_category_hides_no_change_of_another_column(seed):
+    # Its far values are no heavy tail: most of its variance is that of rounding.
+    rng = np.random.default_rng(seed)
+    time = np.arange(200)
+    found = detect_changes(np.column_stack([rng.normal(4 * (time >= 100), 1), rng.random(200) < 0.02]))
+    assert found.points.tolist() == [100]
+    assert found.changes[0]["column"] == "0"

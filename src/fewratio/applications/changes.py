@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from fewratio.applications import inputs
 from fewratio.applications.change_significance import ChangeOptions, by_splits, by_windows, check_options
-from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment, without_segments
+from fewratio.applications.segmentation import (
+    LEAST_ROWS,
+    Segmentation,
+    rounding_variance,
+    segment,
+    without_segments,
+)
 from fewratio.applications.time_order import open_series
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
@@ -90,14 +96,14 @@ class ChangePoints:
         up to the neighbouring changes.
         """
         ends, found = [0, *self.points.tolist(), len(self.series)], []
-        level = self.series - self.background
+        level, rounding = self.series - self.background, rounding_variance(self.series)
         for number, row in enumerate(self.points.tolist()):
             before, after = level[ends[number] : row], level[row : ends[number + 2]]
             moment = self.background[row - 1 : row + 1].mean(0)
             means = [part.mean(0) + moment for part in (before[-_NEAR:], after[:_NEAR])]
             deviations = [without_segments(part, [], 1).std(0) for part in (before, after)]
             # Both in units of the noise: rows of the smaller spread alone would make any step infinite.
-            noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2), 1e-300)
+            noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2 + rounding), 1e-300)
             moved = np.abs(means[1] - means[0]) / noise + np.abs(deviations[1] - deviations[0]) / noise
             column = int(moved.argmax())
             found.append(

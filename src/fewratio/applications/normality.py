@@ -4,17 +4,21 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from fewratio.core.arrays import real_deviation
 from fewratio.core.shapes import Floats
 from fewratio.estimators.gaussian_basis import check_squares
-from fewratio.estimators.randomness import row_order
+from fewratio.estimators.randomness import draw_rows, row_order
 from fewratio.progress import progress_bar
 
 # All measured on 21 tables, docs/design.md.
 NEIGHBOURS = 3
 _PARTITIONS, _CELLS = 100, 16
 _RATIO_WEIGHT, _HALF_WEIGHT = 3.0, 30.0
+_APART_WEIGHT, _HALF_APART = 4.0, 5.0
+# Distances to so many of all rows are taken, and that to the 20th nearest of them.
+_DRAWN, _NEAREST = 400, 20
 # The logarithm makes scores of normals symmetric enough for a prediction bound; nearer than that is near.
 _NEAR = 0.3
 _MIDDLE = 0.05, 0.95
@@ -22,8 +26,10 @@ _MIDDLE = 0.05, 0.95
 _FAR = 1e6
 # More normals hardly change the distance to the nearest, and cost as much as they are.
 _MAX_NORMALS = 5000
+# So many normals and rows of the batch tell units and densities as well as more would.
+_MAX_ROWS = 100_000
 # Distances of a block of rows to all centres: 32 MB.
-_BLOCK_VALUES = 2**22
+_BLOCK_ROWS = 2**22 // (_PARTITIONS * _CELLS)
 
 
 class Normality(NamedTuple):
@@ -43,18 +49,21 @@ class Normality(NamedTuple):
 
 
 def normality(normals: Floats, rows: Floats) -> Normality:
-    """Score rows by their density ratio to the normals and their distance from them.
+    """Score rows by their density ratio to the normals, their distance from them, and their distance from all rows.
 
-    The score is w r - log(0.3 + s). r is the relative density ratio (alpha = 0.5) of the normals to the batch, as
-    counts in the cells of 100 random partitions give it: each consists of the Voronoi cells of 16 rows. s is the mean
-    distance to the three nearest normals over the square root of the number of columns. Columns are in units of their
+    The score is w r - log(0.3 + s) - v log(0.3 + t). r is the relative density ratio (alpha = 0.5) of the normals to
+    the batch, as counts in the cells of 100 random partitions give it: each consists of the Voronoi cells of 16 rows. s
+    is a mean of the distances to the three nearest normals, each over the square root of the number of columns, in
+    which the nearest counts most: 0.3 + s is the harmonic mean of 0.3 + distance. Columns are in units of their
     standard deviation over all rows, normals and batch; for that, values farther from the middle 90 % of a column than
     these are wide are moved there. The ratio sees outliers that lie close together or among the normals, the distance
     those that are scattered. Few rows tell little of the ratio, so its weight w grows with them: it is 3 e / (e + 30)
-    where e = n_normals n_rows / (n_normals + n_rows).
+    where e = n_normals n_rows / (n_normals + n_rows). t is the distance within which a twentieth of all rows lie, as
+    400 of them tell: where normals are few, it helps to know where most rows are. Its weight v is 4 / (e + 5).
 
     The partitions depend on nothing but the values of all rows together, so nothing here is left to chance, and a
-    score does not change with the order of the rows.
+    score does not change with the order of the rows. Of more than 100,000 normals, or rows of the batch, so many are
+    drawn to tell units and densities by.
 
     Parameters
     ----------
@@ -66,95 +75,98 @@ def normality(normals: Floats, rows: Floats) -> Normality:
     Examples
     --------
     >>> normality(np.array([[0.0], [0.1], [0.3]]), np.array([[0.2], [9.0]])).rows.round(2)
-    array([ 1.09, -1.03])
+    array([ 1.87, -0.25])
     """
     check_squares(normals, rows)
-    pooled = _in_units(np.concatenate([normals, rows]))
-    # Rows that a symmetry of the sample exchanges have one place in `row_order`; their values decide.
-    order = np.lexsort(pooled.T) if pooled.shape[1] else np.arange(len(pooled))
-    order = order[row_order(pooled[order])]
-    cells = _cells(pooled, order)
-    n_normals = len(normals)
-    s_rows, s_left_out, left_out = _distances(pooled[:n_normals], pooled[n_normals:], order[order < n_normals])
-    known, unknown = cells[:n_normals], cells[n_normals:]
-    scores = _weighted_ratio(known, unknown, unknown, 0) - np.log(_NEAR + s_rows)
-    return Normality(scores, _weighted_ratio(known, unknown, known[left_out], 1) - np.log(_NEAR + s_left_out))
-
-
-def _in_units(rows: Floats) -> Floats:
-    """Return rows, which are overwritten, in units of their columns' deviations, without columns that are constant."""
-    n_rows, n_columns = rows.shape
-    varies = []
-    # A few columns at a time, as there may be many rows; two at least, as a sum of one alone is rounded differently.
-    n_parts = max(1, n_columns // max(2, _BLOCK_VALUES // n_rows))
-    for part in np.array_split(rows, n_parts, axis=1):
-        columns = part.copy()
-        low, high = np.quantile(columns, _MIDDLE, axis=0)
-        width = np.where(high > low, high - low, np.inf)
-        moved = np.clip(columns, low - width, high + width)
-        mean, deviation = moved.mean(0), moved.std(0)
-        varies.append(real_deviation(mean, deviation) > 0)
-        part[:] = ((columns - mean) / np.where(varies[-1], deviation, 1)).clip(-_FAR, _FAR)
-    used = np.concatenate(varies)
-    return rows if used.all() else rows[:, used]
-
-
-def _cells(rows: Floats, order: NDArray[np.intp]) -> NDArray[np.uint8]:
-    """Return the cell of each row in each partition; centres are drawn from the rows in this order."""
-    rng = np.random.default_rng(0)
-    centres = rows[order[rng.integers(len(order), size=_PARTITIONS * _CELLS)]]
-    norms = (centres**2).sum(1)
-    cells = np.empty((len(rows), _PARTITIONS), dtype=np.uint8)
-    step = max(1, _BLOCK_VALUES // len(centres))
+    score = _Score(*(_drawn(each) for each in (normals, rows)))
+    found = np.empty(len(rows))
     with progress_bar(len(rows), "scoring", unit="rows") as report:
-        for start in range(0, len(rows), step):
-            block = rows[start : start + step]
-            # Less the squared norm of the row, which does not change which centre is nearest. Of equal distances, as
-            # columns with few values have, the first counts, whatever the rounding.
-            distances = np.round(norms - 2 * block @ centres.T, 9)
-            cells[start : start + step] = distances.reshape(len(block), _PARTITIONS, _CELLS).argmin(2)
-            report(start + len(block), None)
-    return cells
+        for block in gen_batches(len(rows), _BLOCK_ROWS):
+            found[block] = score(rows[block])
+            report(block.stop, None)
+    return Normality(found, score.left_out())
 
 
-def _weighted_ratio(
-    known: NDArray[np.uint8], unknown: NDArray[np.uint8], at: NDArray[np.uint8], n_moved: int
-) -> Floats:
-    """Return the ratio at some rows by the shares of known and unknown rows in their cells, times its weight.
+def _drawn(rows: Floats) -> Floats:
+    return rows if len(rows) <= _MAX_ROWS else rows[draw_rows(rows, _MAX_ROWS, np.random.default_rng(0))]
 
-    Parameters
-    ----------
-    known, unknown, at : ndarray of shape (n, n_partitions)
-        Cells of the normals, of the batch, and of the rows to judge.
-    n_moved : {0, 1}
-        Whether each of the rows to judge is a normal that is counted to the batch.
-    """
-    n_known, n_unknown = len(known), len(unknown)
-    ratio = np.zeros(len(at))
-    for normals, batch, cells in zip(known.T, unknown.T, at.T, strict=True):
+
+class _Score:
+    """The score of `normality`, as normals and a batch give it."""
+
+    def __init__(self, normals: Floats, batch: Floats) -> None:
+        from sklearn.neighbors import NearestNeighbors
+
+        pooled, n_normals = np.concatenate([normals, batch]), len(normals)
+        low, high = np.quantile(pooled, _MIDDLE, axis=0)
+        width = np.where(high > low, high - low, np.inf)
+        moved = np.clip(pooled, low - width, high + width)
+        self._mean, deviation = moved.mean(0), moved.std(0)
+        self._varies = real_deviation(self._mean, deviation) > 0
+        self._mean, self._deviation = self._mean[self._varies], deviation[self._varies]
+        pooled = self._in_units(pooled)
+        # Rows that a symmetry of the sample exchanges have one place in `row_order`; their values decide.
+        order = np.lexsort(pooled.T) if pooled.shape[1] else np.arange(len(pooled))
+        order = order[row_order(pooled[order])]
+        self._centres = pooled[order[np.random.default_rng(0).integers(len(order), size=_PARTITIONS * _CELLS)]]
+        self._norms = (self._centres**2).sum(1)
+        places = [self._place(pooled[block]) for block in gen_batches(len(pooled), _BLOCK_ROWS)]
+        cells, apart = (np.concatenate(each) for each in zip(*places, strict=True))
+        self._counts = [
+            np.stack([np.bincount(column, minlength=_CELLS) for column in part.T])
+            for part in (cells[:n_normals], cells[n_normals:])
+        ]
+        # Of one column where none varies: all rows are at one place.
+        known = np.random.default_rng(0).permutation(order[order < n_normals])[:_MAX_NORMALS]
+        self._known = np.sort(known)
+        self._nearest = NearestNeighbors().fit(self._for_distances(pooled[self._known]))
+        self._of_known = cells[self._known], apart[self._known]
+
+    def __call__(self, rows: Floats) -> Floats:
+        """Score rows of the batch."""
+        rows = self._in_units(rows)
+        n_neighbours = min(NEIGHBOURS, len(self._known))
+        distances = self._nearest.kneighbors(self._for_distances(rows), n_neighbours)[0]
+        return self._total(*self._place(rows), distances, 0)
+
+    def left_out(self) -> Floats:
+        """Score normals that are counted to the batch, each in its turn; a single one has no others."""
+        if len(self._known) == 1:
+            return np.empty(0)
+        distances = self._nearest.kneighbors(n_neighbors=min(NEIGHBOURS, len(self._known) - 1))[0]
+        return self._total(*self._of_known, distances, 1)
+
+    def _in_units(self, rows: Floats) -> Floats:
+        """Return rows in units of their columns' deviations; columns that are constant are left out."""
+        return ((rows[:, self._varies] - self._mean) / self._deviation).clip(-_FAR, _FAR)
+
+    def _for_distances(self, rows: Floats) -> Floats:
+        return rows / np.sqrt(rows.shape[1]) if rows.shape[1] else np.zeros((len(rows), 1))
+
+    def _place(self, rows: Floats) -> tuple[NDArray[np.uint8], Floats]:
+        """Return the cell of each row in each partition, and its distance to the nearest twentieth of all rows."""
+        # Less the squared norm of the row, which does not change which centre is nearest. Of equal distances, as
+        # columns with few values have, the first counts, whatever the rounding.
+        squares = np.round(self._norms - 2 * rows @ self._centres.T, 9)
+        cells = squares.reshape(len(rows), _PARTITIONS, _CELLS).argmin(2).astype(np.uint8)
+        # The first centres stand for all rows.
+        nearest = np.partition(squares[:, :_DRAWN], _NEAREST, axis=1)[:, _NEAREST] + (rows**2).sum(1)
+        return cells, np.sqrt(np.round(nearest, 9).clip(0) / max(1, rows.shape[1]))
+
+    def _total(self, cells: NDArray[np.uint8], apart: Floats, distances: Floats, n_moved: int) -> Floats:
+        """Add up the score of rows; with `n_moved` 1 each is a normal that is counted to the batch."""
+        in_normals, in_batch = self._counts
+        n_normals, n_rows = (int(counts[0].sum()) for counts in self._counts)
         # The numbers of rows stay: so no score of a normal that changes places with a row of the batch is below the
         # one that it has when left out, which is what makes p-values valid.
-        in_normals = (np.bincount(normals, minlength=_CELLS) - n_moved) / n_known
-        in_batch = (np.bincount(batch, minlength=_CELLS) + n_moved) / n_unknown
-        # A cell without rows has no row to judge.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio += (2 * in_normals / (in_normals + in_batch))[cells]
-    evidence = n_known * n_unknown / (n_known + n_unknown)
-    return _RATIO_WEIGHT * evidence / (evidence + _HALF_WEIGHT) * ratio / _PARTITIONS
-
-
-def _distances(normals: Floats, rows: Floats, order: NDArray[np.intp]) -> tuple[Floats, Floats, NDArray[np.intp]]:
-    """Return the distances of rows to their nearest normals, of normals to the nearest others, and which these are."""
-    from sklearn.neighbors import NearestNeighbors
-
-    kept = np.sort(np.random.default_rng(0).permutation(order)[:_MAX_NORMALS])
-    # A single normal has no others.
-    left_out = kept if len(kept) > 1 else kept[:0]
-    n_columns = normals.shape[1]
-    if n_columns == 0:
-        return np.zeros(len(rows)), np.zeros(len(left_out)), left_out
-    nearest = NearestNeighbors().fit(normals[kept] / np.sqrt(n_columns))
-    of_rows = nearest.kneighbors(rows / np.sqrt(n_columns), min(NEIGHBOURS, len(kept)))[0].mean(1)
-    if not len(left_out):
-        return of_rows, np.zeros(0), left_out
-    return of_rows, nearest.kneighbors(n_neighbors=min(NEIGHBOURS, len(kept) - 1))[0].mean(1), left_out
+        of_normals, of_batch = (in_normals - n_moved) / n_normals, (in_batch + n_moved) / n_rows
+        # A cell without rows says nothing of a row that was not drawn.
+        ratios = np.divide(
+            2 * of_normals, of_normals + of_batch, out=np.ones(of_batch.shape), where=of_batch + of_normals > 0
+        )
+        ratio = ratios[np.arange(_PARTITIONS), cells].mean(1)
+        evidence = n_normals * n_rows / (n_normals + n_rows)
+        weight = _RATIO_WEIGHT * evidence / (evidence + _HALF_WEIGHT)
+        apart_weight = _APART_WEIGHT / (evidence + _HALF_APART)
+        nearness = (1 / (_NEAR + distances)).mean(1)
+        return weight * ratio + np.log(nearness) - apart_weight * np.log(_NEAR + apart)

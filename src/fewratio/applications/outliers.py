@@ -45,9 +45,10 @@ _N_FOLDS = 10
 class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """Find the outliers of a batch, given rows that are known to be normal (Hido et al. 2011).
 
-    The score of a row is higher the more normal it is. By default it is w r - log(0.3 + s): r is the density ratio of
-    the normals to the batch, by counts in random cells; s is the distance to the three nearest normals, in deviations
-    per column; the weight w of the ratio grows with the numbers of normals and rows, from 0.4 at 5 normals to 3
+    The score of a row is higher the more normal it is. By default it is w r - log(0.3 + s) - v log(0.3 + t): r is the
+    density ratio of the normals to the batch, by counts in random cells; s is the distance to the three nearest
+    normals, in deviations per column; t is the distance to the nearest twentieth of all rows. With the numbers of
+    normals and rows the weight w grows, from 0.4 at 5 normals to 3, and v falls, from 0.4 to 0
     (`fewratio.applications.normality`). With an ``estimator`` it is the ratio that this one gives. Either way it
     depends on the whole batch, which is the ratio's denominator and has a part in the columns' units: the same row has
     another score in other company. Give all rows that are to be judged in one call. The default's score does not

@@ -94,7 +94,9 @@ def segment(rows: Floats) -> Segmentation:
     scale = np.where(is_used, spread, 1.0)
     scaled = (rows - np.median(rows, axis=0)) / scale
     season = repeated_season(scaled)
-    best, smooth = _best(_tamed(scaled - season)[:, is_used])
+    # That of the rows as they are: without a season, few values become many.
+    rounding = rounding_variance(_tamed(scaled)[:, is_used])
+    best, smooth = _best(_tamed(scaled - season)[:, is_used], rounding)
     season[:, is_used] += smooth
     clean = scaled - season
     tamed = _tamed(clean)
@@ -107,7 +109,7 @@ def segment(rows: Floats) -> Segmentation:
         trend = _times(len(rows))[:, None] * slope
     else:
         trend = clean - residuals
-    gains = _gains(tamed[:, is_used], best.points, best.degree)
+    gains = _gains(tamed[:, is_used], rounding, best.points, best.degree)
     return Segmentation(best.points, gains, (season + trend) * scale, residuals * scale)
 
 
@@ -146,7 +148,8 @@ def autoregression(residuals: Floats, rounding: float, groups: Numbers) -> Autor
         common = sums.sum() / len(values) + 1e-12
         variances = (sums + _PRIOR_ROWS * common) / (sizes + _PRIOR_ROWS) + rounding
         squares = innovations**2 / variances[groups]
-        tails = ((squares**2).mean() / squares.mean() ** 2 - 1) / 2 if common > 1e-12 else 1.0
+        # What the variances have of rounding does not vary.
+        tails = squares.var() / 2 if common > 1e-12 else 1.0
         length = order * np.log(n) + (sizes * np.log(variances)).sum()
         found.append(Autoregression(coefficients, innovations, float(length), max(1.0, float(tails))))
     return min(found, key=lambda each: each.length)
@@ -164,7 +167,7 @@ class SplitGains:
         self.n_rows = n = len(series)
         spread = np.where(np.ptp(series, axis=0) > 0, series.std(0), 1.0)
         scaled = (series - series.mean(0)) / np.where(spread > 0, spread, 1.0)
-        self._cost = _Cost(scaled, 0, _rounding(scaled))
+        self._cost = _Cost(scaled, 0, rounding_variance(scaled))
         self._edges = np.unique(np.linspace(0, n, min(n, _POSITIONS) + 1).astype(np.intp))
 
     def positions(self, start: int, stop: int) -> Numbers:
@@ -195,10 +198,8 @@ class SplitGains:
         return _moved(self._cost, [point], len(self._cost.values) // _POSITIONS, start, stop)[0]
 
 
-def _best(series: Floats) -> tuple[_Proposal, Floats]:
+def _best(series: Floats, rounding: Floats) -> tuple[_Proposal, Floats]:
     """Return the best description of a series, and the smooth season without which it is described."""
-    # That of the series as it is: without a season, few values become many.
-    rounding = _rounding(series)
     found = [(min(_proposals(series, rounding)), np.zeros_like(series))]
     candidates = []
     for n_parameters, season, points in smooth_seasons(series):
@@ -321,11 +322,11 @@ def _moved(cost: _Cost, points: list[int], reach: int, first: int = 0, last: int
     return ends[1:-1]
 
 
-def _gains(series: Floats, points: list[int], degree: int) -> list[float]:
+def _gains(series: Floats, rounding: Floats, points: list[int], degree: int) -> list[float]:
     """Return by how much each change, but for its penalty, shortens the description of the two segments beside it."""
     gains = []
     for start, point, stop in zip([0, *points], points, [*points[1:], len(series)], strict=False):
-        rows, rounding = series[start:stop], _rounding(series[start:stop])
+        rows = series[start:stop]
         groups = (np.arange(stop - start) >= point - start).astype(np.intp)
         one, two = (
             sum(autoregression(*column, group).length for column in zip(left.T, rounding, strict=True))
@@ -358,7 +359,7 @@ def _times(n: int) -> Floats:
     return np.linspace(-1, 1, n)
 
 
-def _rounding(series: Floats) -> Floats:
+def rounding_variance(series: Floats) -> Floats:
     """Return the variance of a choice between two neighbours among the values of a column: much if they are few.
 
     So rows that are equal because a column has few values do not seem to have no variance.
