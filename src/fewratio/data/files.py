@@ -330,11 +330,11 @@ def refusing(file: TableFile) -> Iterator[None]:
         if file.path.is_file() and not file.path.stat().st_size:
             raise ValueError("it is empty")
         yield
-    except MemoryError:
-        # Not the file's fault.
-        raise
     # Libraries raise errors of any kind on a file that is damaged.
     except Exception as error:
+        # Other files may promise more than they have; a text cannot, and the memory is too small.
+        if isinstance(error, MemoryError) and file.suffix in SEPARATORS:
+            raise
         needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
         found = f"{file} cannot be read ({' '.join(str(error).split())[:500]})"

@@ -45,7 +45,8 @@ def cut(
     """
     roles = {"dataset": dataset, "group": group, "outlier": outlier}
     given = {role: column for role, column in roles.items() if column is not None}
-    raw.check_has([dataset, *given.values()])
+    raw.check_has([dataset])
+    raw.check_has(tuple(given.values()))
     for one, other in combinations(given, 2):
         if given[one] == given[other]:
             found = f"{one} and {other} name the same column {given[one]!r}"
