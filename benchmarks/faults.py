@@ -3,6 +3,7 @@
 python benchmarks/faults.py >> results/benchmarks/faults.jsonl              # all; about half an hour on two idle cores
 python benchmarks/faults.py --quick
 python benchmarks/faults.py --only kills --count 100
+python benchmarks/faults.py --table                                         # the figures of docs/faults.md
 
 Every part tries so many cases and counts outcomes; whatever must not happen is listed under "failures", and makes the
 exit status 1. docs/faults.md says what the parts are.
@@ -10,12 +11,12 @@ exit status 1. docs/faults.md says what the parts are.
 
 import argparse
 import json
-import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,23 +24,25 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 
 from fewratio_bench.records import circumstances
-from hostile import damage, kills, python_calls, workers
+from hostile import damage, kills, python_calls, sizes, workers
 
-FINE = {"answered", "refused", "read", "same answer", "survived", "same bits"}
+RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "faults.jsonl"
+FINE = {"answered", "refused", "read", "same answer", "survived", "same bits", "within 1 GB"}
 # Cases of a full run, and of a quick one; 0 for a part that has its own number.
 COUNTS = {
     "python": (5000, 150),
     "tables": (400, 35),
     "files": (1000, 32),
     "kills": (100, 0),
-    "signals": (20, 0),
+    "signals": (60, 0),
     "machine": (0, 0),
     "workers": (0, 0),
+    **{f"size:{what}": (0, 0) for what in sizes.CASES},
 }
 
 
-def cases(part: str, count: int) -> Iterator[tuple[str, str]]:
-    """Go through the cases of a part: what was tried, and its outcome."""
+def cases(part: str, count: int) -> Iterator[tuple[Any, ...]]:
+    """Go through the cases of a part: what was tried, its outcome and, of some, what was measured."""
     match part:
         case "python":
             calls = list(python_calls.calls())
@@ -52,11 +55,39 @@ def cases(part: str, count: int) -> Iterator[tuple[str, str]]:
         case "kills":
             yield from kills.kills(count)
         case "signals":
-            yield from kills.kills(count, number=signal.SIGTERM)
+            yield from kills.signals(count)
         case "machine":
             yield from kills.starved()
-        case _:
+        case "workers":
             yield from workers.answers()
+        case _:
+            yield sizes.measured(part.partition(":")[2], count)
+
+
+def tables(records: Path = RECORDS) -> str:
+    """Give the last record of each part as two tables in Markdown: what was tried, and the longest inputs."""
+    lines = map(json.loads, records.read_text().splitlines())
+    last = {record["part"]: record for record in lines if not record["quick"]}
+    tried = ["| part | cases | outcomes | failures |", "| --- | ---: | --- | ---: |"]
+    longest = [
+        "| command | files x rows x columns | input | beyond input and result | processor time |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for part in COUNTS:
+        if part not in last:
+            continue
+        record = last[part]
+        for each in record.get("figures", ()):
+            shape = f"{each['files']:,} x {each['rows']:,} x {each['columns']}"
+            cells = f"{each['input_mb']} MB | {each['beyond_mb']} MB | {each['processor_seconds']} s"
+            longest.append(f"| `{part.partition(':')[2]}` | {shape} | {cells} |")
+        if "figures" not in record:
+            counts: Counter[str] = Counter()
+            for name, count in record["outcomes"].items():
+                counts[name.rpartition(": ")[2]] += count
+            outcomes = ", ".join(f"{count:,} {name}" for name, count in counts.most_common() if name in FINE)
+            tried.append(f"| `{part}` | {record['cases']:,} | {outcomes} | {len(record['failures'])} |")
+    return "\n".join([*tried, "", *longest]) + "\n"
 
 
 def main() -> None:
@@ -65,22 +96,28 @@ def main() -> None:
     parser.add_argument("--count", type=int, help="cases per part")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop a part after so long, and record it")
     parser.add_argument("--quick", action="store_true", help="a few cases of the parts that take seconds")
+    parser.add_argument("--table", action="store_true", help="show the records as tables")
     args = parser.parse_args()
+    if args.table:
+        sys.stdout.write(tables())
+        return
     torch.set_num_threads(1)
     failed = False
     for part in args.only:
         full, quick = COUNTS[part]
         if args.quick and not quick:
             continue
-        started, outcomes, failures = time.perf_counter(), Counter(), []
-        for kind, outcome in cases(part, args.count or (quick if args.quick else full)):
+        started, outcomes, failures, figures = time.perf_counter(), Counter(), [], []
+        for kind, outcome, *measured in cases(part, args.count or (quick if args.quick else full)):
             outcomes[f"{kind}: {outcome if outcome in FINE else 'failed'}"] += 1
             if outcome not in FINE:
                 failures.append(outcome)
+            figures += measured
             if time.perf_counter() - started > args.seconds:
                 break
         record = {"part": part, "cases": outcomes.total(), "outcomes": dict(sorted(outcomes.items()))}
         record |= {"failures": failures, "seconds": round(time.perf_counter() - started, 1), "quick": args.quick}
+        record |= {"figures": figures} if figures else {}
         sys.stdout.write(json.dumps(record | circumstances(torch.device("cpu"))) + "\n")
         sys.stdout.flush()
         failed |= bool(failures)

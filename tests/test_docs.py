@@ -1,6 +1,7 @@
 """The examples of the guides run as they stand."""
 
 import re
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,13 @@ def test_the_guide_to_own_data_runs(tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(blocks) == 5
     exec(compile("\n".join(blocks), str(GUIDE), "exec"), {})
+
+
+def test_the_figures_of_faults_are_those_of_the_records():
+    sys.path.insert(0, str(GUIDE.parents[1] / "benchmarks"))
+    import faults
+
+    assert faults.tables() in GUIDE.with_name("faults.md").read_text(encoding="utf-8")
 
 
 def test_the_guide_to_sources_at_home_runs(tmp_path, monkeypatch):

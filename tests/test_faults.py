@@ -5,12 +5,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 
 import fewratio
+from fewratio import progress
 from fewratio.applications import ChangeDetector
-from fewratio.errors import DataFileError, InputError, ModelFileError, ParameterError
+from fewratio.data.files import find_file, open_rows, read_raw
+from fewratio.errors import DataFileError, FewRatioError, InputError, ModelFileError, ParameterError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -82,6 +85,66 @@ def test_tensors_of_any_precision(kind):
     np.testing.assert_array_equal(found, fewratio.RuLSIF().fit(tensor.detach().double().numpy(), B).predict(tensor))
 
 
+SOURCES = [A + shift for shift in range(4)]
+
+
+def learned(*more, **parameters):
+    estimator = fewratio.DiscriminantRatioEstimator(**{"features": "columns"} | parameters)
+    return estimator.pretrain(fewratio.Collection.from_arrays([*more, *SOURCES]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: learned().fit(A, B).interval(X),
+        lambda X: learned().add_source(X),
+        lambda X: learned(X, scale="none"),
+        lambda X: learned(X[:1], scale="none"),
+        lambda X: fewratio.gaussian_relative_ratio(X, 0, 1, 0.5, 2),
+    ],
+    ids=["interval", "add_source", "pretrain", "one row", "gaussian_relative_ratio"],
+)
+def test_values_whose_squares_overflow(call):
+    with pytest.raises(InputError, match="not finite"):
+        call(A * 1e200)
+
+
+@pytest.mark.parametrize("value", [np.array([1.0, 2.0]), np.array([]), torch.tensor([1.0, 2.0]), "yes"])
+def test_switches_and_names_that_are_arrays(value):
+    frame = pl.DataFrame({"d": list("ab"), "x": [1.0, 2.0]})
+    for argument, call in {
+        "normalise": lambda: fewratio.importance_weights(A, B, normalise=value),
+        "biased": lambda: fewratio.mmd2(A, B, biased=value),
+        "backend": lambda: fewratio.compare_all([A, B], backend=value),
+        "no column": lambda: fewratio.Collection.from_frame(frame, "d", group=value),
+    }.items():
+        with pytest.raises(FewRatioError, match=argument):
+            call()
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "weight_decay", "averaging"])
+def test_training_takes_fractions(name):
+    sources = fewratio.Collection.from_arrays(SOURCES)
+    found = []
+    for value in (Fraction(1, 2), 0.5):
+        training = fewratio.Training(max_steps=2, tasks_per_step=2, validate_every=1, **{name: value})
+        estimator = fewratio.MetaRatioEstimator(training=training, random_state=0).pretrain(sources, sources)
+        found.append(estimator.fit(A, B).predict(A))
+    np.testing.assert_array_equal(*found)
+
+
+def test_small_integers_of_numpy():
+    with pytest.raises(ParameterError, match="max_rows is"):
+        fewratio.mmd2(A, B, max_rows=np.uint8(1))
+    found = learned(features="cosines", n_components=np.uint8(8)).fit(A, B).predict(A)
+    expected = learned(features="cosines", n_components=8).fit(A, B).predict(A)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_nothing_to_add_to_an_index():
+    assert len(fewratio.DatasetIndex.build([A, B]).add({})) == 2
+
+
 def test_samples_of_different_sizes():
     with pytest.raises(InputError, match="nu cannot be read"):
         fewratio.RuLSIF().divergences(A, [[0, 1], [2]], [[3], [4]])
@@ -125,6 +188,48 @@ def test_flipped_maps_and_references(tmp_path):
         path.write_bytes(payload[:place] + bytes([payload[place] ^ 1]) + payload[place + 1 :])
         with pytest.raises(error, match="checksum"):
             read(path)
+
+
+@pytest.mark.parametrize("ending", ["arrow", "jsonl", "parquet"])
+def test_text_that_is_no_utf8(tmp_path, ending):
+    """Readers of these formats take texts as they are; a damaged one was an error of Python's later, or a crash."""
+    frame = pl.DataFrame({"x": np.arange(8.0), "name": ["abcdefghijklmnop"] * 8})
+    path = tmp_path / f"a.{ending}"
+    options = {"compression": "uncompressed"} if ending != "jsonl" else {}
+    getattr(frame, {"arrow": "write_ipc", "jsonl": "write_ndjson"}.get(ending, "write_parquet"))(path, **options)
+    payload = path.read_bytes()
+    assert b"abcdefghijklmnop" in payload
+    path.write_bytes(payload.replace(b"abcdefghijklmnop", b"abcdefgh\xffjklmnop"))
+    with pytest.raises(DataFileError, match="cannot be read"):
+        read_raw(find_file(path))
+    with pytest.raises(DataFileError, match="cannot be read"), open_rows(find_file(path)) as rows:
+        list(rows.pieces(4))
+
+
+def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n")
+
+    def read_csv(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("fewratio.data.files.read_csv", read_csv)
+    with pytest.raises(MemoryError):
+        read_raw(find_file(path))
+
+
+def test_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "in_notebook", lambda: True)
+    monkeypatch.setattr(progress, "_DELAY", 0.0)
+    for name, X in {"a": A, "b": B}.items():
+        np.save(tmp_path / f"{name}.npy", X)
+    for call, shown in (
+        (lambda: fewratio.Collection.from_folder(tmp_path), "reading: 2 of 2"),
+        (lambda: fewratio.InlierOutlierDetector().fit(A).predict(A), "scoring: 8 of 8"),
+        (lambda: fewratio.importance_weights(A, A), "weighing: 3 of 3"),
+    ):
+        call()
+        assert shown in capsys.readouterr().err
 
 
 def test_a_sample_of_all_bad_calls():

@@ -174,6 +174,15 @@ def _learned() -> Iterator[Call]:
                 lambda n=name, v=value_name: getattr(fewratio, n)(**_quick(n)).pretrain(tables()[v]),
             )
 
+            def run(name=name, value_name=value_name) -> Any:
+                sources = [tables()[value_name], *(each.X for each in _collection())]
+                outliers = [[*[True] * 2, *[False] * 4], *[np.arange(12) < 3] * 12]
+                collection = fewratio.Collection.from_arrays(sources, outliers=outliers)
+                estimator = getattr(fewratio, name)(**_quick(name)).pretrain(collection)
+                return estimator.fit(*_good()).divergence()
+
+            yield Call(f"{name}.pretrain([{value_name}, ...])", run)
+
 
 def _functions() -> Iterator[Call]:
     A, B = _good()

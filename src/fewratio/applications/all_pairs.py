@@ -101,8 +101,12 @@ class AllPairsResult:
         from scipy.cluster.hierarchy import leaves_list, linkage
 
         # Row by row: of ten thousand datasets, each matrix of all pairs is 0.8 GB.
-        rows = range(len(self.names))
-        distance = np.concatenate([(self.divergences[i, i + 1 :] + self.divergences[i + 1 :, i]) / 2 for i in rows])
+        n, start = len(self.names), 0
+        distance = np.empty(n * (n - 1) // 2)
+        for i in range(n):
+            row = distance[start : start + n - 1 - i]
+            row[:] = (self.divergences[i, i + 1 :] + self.divergences[i + 1 :, i]) / 2
+            start += len(row)
         # An estimate may be negative, a distance may not; all are moved alike.
         distance -= distance.min()
         return np.asarray(leaves_list(linkage(distance, "average")), dtype=np.intp)

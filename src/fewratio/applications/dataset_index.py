@@ -273,7 +273,7 @@ class DatasetIndex:
     def _append(self, names: Sequence[str], samples: list[Floats], progress: bool | None) -> None:
         vectors = []
         with progress_bar(len(samples), "indexing", progress) as report:
-            for block in gen_batches(len(samples), _BLOCK):
+            for block in gen_batches(len(samples), _BLOCK) if samples else ():
                 vectors.append(self._vectors_of(samples[block]))
                 report(block.stop, None)
         self._names += names

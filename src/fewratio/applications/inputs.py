@@ -10,6 +10,7 @@ import numpy as np
 from fewratio.core.given import as_rng as as_rng
 from fewratio.core.given import check_count as check_count
 from fewratio.core.given import check_number as check_number
+from fewratio.core.given import check_switch as check_switch
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding
 from fewratio.data.separating import Separating, separating_columns, without_columns

@@ -10,6 +10,7 @@ from fewratio.core.arrays import real_deviation
 from fewratio.core.shapes import Floats
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.estimators.randomness import draw_rows, row_order
+from fewratio.progress import progress_bar
 
 # All measured on 21 tables, docs/design.md.
 NEIGHBOURS = 3
@@ -79,8 +80,10 @@ def normality(normals: Floats, rows: Floats) -> Normality:
     check_squares(normals, rows)
     score = _Score(*(_drawn(each) for each in (normals, rows)))
     found = np.empty(len(rows))
-    for block in gen_batches(len(rows), _BLOCK_ROWS):
-        found[block] = score(rows[block])
+    with progress_bar(len(rows), "scoring", unit="rows") as report:
+        for block in gen_batches(len(rows), _BLOCK_ROWS):
+            found[block] = score(rows[block])
+            report(block.stop, None)
     return Normality(found, score.left_out())
 
 

@@ -14,6 +14,7 @@ from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.randomness import deal, draw_rows
+from fewratio.progress import progress_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -177,6 +178,7 @@ def importance_weights(
     [0.306, 0.008]
     """
     needed = "a positive number, the largest ratio"
+    inputs.check_switch("normalise", normalise)
     limit = np.inf if clip is None else inputs.check_number("clip", clip, 0, np.inf, needed)
     for_model, rng = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, ClassifierRatio(alpha=0.1), for_model)
@@ -215,10 +217,12 @@ def _held_out_gain(model: RatioEstimator, X_nu: Floats, X_de: Floats, rng: np.ra
         return np.nan, np.nan
     folds = [deal(len(X), n_folds, rng) for X in (X_nu, X_de)]
     ratios = [np.empty(len(X)) for X in (X_nu, X_de)]
-    for k in range(n_folds):
-        fitted = inputs.fitted_copy(model, *(X[fold != k] for X, fold in zip((X_nu, X_de), folds, strict=True)))
-        for X, fold, ratio in zip((X_nu, X_de), folds, ratios, strict=True):
-            ratio[fold == k] = fitted._ratio(X[fold == k])
+    with progress_bar(n_folds, "weighing", unit="folds") as report:
+        for k in range(n_folds):
+            fitted = inputs.fitted_copy(model, *(X[fold != k] for X, fold in zip((X_nu, X_de), folds, strict=True)))
+            for X, fold, ratio in zip((X_nu, X_de), folds, ratios, strict=True):
+                ratio[fold == k] = fitted._ratio(X[fold == k])
+            report(k + 1, None)
     alpha = float(getattr(model, "alpha", 0.0))
     # The terms of -J, row by row; -J of the ratio 1 is a half.
     terms = ratios[0] - alpha / 2 * ratios[0] ** 2, (alpha - 1) / 2 * ratios[1] ** 2

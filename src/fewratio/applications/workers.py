@@ -24,7 +24,7 @@ _AHEAD = 1000
 
 def check_backend(backend: object) -> None:
     """Refuse the name of a backend that there is not."""
-    if backend is not None and backend not in get_args(Backend):
+    if backend is not None and not (isinstance(backend, str) and backend in get_args(Backend)):
         raise ParameterError(
             f"backend is {backend!r}; needed is 'dask' or 'ray', or None for the workers of joblib. Pass one of them."
         )

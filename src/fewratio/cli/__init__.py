@@ -1,5 +1,7 @@
 """Command line ``fewratio``: one file a verb; a verb parses, calls one function and prints."""
 
+import signal
+import sys
 from typing import Annotated
 
 import typer
@@ -56,4 +58,9 @@ def _root(
 
 def main() -> None:
     """Run the command line. What becomes of a mistake is said by `fewratio.cli.exchange.verb`."""
+    # Ended as by an error: a file that is only half written is removed. (Windows knows no SIGHUP; nohup ignores it.)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, signal.SIGTERM)
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))
     app()

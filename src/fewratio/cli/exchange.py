@@ -10,7 +10,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _WRONG_INPUT = (ValueError, FileNotFoundError)
 _RESULTS = (".json", *ENDINGS)
 _PICTURES = (".png", ".svg", ".pdf")
+# Bytes that libraries and their threads reserve, most of them never used.
+_LEAST_ADDRESSES = 2**30
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
 
@@ -232,6 +234,7 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
             arguments = (Request(**{name: options.pop(name) for name in shared if name in options}), *arguments)
         try:
             with _plain_warnings(given):
+                _check_limit()
                 function(*arguments, **options)
         except FewRatioError as error:
             _say(in_option_words(error, given))
@@ -245,6 +248,17 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
 
     run.__signature__ = inspect.Signature([*given.values()])  # type: ignore[attr-defined]
     return run
+
+
+def _check_limit() -> None:
+    """Refuse a limit on memory at which threads of pyarrow or OpenBLAS cannot start: they are waited for forever."""
+    with suppress(ImportError):
+        # Not on Windows.
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESSES:
+            raise MemoryError(f"{limit // 2**20} MB of addresses, of which 1 GB is needed")
 
 
 @contextmanager

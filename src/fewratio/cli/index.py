@@ -21,7 +21,7 @@ def index(
     """
     from fewratio.applications.dataset_index import DatasetIndex
 
-    exchange.check_target(output, "--output", request.model)
+    exchange.check_target(output, "--output", folder, request.model)
     datasets, estimator = request.read_folder(folder)
     DatasetIndex.build(datasets, estimator, random_state=request.seed).save(output)
     lines = [datasets.summary, f"Index: {output}"]

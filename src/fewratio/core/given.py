@@ -48,7 +48,9 @@ def check_count(argument: str, value: Any, least: int = 1) -> None:
     """Refuse what is not a whole number of at least `least`."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not is_whole or not least <= value <= MAX_COUNT:
-        needed = f"a whole number of at least {least}" + f" and at most {MAX_COUNT}" * (is_whole and value > MAX_COUNT)
+        needed = f"a whole number of at least {least}" + f" and at most {MAX_COUNT}" * bool(
+            is_whole and value > MAX_COUNT
+        )
         raise ParameterError(f"{argument} is {shown(value)}; needed is {needed}. Pass one.")
 
 
@@ -63,6 +65,12 @@ def check_number(argument: str, value: Any, low: float | int, high: float | int,
     return number
 
 
+def check_switch(argument: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{argument} is {shown(value)}; needed is True or False. Pass one of them.")
+
+
 def as_floats(argument: str, values: Any, needed: str) -> Floats:
     """Give numbers of any shape as an array of floats, or refuse what holds anything else."""
     try:
@@ -73,6 +81,15 @@ def as_floats(argument: str, values: Any, needed: str) -> Floats:
     if not np.isfinite(array).all():
         raise InputError(f"{argument} is {shown(values)}; needed {needed}. Pass finite numbers.")
     return array
+
+
+def check_finite_result(what: str, *values: Any) -> None:
+    """Refuse ratios or divergences that are not finite."""
+    if not all(np.isfinite(each).all() for each in values):
+        raise InputError(
+            f"{what} is not finite: the values are too large for this estimator's arithmetic. Rescale the columns (to "
+            'about unit size, those of source datasets alike), or use scale="columns".'
+        )
 
 
 def as_names(argument: str, names: Any) -> tuple[str, ...]:

@@ -177,6 +177,8 @@ def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
         read = _reader(file)
         if read is not None:
             table = read(file.path)
+            # Readers trust offsets and texts; a damaged file would be read beyond its end.
+            table.validate(full=True)
             return table.rename_columns(complete_names(table.column_names))
         with _plain(file.path) as path:
             return read_csv(path, _separator(file), file.decimal, as_text)
@@ -242,6 +244,7 @@ class FileRows:
         held, n_held = [], 0
         with refusing(self.file):
             for batch in self.batches():
+                batch.validate(full=True)
                 held.append(batch)
                 n_held += len(batch)
                 while n_held >= n_rows:
@@ -329,6 +332,9 @@ def refusing(file: TableFile) -> Iterator[None]:
         yield
     # Libraries raise errors of any kind on a file that is damaged.
     except Exception as error:
+        # Other files may promise more than they have; a text cannot, and the memory is too small.
+        if isinstance(error, MemoryError) and file.suffix in SEPARATORS:
+            raise
         needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
         found = f"{file} cannot be read ({' '.join(str(error).split())[:500]})"

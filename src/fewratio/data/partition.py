@@ -43,14 +43,14 @@ def cut(
 
     A dataset is its name, its group and its rows.
     """
-    raw.check_has([dataset])
     roles = {"dataset": dataset, "group": group, "outlier": outlier}
     given = {role: column for role, column in roles.items() if column is not None}
+    raw.check_has([dataset])
+    raw.check_has(tuple(given.values()))
     for one, other in combinations(given, 2):
         if given[one] == given[other]:
             found = f"{one} and {other} name the same column {given[one]!r}"
             raise ParameterError(f"{found}; each needs a column of its own. Name another or leave one out.")
-    raw.check_has(tuple(given.values()))
     named = as_categories(raw.values(dataset), raw.called(dataset))
     codes, names = named.codes, named.texts
     if (codes < 0).any():

@@ -15,6 +15,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 
 from fewratio.core.given import MAX_COUNT, shown
+from fewratio.core.given import check_finite_result as check_finite_result
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import ColumnRules, Encoding, encode_together
 from fewratio.data.lazy_tables import map_rows
@@ -80,15 +81,6 @@ def fit_to_drawn(
         ratios.append(at_drawn if len(rows) == len(X) else in_blocks(estimator._ratio, X))
         ratios[-1][rows] = at_drawn
     return ratios
-
-
-def check_finite_result(what: str, *values: ArrayLike) -> None:
-    """Refuse ratios or divergences that are not finite."""
-    if not all(np.isfinite(each).all() for each in values):
-        raise InputError(
-            f"{what} is not finite: the values are too large for this estimator's arithmetic. Rescale the columns (to "
-            'about unit size, those of source datasets alike), or use scale="columns".'
-        )
 
 
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):

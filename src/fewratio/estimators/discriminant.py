@@ -17,7 +17,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import n_threads, one_thread
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError
-from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
+from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, check_finite_result, common
 from fewratio.estimators.discriminant_choice import Learned, learn
 from fewratio.estimators.discriminant_model import (
     Calibration,
@@ -221,6 +221,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         """
         return self._relearn(self._summary() - self._as_summary(source))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def interval(self, X: Any, level: float = 0.9) -> Floats:
         """Give, for each row, bounds that the ratio of the two datasets is within with this probability.
 
@@ -244,6 +245,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
             raise InputError(f"level is {level!r}; a probability between 0 and 1 is needed. Use 0.9, say.")
         deviations = float(ndtri(0.5 + level / 2))
         bounds = [self._by_blocks(X, lambda rows, side=side: self._bound(rows, side * deviations)) for side in (-1, 1)]
+        check_finite_result("The interval of some rows of X", *bounds)
         return np.stack(bounds, axis=1)
 
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support
+from fewratio.core.given import check_finite_result
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.discriminant_model import (
     SIZES,
@@ -383,6 +384,8 @@ def _some_rows(rows: Floats, most: int) -> Floats:
 def _distance(sources: Sequence[Floats], scaling: ColumnScaling) -> float:
     """Give the root mean square distance of two rows of any sources."""
     n = sum(map(len, sources))
-    scaled_sums = [(rows.sum(0), np.square(rows).sum(0)) for rows in map(scaling, sources)]
+    with np.errstate(over="ignore"):
+        scaled_sums = [(rows.sum(0), np.square(rows).sum(0)) for rows in map(scaling, sources)]
+    check_finite_result("The spread of the source datasets", *(squares for _, squares in scaled_sums))
     first, second = (sum(part) / n for part in zip(*scaled_sums, strict=True))
     return float(np.sqrt(2 * np.maximum(second - first**2, 0.0).sum())) or 1.0

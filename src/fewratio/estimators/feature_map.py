@@ -55,7 +55,7 @@ class FeatureMap:
     @property
     def n_outputs(self) -> int:
         """Number of features."""
-        return self.n_components or self.n_columns
+        return int(self.n_components) or self.n_columns
 
     @property
     def n_columns(self) -> int:

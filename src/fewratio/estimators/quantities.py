@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from fewratio.core import divergence, exact, objectives
 from fewratio.core.arrays import equal_shares
-from fewratio.core.given import as_floats, check_count, check_number, shown
+from fewratio.core.given import as_floats, check_count, check_finite_result, check_number, check_switch, shown
 from fewratio.core.kernels import median_distance
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import encode_together
@@ -83,7 +83,10 @@ def gaussian_relative_ratio(
             found = f"{name} is {shown(values)}; needed is a number, or one per column"
             raise ParameterError(f"{found} ({table.n_features}); standard deviations are positive. Pass such numbers.")
         of_columns[name] = array
-    return exact.gaussian_relative_ratio(table.to_numpy(), **of_columns, alpha=_checked(alpha))
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio: Floats = exact.gaussian_relative_ratio(table.to_numpy(), **of_columns, alpha=_checked(alpha))
+    check_finite_result("The ratio of some rows of X", ratio)
+    return ratio
 
 
 def mmd2(
@@ -118,6 +121,7 @@ def mmd2(
     >>> round(mmd2([[0.0], [1.0]], [[2.0], [3.0]], sigma=1.0), 3)
     0.533
     """
+    check_switch("biased", biased)
     _, (first, second) = encode_together({"X": X, "Y": Y}, leave_out=False)
     for name, table in (("X", first), ("Y", second)):
         if not biased and table.n_rows < 2:

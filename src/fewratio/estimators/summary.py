@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fewratio.core.given import check_finite_result
 from fewratio.core.shapes import Floats
 from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.columns import counted
@@ -103,6 +104,7 @@ class Summary:
         return cls(features, 1, n, 1 / n, mean, factor, signs, scatter, counts, mean_noise)
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")
     def of_many(cls, datasets: Iterable[Floats], features: FeatureMap) -> "Summary":
         """Sum up datasets one after the other, in the memory of one summary and a block of features."""
         total = cls.nothing(features)
@@ -132,6 +134,7 @@ class Summary:
                 # The first block's mean was not yet that of all.
                 scatter -= n * np.outer(moved, moved)
             squares = max(squares - n * float(moved @ moved), 0.0)
+            check_finite_result("The spread of a source dataset", squares, (origin + moved) @ (origin + moved))
             if n > 1:
                 spreads[_bin(squares / ((n - 1) * features.n_outputs))] += 1
             sizes.append(n)

@@ -148,15 +148,15 @@ def train_jobs(
     )
     plan = TrainingPlan(
         max_steps=training.max_steps,
-        learning_rate=training.learning_rate,
-        weight_decay=training.weight_decay,
+        learning_rate=float(training.learning_rate),
+        weight_decay=float(training.weight_decay),
         validate_every=training.validate_every,
         patience=training.patience,
         show_progress=progress,
         checkpoint=checkpoint,
         identity=_identity(identity, seeds, table, [*sources, *held_out]) if is_identified else "",
     )
-    histories = train(Ensemble(models, place, training.averaging), draw, validation, objective, plan)
+    histories = train(Ensemble(models, place, float(training.averaging)), draw, validation, objective, plan)
     return list(zip(models, histories, strict=True))
 
 
