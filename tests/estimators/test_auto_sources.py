@@ -127,7 +127,7 @@ def test_files_that_do_not_fit_together_are_refused(model, tmp_path):
     model.save(tmp_path / "m.model")
     arrays, header = read_tensors(tmp_path / "m.model", "model")
     shares = header["shares"]
-    of_parts = [shares[:1], [[2.0, 0.0, 0.0], shares[1]], [shares[0], [0.5]], [0.5, 0.5], []]
+    of_parts = [shares[:1], [[2.0, 0.0, 0.0], shares[1]], [[0.9] * 3] * 2, [shares[0], [0.5]], [0.5, 0.5], []]
     wrongs = [{"shares": wrong} for wrong in of_parts] + [{"learned": {}}, {"parameters": {"alpha": 7}}]
     for wrong in [*wrongs, {"shares": shares[:1], "learned": header["learned"][:1] * 2}]:
         write_tensors(tmp_path / "wrong.model", "model", arrays, header | wrong)

@@ -199,7 +199,8 @@ def compare_datasets(
         The other one, with the same columns. Not needed with `by`.
     estimator : RatioEstimator, optional
         Default: ``RuLSIF(scale="columns")``. A learned one must be pretrained. It stays as it is. One that is given
-        tells the divergence, too, and takes part in the test, which then takes longer.
+        tells the divergence, too, and takes part in the test, which then takes longer; of an `AutoRatioEstimator` that
+        is what it learned from sources.
     n_permutations : int, default=999
         How many permutations to draw; where there are no more than that, each is taken once (3 and 3 rows: 20). 0 for
         no test. The divergence does not depend on it.

@@ -17,7 +17,7 @@ NEIGHBOURS = 3
 _PARTITIONS, _CELLS = 100, 16
 _RATIO_WEIGHT, _HALF_WEIGHT = 3.0, 30.0
 _APART_WEIGHT, _HALF_APART = 4.0, 5.0
-# Distances to so many of all rows are taken, and that to the 20th nearest of them.
+# Distances to so many of all rows are taken, and that to the 20th nearest other.
 _DRAWN, _NEAREST = 400, 20
 # The logarithm makes scores of normals symmetric enough for a prediction bound; nearer than that is near.
 _NEAR = 0.3
@@ -116,7 +116,6 @@ class _Score:
             np.stack([np.bincount(column, minlength=_CELLS) for column in part.T])
             for part in (cells[:n_normals], cells[n_normals:])
         ]
-        # Of one column where none varies: all rows are at one place.
         known = np.random.default_rng(0).permutation(order[order < n_normals])[:_MAX_NORMALS]
         self._known = np.sort(known)
         self._nearest = NearestNeighbors().fit(self._for_distances(pooled[self._known]))
@@ -141,6 +140,7 @@ class _Score:
         return ((rows[:, self._varies] - self._mean) / self._deviation).clip(-_FAR, _FAR)
 
     def _for_distances(self, rows: Floats) -> Floats:
+        # Where no column varies, all rows are at one place.
         return rows / np.sqrt(rows.shape[1]) if rows.shape[1] else np.zeros((len(rows), 1))
 
     def _place(self, rows: Floats) -> tuple[NDArray[np.uint8], Floats]:

@@ -63,8 +63,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
       are 99 or more (at a rate of 0.1) and a single outlier can be flagged, or one per cent of the batch: ten normals
       for each row of the batch, or 999. ``false_discovery_rate=None`` takes the next rule instead.
     * "rule of thumb" else, which promises nothing: scores that the normals, left out one by one, would hardly have (the
-      98 % prediction bound of Student's t). Of batches without outliers it flagged 3 to 4 % of the rows at any
-      number of normals from 5 on, on average over 21 tables.
+      98 % prediction bound of Student's t; of an ``estimator`` that of log(1 + ratio)). Of batches without outliers it
+      flagged 3 to 4 % of the rows at any number of normals from 5 on, on average over 21 tables.
 
     Both of these go by the scores of the normals, not by those of the batch, so a batch of nothing but outliers is
     flagged as a whole; `predict` warns if it flags more than half of ten rows or more.
@@ -226,7 +226,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
         They are (1 + k) / (1 + n) where k of n scores of normals are no higher than the row's. A normal row of the
         batch, drawn as the known ones were, has a p-value of at most t with a chance of at most t. That holds exactly
-        with any number of rows from four normals on, up to 5,000:
+        from four normals on, up to 5,000, and 100,000 rows; with more approximately:
 
         * By default the scores are those of all normals, each left out and counted to the batch. If the row and a
           normal changed places, the normal's score would be that or a higher one, and with places changed for each

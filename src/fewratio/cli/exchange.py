@@ -258,7 +258,7 @@ def _check_limit() -> None:
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESSES:
-            raise MemoryError(f"{limit // 2**20} MB of addresses, of which 1 GB is needed")
+            raise MemoryError(f"the limit is {limit // 2**20} MB of addresses; 1 GB is needed")
 
 
 @contextmanager

@@ -87,8 +87,8 @@ def check_finite_result(what: str, *values: Any) -> None:
     """Refuse ratios or divergences that are not finite."""
     if not all(np.isfinite(each).all() for each in values):
         raise InputError(
-            f"{what} is not finite: the values are too large for this estimator's arithmetic. Rescale the columns (to "
-            'about unit size, those of source datasets alike), or use scale="columns".'
+            f"{what} is not finite: the values are too large to compute with. Rescale the columns (to about unit size, "
+            'those of source datasets alike); where there is a scale, "columns" does that.'
         )
 
 

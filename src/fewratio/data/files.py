@@ -332,7 +332,7 @@ def refusing(file: TableFile) -> Iterator[None]:
         yield
     # Libraries raise errors of any kind on a file that is damaged.
     except Exception as error:
-        # Other files may promise more than they have; a text cannot, and the memory is too small.
+        # A damaged binary file may claim any size; a text cannot, so memory really is short.
         if isinstance(error, MemoryError) and file.suffix in SEPARATORS:
             raise
         needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))

@@ -115,8 +115,8 @@ class AutoRatioEstimator(SavedEstimator):
         of_columns, of_cosines = (each._learn(collection, validation) for each in learned)
         # Both have held out the same; of many datasets cosines keep fewer.
         folds = [
-            ((mine, model), datasets)
-            for (mine, _), (model, datasets) in zip(of_columns.folds, of_cosines.folds, strict=True)
+            ((with_columns, with_cosines), datasets)
+            for (with_columns, _), (with_cosines, datasets) in zip(of_columns.folds, of_cosines.folds, strict=True)
         ]
         scaling = of_cosines.model.features.scaling
         without = partial(_ratios_without_sources, alpha=float(self.alpha), scaling=scaling)
@@ -131,8 +131,9 @@ class AutoRatioEstimator(SavedEstimator):
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
         shares = [tuple(map(float, of_sizes)) for of_sizes in header["shares"]]
-        valid = all(0 <= share <= 1 for of_sizes in shares for share in of_sizes)
-        if not valid or not shares or {len(of_sizes) for of_sizes in shares} != {len(SIZES)}:
+        valid = shares and {len(of_sizes) for of_sizes in shares} == {len(SIZES)}
+        valid = valid and all(min(of_size) >= 0 and sum(of_size) <= 1 + 1e-9 for of_size in zip(*shares, strict=True))
+        if not valid:
             raise ValueError(f"its shares are {shares}")
         parts = enumerate(header["learned"])
         learned = [DiscriminantRatioEstimator._of_payload(part_of(arrays, number), part) for number, part in parts]
@@ -167,11 +168,14 @@ class AutoRatioEstimator(SavedEstimator):
         self.ratio_nu_, self.ratio_de_ = ratios
 
     def _for_tests(self) -> RatioEstimator:
-        # A test is exact whatever it goes by, and a classifier would be fitted anew for each permutation.
-        if not self.has_sources:
+        # A test is exact whatever it goes by. A classifier would be fitted anew for each permutation.
+        if not self.has_sources or not any(self.learned_shares_):
             return self
-        _, learned = max(zip(map(sum, self._shares_of_learned), self.learned_, strict=True), key=lambda each: each[0])
-        return copy(learned).set_params(alpha=self.alpha)
+        shares = [sum(of_sizes) for of_sizes in self._shares_of_learned]
+        return self._learned_parts()[shares.index(max(shares))]
+
+    def _learned_parts(self) -> list[DiscriminantRatioEstimator]:
+        return [copy(each).set_params(alpha=self.alpha) for each in self.learned_]
 
     @property
     def finds_outliers(self) -> bool:
@@ -189,9 +193,7 @@ class AutoRatioEstimator(SavedEstimator):
         size = harmonic_size(n_nu, n_de)
         shares = [at_size(of_sizes, size) * _falling(size) for of_sizes in self._shares_of_learned]
         parts: list[tuple[RatioEstimator, float, int]] = [
-            (copy(each).set_params(alpha=self.alpha), share, _MAX_ROWS)
-            for each, share in zip(self.learned_, shares, strict=True)
-            if share
+            (each, share, _MAX_ROWS) for each, share in zip(self._learned_parts(), shares, strict=True) if share
         ]
         left = round(1 - sum(shares), 9)
         rest = self._parts_without_sources(n_nu, n_de) if left else []

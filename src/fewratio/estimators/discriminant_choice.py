@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support
 from fewratio.core.given import check_finite_result
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.threads import one_thread
 from fewratio.estimators.discriminant_model import (
     SIZES,
     Calibration,
@@ -126,10 +127,11 @@ def learn(
         groups = groupby(settings, lambda each: (min(each.n_components, components), each.width))
 
         def tried(alike: list[Settings]) -> list[tuple[float, Settings, _HeldOutRows]]:
-            held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike)
-            return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
+            # Some builds of BLAS count threads for each that calls them. Answers must not depend on their number.
+            with one_thread():
+                held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike)
+                return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
 
-        # Each in one thread, so that answers do not depend on how many there are.
         with ThreadPoolExecutor(n_workers) as workers:
             found = [part for parts in workers.map(tried, [list(group) for _, group in groups]) for part in parts]
         return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]

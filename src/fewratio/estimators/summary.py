@@ -23,7 +23,7 @@ _MOST_MEANS = 64
 _KIND = "summary"
 _NUMBERS = ("n_sources", "n_rows", "inverse_sizes", "mean_noise")
 _ROUNDING = 1e-6
-# Of products of cosines.
+# Relative error of sums of cosines, which are in float32.
 _SINGLE_PRECISION = 1e-4
 # Of noisy covariances, as a share of the mean eigenvalue.
 _LEAST_VARIANCE = 1e-4
@@ -160,9 +160,8 @@ class Summary:
     def __sub__(self, other: Any) -> "Summary":
         if not isinstance(other, Summary):
             return NotImplemented
-        left = None
-        if other.n_sources <= self.n_sources and other.n_rows <= self.n_rows and (other.spreads <= self.spreads).all():
-            left = self._combined(other, -1)
+        fits = other.n_sources <= self.n_sources and other.n_rows <= self.n_rows
+        left = self._combined(other, -1) if fits and (other.spreads <= self.spreads).all() else None
         if left is None or not left._is_sum():
             raise InputError(
                 f"To be taken out: {counted(other.n_sources, 'source')} of {counted(other.n_rows, 'row')}, which are "

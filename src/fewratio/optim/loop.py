@@ -112,7 +112,7 @@ def train(
         training.save()
         if training.step % plan.validate_every:
             training.validate()
-        training.stopping.finish(stopped, training.seconds)
+        training.stopping.finish(stopped or (training.processes.alone and interrupted()), training.seconds)
     ensemble.restore_best()
     return training.stopping.histories
 
@@ -183,7 +183,7 @@ class Training:
             self.advance = self._step_together
 
     def run(self, interrupted: Callable[[], bool], report: Callable[[int, float | None], None]) -> bool:
-        """Step until the plan is fulfilled, nothing improves any more, or Ctrl-C; tell whether it was the last."""
+        """Step until the plan is fulfilled, nothing improves any more, or Ctrl-C; return whether that ended it."""
         last_save, stopped = time.monotonic(), False
         report(self.step, None)
         while self.step < self.plan.max_steps and not self.stopping.done and not stopped:
