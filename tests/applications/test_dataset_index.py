@@ -121,7 +121,7 @@ def test_mistakes_are_explained(tmp_path):
     index = DatasetIndex.build(sets)
     for call, error, message in (
         (lambda: index.search(sets["set 0"], k=0), ParameterError, "k is 0"),
-        (lambda: index.search([[1.0, 2.0]]), InputError, "2 features but the index has 3"),
+        (lambda: index.search([[1.0, 2.0]]), InputError, "2 columns but the index has 3"),
         (lambda: DatasetIndex.build(sets, KLIEP()).save(tmp_path / "x"), ParameterError, "KLIEP, which its file"),
         (lambda: DatasetIndex.build(sets, n_rows=0), ParameterError, "n_rows is 0"),
     ):

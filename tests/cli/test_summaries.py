@@ -55,6 +55,15 @@ def test_what_is_clipped_is_said(site):
     assert "outside the map's ranges" in result.stderr
 
 
+def test_what_the_map_does_not_know_is_said(site):
+    (site / "example.csv").write_text("age,ward\n30,heart\n31,lung\n32,heart\n33,lung\n")
+    run("map", "example.csv", "-o", "map.json", "--components", "32")
+    (site / "new.csv").write_text("age,ward,floor\n30,heart,1\n31,birth,2\n32,skin,1\n")
+    first, second = run("summarise", "new.csv", "--map", "map.json", "-o", "new.summary").stderr.splitlines()
+    assert first == "fewratio: 'floor' is left out: the map has no such column."
+    assert "column 'ward' of file 'new.csv' has categories that are not in the map ('birth', 'skin')" in second
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [

@@ -52,12 +52,14 @@ def filled(tmp_path_factory):
     (folder / "sources").mkdir()
     for i, name in enumerate(SOURCES):
         write(folder / "sources" / f"{name}.csv", rng.normal(i % 3, 1, (20, 2)))
-    for name in ("texts", "gaps", "wide"):
+    for name in ("texts", "gaps", "wide", "narrow"):
         (folder / name).mkdir()
     (folder / "texts" / "t.csv").write_text("x,y\n1,2\n3,four\n5,6\n")
     (folder / "gaps" / "g.csv").write_text("x,y\n1,2\n3,\n5,6\n")
-    for name in ("wide.csv", "wide/w.csv"):
-        write(folder / name, rng.normal(0, 1, (9, 3)), "x,y,z")
+    for name in (".csv", "/v.csv", "/w.csv"):
+        rows = rng.normal(0, 1, (9, 3))
+        write(folder / f"wide{name}", rows, "x,y,z")
+        write(folder / f"narrow{name}", rows[:, :2])
     (folder / "one.csv").write_text("x,y\n1,2\n")
     (folder / "empty.csv").touch()
     (folder / "empty.parquet").touch()
@@ -390,8 +392,6 @@ HOSTILE = [
     (["changes", "a.csv", "--window", "2", "--permutations", "3"], ["--permutations is 3"]),
     (["compare", "a.csv", "other.csv"], ["other.csv", "a.csv", "missing: 'y'", "unexpected: 'z'"]),
     (["compare", "other.csv", "a.csv", "-m", "m.model"], ["other.csv", "source collection", "missing: 'y'", "'z'"]),
-    (["weights", "wide.csv", "wide.csv", "-m", "m.model"], ["wide.csv", "the source collection", "unexpected: 'z'"]),
-    (["compare-all", "wide", "-m", "m.model"], ["'w.csv'", "unexpected: 'z'"]),
     (["outliers", "--normal", "a.csv", "--unlabelled", "other.csv"], ["other.csv", "a.csv", "'z'"]),
     (
         ["outliers", "--normal", "a.csv", "--unlabelled", "b.csv", "--contamination", "2"],
@@ -450,6 +450,16 @@ def test_wrong_input_ends_in_one_line_and_writes_nothing(filled, arguments, said
     assert "None" not in line
     assert done.stdout == ""
     assert sorted(filled.rglob("*")) == before
+
+
+@pytest.mark.parametrize("verb", ["compare a.csv wide.csv", "compare-all wide", "ratio a.csv b.csv wide.csv"])
+def test_columns_that_a_model_does_not_know_are_left_out(filled, tmp_path, verb):
+    done = run([*verb.split(), "-m", "m.model", "-o", str(tmp_path / "r.json")], filled)
+    assert done.exit_code == 0, done.output
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("fewratio: 'z' is left out: ")
+    done = run([*verb.replace("wide", "narrow").split(), "-m", "m.model", "--json"], filled)
+    assert done.stdout.replace("narrow", "wide") == (tmp_path / "r.json").read_text()
 
 
 OVERWRITING = [

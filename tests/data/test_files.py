@@ -106,7 +106,7 @@ def test_arrays_and_named_tables_may_lie_together(tmp_path):
     write(tmp_path, "b.csv", "p,q\n1,2\n")
     assert Collection.from_folder(tmp_path).feature_names == ("p", "q")
     write(tmp_path, "c.npy", np.zeros((2, 3)))
-    with pytest.raises(CollectionError, match=r"file 'c\.npy' has 3 features but file 'b\.csv' has 2"):
+    with pytest.raises(CollectionError, match=r"file 'c\.npy' has 3 columns but file 'b\.csv' has 2"):
         Collection.from_folder(tmp_path)
 
 

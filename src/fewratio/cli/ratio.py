@@ -61,7 +61,8 @@ def ratio(
         with request.row_file() as write, progress_bar(n_rows, "ratios", unit="rows") as report:
             for raw in source.pieces(step):
                 with naming_rows(raw, start, n_rows):
-                    table = estimator._open(raw, "X") if samples.encoding is None else samples.encoding.encode(raw)
+                    is_of_model = samples.encoding is None or estimator.has_sources
+                    table = estimator._open(raw, "X") if is_of_model else samples.encoding.encode(raw)
                 columns = exchange.row_columns(table, start) | {"ratio": estimator.predict(table).tolist()}
                 write(columns, raw)
                 # Without JSON or a picture only the first rows are shown.

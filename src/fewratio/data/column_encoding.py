@@ -66,8 +66,15 @@ class Column:
         others = [f"{self.name}=other"] if self.pools_others else []
         return (*names, *others, *([f"{self.name} is missing"] if self.marks_missing else []))
 
-    def encode(self, values: Values, result: NDArray[Any], argument: str) -> None:
-        """Write the features of a table's column into an array of shape (n, n_features) of zeros."""
+    def encode(self, values: Values, result: NDArray[Any], argument: str) -> list[str]:
+        """Write the features of a table's column into an array of shape (n, n_features) of zeros.
+
+        Returns
+        -------
+        list of str
+            The categories that are new, where all that there were have a column of their own.
+        """
+        unknown: list[str] = []
         if self.kind != CATEGORY:
             numbers = as_numbers(values, self.kind, argument)
             missing = np.isnan(numbers)
@@ -80,8 +87,11 @@ class Column:
             places = np.array([*(place.get(text, others) for text in coded.texts), -1], dtype=np.intp)[coded.codes]
             rows, missing = np.flatnonzero(places >= 0), coded.codes < 0
             result[rows, places[rows]] = 1
+            if not self.pools_others:
+                unknown = [coded.texts[code] for code in np.unique(coded.codes[(places < 0) & ~missing])]
         if self.marks_missing:
             result[:, -1] = missing
+        return unknown
 
 
 def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: bool) -> Column:
