@@ -344,6 +344,13 @@ def test_columns_that_name_the_dataset_are_left_out_of_a_collection(make):
     tables = [table("u", 1.0, 0), table("v", 2.0, 1), table("w", 1.0, 2)]
     assert Collection.from_arrays(tables).feature_names == ("p",)
     assert Collection.from_arrays(tables, keep="grade").feature_names == ("grade", "p")
+    # Nor is what all have in common demanded of others.
+    alike = Collection.from_arrays([table("u", seed, seed) for seed in range(3)])
+    assert alike.feature_names == ("p",)
+    assert alike.encoding.summary.endswith(
+        "2 left out (place: constant in each dataset, grade: constant in each dataset)"
+    )
+    assert alike.encoding.encode(make({"p": [1.0, 2.0]})).n_features == 1
 
 
 # ---------------------------------------------------------------- bad input

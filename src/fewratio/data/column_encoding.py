@@ -19,6 +19,7 @@ from fewratio.data.values import Values, as_categories, as_numbers, check_not_al
 from fewratio.errors import CollectionError
 
 ID, SEPARATING, EMPTY, DROPPED, NOT_IN_ALL = "id", "separating", "no values", "dropped", "not in all tables"
+CONSTANT = "constant in each dataset"
 # A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
 _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
 # Text is an id where more than this share of its values differ.
@@ -37,8 +38,8 @@ class Column:
     name : str
     kind : {"number", "boolean", "category", "date"}
     left_out : str or None
-        Why the column is not used, if it is not: "id", "separating", "no values", "dropped", "not in all tables" or
-        the type of its values.
+        Why the column is not used, if it is not: "id", "separating", "no values", "dropped", "not in all tables",
+        "constant in each dataset" or the type of its values.
     categories : tuple of str
         The categories that have a column of their own, sorted.
     pools_others : bool
