@@ -71,7 +71,7 @@ def test_what_the_map_does_not_know_is_said(site):
         (["map", "s0.csv", "-o", "m.json", "--range", "age=1:x"], "age=0:120"),
         (["map", "s0.csv", "-o", "m.json", "--range", "size=1:2"], "size"),
         (["map", "s0.csv", "-o", "m.txt"], ".json"),
-        (["summarise", "one.csv", "--map", "map.json", "-o", "a.summary"], "that row itself"),
+        (["summarise", "one.csv", "--map", "map.json", "-o", "a.summary"], "file 'one.csv' has one row"),
         (["summarise", "other.csv", "--map", "map.json", "-o", "a.summary"], "dose"),
         (["summarise", "s1.csv", "--map", "s1.csv", "-o", "a.summary"], "not a map"),
         (["summarise", "s1.csv", "--map", "no.json", "-o", "a.summary"], "no.json"),
@@ -85,11 +85,16 @@ def test_what_the_map_does_not_know_is_said(site):
         (["train", "s1.summary", "s1.summary", "-o", "a.model", "--separator", ";"], "--separator is given"),
         (["train", "s1.summary", "s1.summary", "-o", "a.model", "--decimal", ","], "--decimal is given"),
         (["train", "s1.summary", "-o", "a.model"], "two sources"),
+        (["train", "s1.summary", "again.summary", "-o", "a.model"], "'again.summary' has the same content as 's1.sum"),
+        (["train", "s1.csv", "-o", "a.model"], "or .summary files, are needed"),
+        (["info", "map.json"], "JSON, such as a map; a model is needed"),
+        (["compare", "s1.csv", "s2.csv", "-m", "s1.csv"], "text, such as a table; a model is needed"),
     ],
 )
 def test_mistakes_end_in_one_line(site, arguments, match):
     make_map()
-    run("summarise", "s1.csv", "--map", "map.json", "-o", "s1.summary")
+    for name in ("s1", "again"):
+        run("summarise", "s1.csv", "--map", "map.json", "-o", f"{name}.summary")
     result = run(*arguments, code=2)
     assert result.stderr.count("\n") == 1
     assert match in result.stderr

@@ -292,6 +292,17 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     np.testing.assert_allclose(ratios, expected.fit(a, b).predict(a), rtol=1e-6)
 
 
+def test_shares_that_were_not_measured_are_said_to_be_fixed(filled, tmp_path):
+    for n_sources, is_fixed in ((3, True), (6, False)):
+        folder = tmp_path / str(n_sources)
+        folder.mkdir()
+        for name in SOURCES[:n_sources]:
+            shutil.copy(filled / "sources" / f"{name}.csv", folder)
+        done = run(["train", str(folder), "-o", f"{folder}.model"], filled)
+        assert done.exit_code == 0, done.output
+        assert ("fixed shares: fewer than four sources" in done.stdout) == is_fixed
+
+
 def test_the_best_learner_is_networks_and_the_closed_form_in_one_file(filled, tmp_path, monkeypatch):
     # Four times 4,096 features take half a minute to learn.
     monkeypatch.setattr(ensemble, "best_members", partial(ensemble.best_members, n_components=16))

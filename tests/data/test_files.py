@@ -456,7 +456,7 @@ def test_a_bad_text_file_is_refused_with_its_line(tmp_path, case):
 
 def test_commas_in_a_file_of_tabs_are_named(tmp_path):
     write(tmp_path, "a.tsv", "p,q\n1,2\n")
-    assert_refused(tmp_path, "its columns are divided by commas and not by tabs")
+    assert_refused(tmp_path, "its columns are divided by commas and not by tabs; give --separator ',').")
 
 
 @pytest.mark.parametrize("text", ["height; in m\n1\n", '"height; in m"\n1\n', "a|b,c\n1,2\n"])

@@ -200,7 +200,7 @@ def test_summaries_of_sources_are_sources(model):
 def test_two_sources_are_kept(features):
     estimator = learned(family(2), features=features)
     assert np.isfinite(answers(estimator)).all()
-    with pytest.raises(CollectionError, match="1 sources are left"):
+    with pytest.raises(CollectionError, match="1 source left; at least two"):
         estimator.remove_source(family(2)[0])
     with pytest.raises(CollectionError, match="has 1 dataset"):
         learned(family(1))

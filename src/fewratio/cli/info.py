@@ -56,10 +56,13 @@ def info(
 
 
 def weight_of_sources(estimator: Any) -> list[str]:
-    """Say how much sources count beside what needs none, if that was measured."""
+    """Say how much sources count beside what needs none, and whether that was measured."""
     if not hasattr(estimator, "learned_shares_"):
         return []
     from fewratio.estimators.discriminant_model import at_size
+    from fewratio.estimators.source_shares import are_measured
 
+    is_measured = are_measured(estimator._shares_of_learned)
+    fixed = "" if is_measured else " (fixed shares: fewer than four sources, or very short ones, cannot be held out)"
     of_sizes = (f"{at_size(estimator.learned_shares_, size):.0%} at {size}" for size in _SIZES)
-    return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest"]
+    return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest{fixed}"]

@@ -16,6 +16,7 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import n_threads, one_thread
 from fewratio.data.collection import Collection
+from fewratio.data.columns import counted
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, common
 from fewratio.estimators.discriminant_choice import Learned, learn
@@ -313,8 +314,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         assert self._source_columns is not None
         if summary.n_sources < 2:
             raise CollectionError(
-                f"{summary.n_sources} sources are left; at least two are needed to learn how datasets differ. Keep "
-                "more."
+                f"{counted(summary.n_sources, 'source')} left; at least two are needed to learn how datasets differ. "
+                "Keep more."
             )
         model = assembled(self.model_.features, summary, self.settings_, self.model_.calibration)
         self._set_model(model, self.settings_, summary, self._source_columns)

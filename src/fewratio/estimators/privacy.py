@@ -34,7 +34,10 @@ def private_summary(
         Draws the noise: whoever can draw it again can take it off.
     """
     if not features.n_components:
-        raise ParameterError("epsilon is given, but the map has no random features. Make one with n_components=128.")
+        raise ParameterError(
+            "epsilon is given, but the map has no random features; only these can hide rows. Make a map with "
+            "n_components=128 (fewratio map --components 128)."
+        )
     n, width = len(rows), features.n_components
     longest = _LONGEST * np.sqrt(width / 2)
     total, outer = np.zeros(width), np.zeros((width, width))

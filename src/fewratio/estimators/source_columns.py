@@ -131,7 +131,7 @@ def check_collection(given: Any, argument: str, optional: bool = False, at_least
     if not isinstance(given, Collection):
         raise InputError(
             f"{argument} is a {type(given).__name__}; a Collection of datasets is needed. Make one with "
-            "Collection.from_arrays, from_frame or from_folder."
+            "Collection.from_arrays, from_frame or from_folder; give summaries to DiscriminantRatioEstimator."
         )
     if len(given) < at_least:
         raise CollectionError(

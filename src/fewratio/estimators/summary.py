@@ -9,6 +9,7 @@ import numpy as np
 
 from fewratio.core.shapes import Floats
 from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.data.columns import counted
 from fewratio.errors import InputError, ModelFileError
 from fewratio.estimators.feature_map import BLOCK_VALUES, FeatureMap
 
@@ -76,6 +77,10 @@ class Summary:
     scatter: Floats
     spreads: np.ndarray
     mean_noise: float = 0.0
+
+    def __repr__(self) -> str:
+        counts = f"{counted(self.n_sources, 'source')}, {counted(self.n_rows, 'row')}"
+        return f"Summary({counts}, {self.features.n_outputs} features, map {self.features.fingerprint[:8]})"
 
     @classmethod
     def of_rows(cls, rows: Floats, features: FeatureMap) -> "Summary":
@@ -168,7 +173,8 @@ class Summary:
     def _combined(self, other: "Summary", sign: int) -> "Summary":
         if self.features is not other.features and self.features.fingerprint != other.features.fingerprint:
             raise InputError(
-                "The summaries were made with different maps, so they cannot be added. Make all of them with one map."
+                "The summaries were made with different maps, so they can be neither added nor taken out. Make all of "
+                "them with one map."
             )
         combined = replace(
             self,
