@@ -284,6 +284,11 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     assert f"count for {shares[0]:.0%} at 1, {shares[1]:.0%} at 3, " in told.stdout
     assert "AutoRatioEstimator" in told.stdout
     assert "2 (x, y)" in told.stdout
+    assert "learned     from 6 sources, 120 rows" in told.stdout
+    assert "chosen      the columns themselves, shrinkage " in told.stdout
+    assert "chosen      1024 random features of width " in told.stdout
+    found = json.loads(run(["info", model, "--json"], filled).stdout)
+    assert (found["n_sources"], found["n_rows"], len(found["settings"])) == (6, 120, 2)
     done = run(["ratio", "a.csv", "b.csv", "-m", model, "--json"], filled)
     assert done.exit_code == 0, done.output
     ratios = json.loads(done.stdout)["ratio"]

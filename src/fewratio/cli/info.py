@@ -1,11 +1,14 @@
 """``fewratio info``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fewratio.cli import exchange
+
+if TYPE_CHECKING:
+    from fewratio.estimators.discriminant_model import Settings
 
 # Rows per sample that a person is told the weight of sources for.
 _SIZES = (1, 3, 5)
@@ -36,6 +39,14 @@ def info(
         "encoding": None if encoding is None else encoding.to_dict(),
         "networks": [network.to_dict() for network in networks],
     }
+    # What an automatic choice has learned is in its parts, all from the same sources.
+    parts = getattr(estimator, "learned_", [estimator])
+    chosen = [part.settings_ for part in parts if hasattr(part, "settings_")]
+    if chosen:
+        payload["settings"] = [settings._asdict() for settings in chosen]
+        parameters = {name: value for name, value in parameters.items() if value != "auto"}
+    counts = {name: getattr(parts[0], f"{name}_", None) for name in ("n_sources", "n_rows")}
+    payload |= counts
     if hasattr(estimator, "learned_shares_"):
         payload["learned_shares"] = estimator.learned_shares_
     if members:
@@ -47,12 +58,23 @@ def info(
         f"model       {type(estimator).__name__}: {model}",
         f"features    {estimator.n_features_in_} ({shown})",
         *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
+        *(
+            []
+            if counts["n_sources"] is None
+            else ["learned     from {n_sources} sources, {n_rows} rows".format(**counts)]
+        ),
+        *(f"chosen      {_described(settings)}" for settings in chosen),
         *(f"sources     {line}" for line in weight_of_sources(estimator)),
         *(f"trained     {network.summary()}" for network in networks),
         *(f"member      {member}" for member in members),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
     exchange.Request(as_json=as_json).deliver(exchange.Answer(lines, payload, {}))
+
+
+def _described(settings: "Settings") -> str:
+    of_cosines = f"{settings.n_components} random features of width {settings.width:.3g}"
+    return f"{of_cosines if settings.n_components else 'the columns themselves'}, shrinkage {settings.shrinkage:.3g}"
 
 
 def weight_of_sources(estimator: Any) -> list[str]:

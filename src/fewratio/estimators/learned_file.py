@@ -49,6 +49,14 @@ def columns_of(header: dict[str, Any]) -> SourceColumns:
     return SourceColumns(n_features, names, encoding)
 
 
+def counts_of(header: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Give the numbers of sources and of their rows in a header; older files have none."""
+    counts = header.get("n_sources"), header.get("n_rows")
+    if not all(count is None or (type(count) is int and count > 0) for count in counts):
+        raise ValueError(f"its numbers of sources and rows are {counts}")
+    return counts
+
+
 def joined(parts: list[Arrays]) -> Arrays:
     """Give the arrays of several estimators as those of one file."""
     return {f"{number}.{name}": array for number, part in enumerate(parts) for name, array in part.items()}
