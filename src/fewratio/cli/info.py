@@ -46,7 +46,8 @@ def info(
         payload["settings"] = [settings._asdict() for settings in chosen]
         parameters = {name: value for name, value in parameters.items() if value != "auto"}
     counts = {name: getattr(parts[0], f"{name}_", None) for name in ("n_sources", "n_rows")}
-    payload |= counts
+    epsilon = getattr(parts[0], "epsilon_", None)
+    payload |= {**counts, "epsilon": epsilon}
     if hasattr(estimator, "learned_shares_"):
         payload["learned_shares"] = estimator.learned_shares_
     if members:
@@ -63,6 +64,7 @@ def info(
             if counts["n_sources"] is None
             else ["learned     from {n_sources} sources, {n_rows} rows".format(**counts)]
         ),
+        *([] if epsilon is None else [f"private     epsilon {epsilon:g} at most for the rows of each source"]),
         *(f"chosen      {_described(settings)}" for settings in chosen),
         *(f"sources     {line}" for line in weight_of_sources(estimator)),
         *(f"trained     {network.summary()}" for network in networks),

@@ -28,7 +28,7 @@ from fewratio.estimators.discriminant_model import (
     ratio_of_log,
 )
 from fewratio.estimators.feature_map import FeatureMap
-from fewratio.estimators.learned_file import LearnedEstimator, columns_of, counts_of, header_of
+from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
 from fewratio.estimators.scaling import ColumnScaling, column_scaling
 from fewratio.estimators.source_columns import (
     SourceColumns,
@@ -88,6 +88,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         Sums over the sources; None in a model that was read from a file.
     n_sources_, n_rows_ : int or None
         Numbers of sources and of their rows; None in a model from a file that does not say.
+    epsilon_ : float or None
+        Largest epsilon of the sources' differential privacy; None if one has none, or it is not known.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
         The ratio at the rows given to `fit`, each left out of its own sample; `predict` treats every row as new.
 
@@ -127,8 +129,6 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     model_: DiscriminantModel = field(init=False)
     settings_: Settings = field(init=False)
     summary_: Summary | None = field(default=None, init=False)
-    n_sources_: int | None = field(default=None, init=False)
-    n_rows_: int | None = field(default=None, init=False)
     # Far from all rows the ratio is near 1, so outliers are not found.
     finds_outliers: ClassVar[bool] = False  # type: ignore[misc]
 
@@ -259,14 +259,13 @@ class DiscriminantRatioEstimator(LearnedEstimator):
             "settings": self.settings_._asdict(),
             "calibration": model.calibration._asdict(),
             "map": model.features.to_dict(),
-            "n_sources": self.n_sources_,
-            "n_rows": self.n_rows_,
+            **self._of_sources(),
         }
         return {**model.coordinates._asdict(), "spreads": model.spreads}, header
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
         self._set_model(*_rebuilt(arrays, header))
-        self.n_sources_, self.n_rows_ = counts_of(header)
+        self._restore_of_sources(header)
 
     def _candidates(self) -> list[Settings]:
         """Give the settings to choose from, the safest first."""
@@ -295,7 +294,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         self, model: DiscriminantModel, settings: Settings, summary: Summary | None, columns: SourceColumns
     ) -> None:
         self.model_, self.settings_, self.summary_ = model, settings, summary
-        self.n_sources_, self.n_rows_ = (None, None) if summary is None else (summary.n_sources, summary.n_rows)
+        if summary is not None:
+            self.n_sources_, self.n_rows_, self.epsilon_ = summary.n_sources, summary.n_rows, summary.epsilon
         self._keep_columns(columns)
 
     def _learned(self) -> DiscriminantModel:

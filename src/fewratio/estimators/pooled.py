@@ -15,7 +15,7 @@ from fewratio.data.dataset import Dataset
 from fewratio.errors import CollectionError
 from fewratio.estimators.base import COUNT, common
 from fewratio.estimators.gaussian_basis import check_squares
-from fewratio.estimators.learned_file import LearnedEstimator, columns_of, counts_of, header_of
+from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
 from fewratio.estimators.pooled_model import PooledModel, PooledMoments, RowAndDatasetFeatures, learn
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.source_columns import SourceColumns, check_collection
@@ -88,8 +88,6 @@ class PooledRatioEstimator(LearnedEstimator):
     n_components: int = 200
     random_state: int = 0
     model_: PooledModel = field(init=False)
-    n_sources_: int | None = field(default=None, init=False)
-    n_rows_: int | None = field(default=None, init=False)
 
     def pretrain(self, collection: Collection) -> Self:
         """Learn from related datasets.
@@ -130,8 +128,7 @@ class PooledRatioEstimator(LearnedEstimator):
         # Those of the training, whatever was set since.
         parameters = {"n_components": features.n_components, "random_state": features.seed}
         header = header_of(type(self).__name__, self._source_columns, {"alpha": float(self.alpha), **parameters})
-        counts = {"n_sources": self.n_sources_, "n_rows": self.n_rows_}
-        return arrays, header | counts | {"context": features.context, "reg": model.reg}
+        return arrays, header | self._of_sources() | {"context": features.context, "reg": model.reg}
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
         columns = columns_of(header)
@@ -152,7 +149,7 @@ class PooledRatioEstimator(LearnedEstimator):
             raise ValueError("its arrays are not those of its settings")
         moments = PooledMoments(*(arrays[name] for name in PooledMoments._fields))
         self.model_ = PooledModel(features, moments, float(header["reg"]))
-        self.n_sources_, self.n_rows_ = counts_of(header)
+        self._restore_of_sources(header)
         self._keep_columns(columns)
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
