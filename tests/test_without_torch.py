@@ -86,6 +86,12 @@ for use in sys.argv[1:]:
         assert "pip install 'fewratio[networks]'" in message
 
 
+@pytest.mark.parametrize("package", ["fewratio", "fewratio.estimators"])
+def test_a_star_imports_what_needs_no_torch(package):
+    done = run(f"{BLOCK}\nfrom {package} import *\nprint(RuLSIF.__name__, 'MetaRatioEstimator' in globals())")
+    assert done.stdout == "RuLSIF False\n", done.stderr
+
+
 @pytest.fixture
 def tables(tmp_path):
     rng = np.random.default_rng(0)

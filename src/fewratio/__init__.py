@@ -6,14 +6,14 @@ nothing.
 
 from typing import Any
 
-from fewratio.lazy import import_home, import_name, names_of_stub
+from fewratio.lazy import import_home, import_name, importable, names_of_stub
 
 __version__ = "0.1.0"
 
 _SUBMODULES = ("applications", "core", "data", "estimators", "nn", "optim", "training")
 _HOME = names_of_stub(__file__)
 
-__all__ = sorted(_HOME)
+__all__ = importable(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,6 +19,11 @@ _EXTRAS = {
     "distributed": "dask",
     "ray": "ray",
 }
+# Modules with public names that need torch when they are imported.
+_OF_TORCH = (
+    "fewratio.core.pair",
+    *(f"fewratio.estimators.{name}" for name in ("deep", "ensemble", "meta", "universal")),
+)
 
 
 def import_home(module: str, asked_by: str | None = None) -> ModuleType:
@@ -39,6 +44,12 @@ def names_of_stub(package_file: str) -> dict[str, str]:
     stub = ast.parse(Path(package_file).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]
     return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+def importable(homes: dict[str, str]) -> list[str]:
+    """Give the names whose packages are there, sorted: what ``import *`` imports."""
+    has_torch = torch_is_installed()
+    return sorted(name for name, home in homes.items() if has_torch or home not in _OF_TORCH)
 
 
 def import_name(name: str, homes: dict[str, str], package: str) -> Any:

@@ -408,7 +408,7 @@ def test_datasets_keep_their_names():
     result = compare_datasets(Dataset("monday", None, A), Dataset("tuesday", None, B))
     assert "monday and tuesday: 4 rows and 5 rows; divergence" in repr(result)
     assert "all 126 permutations" in repr(result)
-    with pytest.raises(InputError, match="dataset 'monday' has 2 features but A has 3"):
+    with pytest.raises(InputError, match="dataset 'monday' has 2 columns but A has 3"):
         compare_datasets(np.ones((2, 3)), Dataset("monday", None, A))
 
 
@@ -441,7 +441,7 @@ def test_the_picture_shows_rows_test_and_columns():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (([[1.0]], [[1.0, 2.0]]), InputError, "B has 2 features but A has 1"),
+        (([[1.0]], [[1.0, 2.0]]), InputError, "B has 2 columns but A has 1"),
         (([[np.inf]], [[1.0]]), InputError, "A has 1 infinite"),
         (([["x"]], [[1.0]]), InputError, "A"),
         (([[1.0]], []), InputError, "B"),

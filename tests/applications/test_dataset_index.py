@@ -100,7 +100,8 @@ def test_mixed_tables_are_encoded_as_those_of_the_index(tmp_path):
     index = DatasetIndex.load(tmp_path / "mixed.index")
     assert index.search(frame(8, "ab"), 1).names == ("large",)
     # A category that the index does not know is no error.
-    assert index.search(frame(0, "bz"), 3).names[-1] == "large"
+    with pytest.warns(UserWarning, match=r"not in the index \('z'\)"):
+        assert index.search(frame(0, "bz"), 3).names[-1] == "large"
     with pytest.raises(InputError, match="the index"):
         index.search(pl.DataFrame({"size": [1.0]}))
 
@@ -121,7 +122,7 @@ def test_mistakes_are_explained(tmp_path):
     index = DatasetIndex.build(sets)
     for call, error, message in (
         (lambda: index.search(sets["set 0"], k=0), ParameterError, "k is 0"),
-        (lambda: index.search([[1.0, 2.0]]), InputError, "2 features but the index has 3"),
+        (lambda: index.search([[1.0, 2.0]]), InputError, "2 columns but the index has 3"),
         (lambda: DatasetIndex.build(sets, KLIEP()).save(tmp_path / "x"), ParameterError, "KLIEP, which its file"),
         (lambda: DatasetIndex.build(sets, n_rows=0), ParameterError, "n_rows is 0"),
     ):

@@ -179,7 +179,7 @@ def test_a_pretrained_estimator_keeps_what_it_has_learned():
     normals, batch, _ = planted(4)
     detector = InlierOutlierDetector(learned).fit(normals[:5])
     assert np.array_equal(detector.score_samples(batch), learned.fit(normals[:5], batch).ratio_de_)
-    with pytest.raises(InputError, match="X_inlier has 3 features but the source collection has 2"):
+    with pytest.raises(InputError, match="X_inlier has 3 columns but the source collection has 2"):
         detector.fit(np.ones((4, 3)))
 
 
@@ -379,7 +379,7 @@ def test_wrong_tables_are_named():
         detector.as_pyod()
     with pytest.raises(InputError, match="X_inlier"):
         detector.fit([[np.inf]])
-    with pytest.raises(InputError, match="X has 2 features but X_inlier has 1"):
+    with pytest.raises(InputError, match="X has 2 columns but X_inlier has 1"):
         detector.fit([[0.0], [1.0]]).score_samples([[0.0, 1.0]])
 
 

@@ -146,7 +146,7 @@ def test_one_row_a_side_and_data_frames_will_do():
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        (([[0.0]], [[0.0, 1.0]]), {}, InputError, "X_target has 2 features but X_train has 1"),
+        (([[0.0]], [[0.0, 1.0]]), {}, InputError, "X_target has 2 columns but X_train has 1"),
         (([[np.inf]], [[0.0]]), {}, InputError, "X_train"),
         (([[0.0]], [[-np.inf]]), {}, InputError, "X_target"),
         (([[0.0]], [[1.0]]), {"clip": 0}, ParameterError, "clip is 0"),

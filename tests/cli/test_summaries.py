@@ -55,6 +55,15 @@ def test_what_is_clipped_is_said(site):
     assert "outside the map's ranges" in result.stderr
 
 
+def test_what_the_map_does_not_know_is_said(site):
+    (site / "example.csv").write_text("age,ward\n30,heart\n31,lung\n32,heart\n33,lung\n")
+    run("map", "example.csv", "-o", "map.json", "--components", "32")
+    (site / "new.csv").write_text("age,ward,floor\n30,heart,1\n31,birth,2\n32,skin,1\n")
+    first, second = run("summarise", "new.csv", "--map", "map.json", "-o", "new.summary").stderr.splitlines()
+    assert first == "fewratio: 'floor' is left out: the map has no such column."
+    assert "column 'ward' of file 'new.csv' has categories that are not in the map ('birth', 'skin')" in second
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
@@ -62,7 +71,7 @@ def test_what_is_clipped_is_said(site):
         (["map", "s0.csv", "-o", "m.json", "--range", "age=1:x"], "age=0:120"),
         (["map", "s0.csv", "-o", "m.json", "--range", "size=1:2"], "size"),
         (["map", "s0.csv", "-o", "m.txt"], ".json"),
-        (["summarise", "one.csv", "--map", "map.json", "-o", "a.summary"], "that row itself"),
+        (["summarise", "one.csv", "--map", "map.json", "-o", "a.summary"], "file 'one.csv' has one row"),
         (["summarise", "other.csv", "--map", "map.json", "-o", "a.summary"], "dose"),
         (["summarise", "s1.csv", "--map", "s1.csv", "-o", "a.summary"], "not a map"),
         (["summarise", "s1.csv", "--map", "no.json", "-o", "a.summary"], "no.json"),
@@ -76,11 +85,16 @@ def test_what_is_clipped_is_said(site):
         (["train", "s1.summary", "s1.summary", "-o", "a.model", "--separator", ";"], "--separator is given"),
         (["train", "s1.summary", "s1.summary", "-o", "a.model", "--decimal", ","], "--decimal is given"),
         (["train", "s1.summary", "-o", "a.model"], "two sources"),
+        (["train", "s1.summary", "again.summary", "-o", "a.model"], "'again.summary' has the same content as 's1.sum"),
+        (["train", "s1.csv", "-o", "a.model"], "or .summary files, are needed"),
+        (["info", "map.json"], "JSON, such as a map; a model is needed"),
+        (["compare", "s1.csv", "s2.csv", "-m", "s1.csv"], "text, such as a table; a model is needed"),
     ],
 )
 def test_mistakes_end_in_one_line(site, arguments, match):
     make_map()
-    run("summarise", "s1.csv", "--map", "map.json", "-o", "s1.summary")
+    for name in ("s1", "again"):
+        run("summarise", "s1.csv", "--map", "map.json", "-o", f"{name}.summary")
     result = run(*arguments, code=2)
     assert result.stderr.count("\n") == 1
     assert match in result.stderr

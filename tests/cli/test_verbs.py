@@ -52,12 +52,14 @@ def filled(tmp_path_factory):
     (folder / "sources").mkdir()
     for i, name in enumerate(SOURCES):
         write(folder / "sources" / f"{name}.csv", rng.normal(i % 3, 1, (20, 2)))
-    for name in ("texts", "gaps", "wide"):
+    for name in ("texts", "gaps", "wide", "narrow"):
         (folder / name).mkdir()
     (folder / "texts" / "t.csv").write_text("x,y\n1,2\n3,four\n5,6\n")
     (folder / "gaps" / "g.csv").write_text("x,y\n1,2\n3,\n5,6\n")
-    for name in ("wide.csv", "wide/w.csv"):
-        write(folder / name, rng.normal(0, 1, (9, 3)), "x,y,z")
+    for name in (".csv", "/v.csv", "/w.csv"):
+        rows = rng.normal(0, 1, (9, 3))
+        write(folder / f"wide{name}", rows, "x,y,z")
+        write(folder / f"narrow{name}", rows[:, :2])
     (folder / "one.csv").write_text("x,y\n1,2\n")
     (folder / "empty.csv").touch()
     (folder / "empty.parquet").touch()
@@ -282,12 +284,28 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     assert f"count for {shares[0]:.0%} at 1, {shares[1]:.0%} at 3, " in told.stdout
     assert "AutoRatioEstimator" in told.stdout
     assert "2 (x, y)" in told.stdout
+    assert "learned     from 6 sources, 120 rows" in told.stdout
+    assert "chosen      the columns themselves, shrinkage " in told.stdout
+    assert "chosen      1024 random features of width " in told.stdout
+    found = json.loads(run(["info", model, "--json"], filled).stdout)
+    assert (found["n_sources"], found["n_rows"], len(found["settings"])) == (6, 120, 2)
     done = run(["ratio", "a.csv", "b.csv", "-m", model, "--json"], filled)
     assert done.exit_code == 0, done.output
     ratios = json.loads(done.stdout)["ratio"]
     expected = load_model(model)
     a, b = (np.loadtxt(filled / name, delimiter=",", skiprows=1) for name in ("a.csv", "b.csv"))
     np.testing.assert_allclose(ratios, expected.fit(a, b).predict(a), rtol=1e-6)
+
+
+def test_shares_that_were_not_measured_are_said_to_be_fixed(filled, tmp_path):
+    for n_sources, is_fixed in ((3, True), (6, False)):
+        folder = tmp_path / str(n_sources)
+        folder.mkdir()
+        for name in SOURCES[:n_sources]:
+            shutil.copy(filled / "sources" / f"{name}.csv", folder)
+        done = run(["train", str(folder), "-o", f"{folder}.model"], filled)
+        assert done.exit_code == 0, done.output
+        assert ("fixed shares: fewer than four sources" in done.stdout) == is_fixed
 
 
 def test_the_best_learner_is_networks_and_the_closed_form_in_one_file(filled, tmp_path, monkeypatch):
@@ -390,8 +408,6 @@ HOSTILE = [
     (["changes", "a.csv", "--window", "2", "--permutations", "3"], ["--permutations is 3"]),
     (["compare", "a.csv", "other.csv"], ["other.csv", "a.csv", "missing: 'y'", "unexpected: 'z'"]),
     (["compare", "other.csv", "a.csv", "-m", "m.model"], ["other.csv", "source collection", "missing: 'y'", "'z'"]),
-    (["weights", "wide.csv", "wide.csv", "-m", "m.model"], ["wide.csv", "the source collection", "unexpected: 'z'"]),
-    (["compare-all", "wide", "-m", "m.model"], ["'w.csv'", "unexpected: 'z'"]),
     (["outliers", "--normal", "a.csv", "--unlabelled", "other.csv"], ["other.csv", "a.csv", "'z'"]),
     (
         ["outliers", "--normal", "a.csv", "--unlabelled", "b.csv", "--contamination", "2"],
@@ -450,6 +466,16 @@ def test_wrong_input_ends_in_one_line_and_writes_nothing(filled, arguments, said
     assert "None" not in line
     assert done.stdout == ""
     assert sorted(filled.rglob("*")) == before
+
+
+@pytest.mark.parametrize("verb", ["compare a.csv wide.csv", "compare-all wide", "ratio a.csv b.csv wide.csv"])
+def test_columns_that_a_model_does_not_know_are_left_out(filled, tmp_path, verb):
+    done = run([*verb.split(), "-m", "m.model", "-o", str(tmp_path / "r.json")], filled)
+    assert done.exit_code == 0, done.output
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("fewratio: 'z' is left out: ")
+    done = run([*verb.replace("wide", "narrow").split(), "-m", "m.model", "--json"], filled)
+    assert done.stdout.replace("narrow", "wide") == (tmp_path / "r.json").read_text()
 
 
 OVERWRITING = [

@@ -87,7 +87,19 @@ def test_truncated_file(path, n_bytes):
         read_tensors(path, "model")
 
 
-@pytest.mark.parametrize("content", [b"garbage" * 100, b"PK\x03\x04" + bytes(64), struct.pack("<Q", 2**60) + b"{}"])
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [(b"age,dose\n1,2\n", "text, such as a table"), (b'{\n "kind": "map"}', "JSON, such as a map")],
+)
+def test_text_instead_of_tensors(path, content, found):
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=f"seems to be {found}; a model is needed"):
+        read_tensors(path, "model")
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xffgarbage\0" * 100, b"PK\x03\x04" + bytes(64), struct.pack("<Q", 2**60) + b"{}"]
+)
 def test_something_else(path, content):
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match=r"a\.model cannot be read"):

@@ -196,7 +196,7 @@ def test_one_dataset_is_a_collection():
 
 def test_collections_that_do_not_fit_are_refused():
     a, b = Dataset("a", None, [[1, 2]]), Dataset("b", None, [[1, 2, 3]])
-    with pytest.raises(CollectionError, match="dataset 'b' has 3 features but dataset 'a' has 2"):
+    with pytest.raises(CollectionError, match="dataset 'b' has 3 columns but dataset 'a' has 2"):
         Collection("toy", [a, b])
     with pytest.raises(CollectionError, match="collection 'toy' has several datasets named 'a'"):
         Collection("toy", [a, a])

@@ -330,7 +330,8 @@ def test_another_collections_encoding(make):
     first = Collection.from_frame(make(columns), "site")
     assert first.feature_names == ("p", "p is missing", "c=a", "c=b")
     other = make({"site": ["w"], "c": ["new"], "p": [None]})
-    second = Collection.from_frame(other, "site", encoding=first.encoding)
+    with pytest.warns(UserWarning, match=r"column 'c' of .* has categories that are not in .* \('new'\)"):
+        second = Collection.from_frame(other, "site", encoding=first.encoding)
     assert second["w"].X.tolist() == [[3, 1, 0, 0]]
     assert second.encoding == first.encoding == first[:1].encoding
 
@@ -343,6 +344,13 @@ def test_columns_that_name_the_dataset_are_left_out_of_a_collection(make):
     tables = [table("u", 1.0, 0), table("v", 2.0, 1), table("w", 1.0, 2)]
     assert Collection.from_arrays(tables).feature_names == ("p",)
     assert Collection.from_arrays(tables, keep="grade").feature_names == ("grade", "p")
+    # Nor is what all have in common demanded of others.
+    alike = Collection.from_arrays([table("u", seed, seed) for seed in range(3)])
+    assert alike.feature_names == ("p",)
+    assert alike.encoding.summary.endswith(
+        "2 left out (place: constant in each dataset, grade: constant in each dataset)"
+    )
+    assert alike.encoding.encode(make({"p": [1.0, 2.0]})).n_features == 1
 
 
 # ---------------------------------------------------------------- bad input
@@ -384,7 +392,7 @@ def test_other_columns_are_refused_later(make):
         encoding.encode(make({"p": [1.0], "d": ["a"]}))
     with pytest.raises(InputError, match="column 'p' of X holds dates, but numbers are needed"):
         encoding.encode(make({"p": [SOME_DAY], "c": ["a"]}))
-    with pytest.raises(InputError, match="X has 3 features"):
+    with pytest.raises(InputError, match="X has 3 columns"):
         encoding.encode([[1, 2, 3]])
 
 

@@ -106,7 +106,7 @@ def test_arrays_and_named_tables_may_lie_together(tmp_path):
     write(tmp_path, "b.csv", "p,q\n1,2\n")
     assert Collection.from_folder(tmp_path).feature_names == ("p", "q")
     write(tmp_path, "c.npy", np.zeros((2, 3)))
-    with pytest.raises(CollectionError, match=r"file 'c\.npy' has 3 features but file 'b\.csv' has 2"):
+    with pytest.raises(CollectionError, match=r"file 'c\.npy' has 3 columns but file 'b\.csv' has 2"):
         Collection.from_folder(tmp_path)
 
 
@@ -456,7 +456,7 @@ def test_a_bad_text_file_is_refused_with_its_line(tmp_path, case):
 
 def test_commas_in_a_file_of_tabs_are_named(tmp_path):
     write(tmp_path, "a.tsv", "p,q\n1,2\n")
-    assert_refused(tmp_path, "its columns are divided by commas and not by tabs")
+    assert_refused(tmp_path, "its columns are divided by commas and not by tabs; give --separator ',').")
 
 
 @pytest.mark.parametrize("text", ["height; in m\n1\n", '"height; in m"\n1\n', "a|b,c\n1,2\n"])

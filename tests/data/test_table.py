@@ -219,7 +219,7 @@ def test_names_of_mixed_types_are_refused():
         (2, ("a", "b"), None),
         (2, ["a", "b"], None),
         (2, None, None),
-        (9, None, "X_de has 2 features but X_nu has 9; both must have the same columns. Select the same ones"),
+        (9, None, "X_de has 2 columns but X_nu has 9; both must have the same columns. Select the same ones"),
         (3, ("a", "b", "c"), "missing: 'c'"),
         (1, ("a",), "unexpected: 'b'"),
         (2, ("a", "c"), "missing: 'c'; unexpected: 'b'"),
@@ -240,7 +240,7 @@ def test_check_same_features(n_features, names, expected):
 
 def test_only_counts_matter_without_names():
     check_same_features(as_table([[1, 2]]), 2, ("a", "b"), "X_nu")
-    with pytest.raises(InputError, match="X_de has 1 feature but X_nu has 2"):
+    with pytest.raises(InputError, match="X_de has 1 column but X_nu has 2"):
         check_same_features(as_table([[1]], "X_de"), 2, ("a", "b"), "X_nu")
 
 

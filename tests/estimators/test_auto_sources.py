@@ -10,9 +10,11 @@ from fewratio import (
     AutoRatioEstimator,
     Collection,
     DiscriminantRatioEstimator,
+    InputError,
     ModelFileError,
     NotFittedError,
     ParameterError,
+    SourceMap,
     load_model,
     relative_squared_error,
 )
@@ -75,6 +77,13 @@ def test_many_rows_need_no_sources(model):
 def test_where_nothing_can_be_held_out_larger_samples_rely_less_on_sources(n_datasets):
     shares = AutoRatioEstimator().pretrain(family(n_datasets)).learned_shares_
     assert 1 > shares[0] > shares[1] > shares[2] > 0
+
+
+def test_summaries_are_for_another_estimator():
+    source_map = SourceMap.from_table([[-3.0], [0.0], [3.0]], n_components=0)
+    summaries = [source_map.summarise([[0.0], [value]]) for value in (1.0, 2.0)]
+    with pytest.raises(InputError, match="give summaries to DiscriminantRatioEstimator"):
+        AutoRatioEstimator().pretrain(summaries)
 
 
 @pytest.mark.parametrize("n_datasets", [4, 5, 9])

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from fewratio import Collection, DiscriminantRatioEstimator
 from fewratio.core.discriminant import DatasetPosterior, Support
 from fewratio.core.exact import gaussian_relative_ratio
+from fewratio.core.tensorfile import read_tensors, write_tensors
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, InputError, ModelFileError, ParameterError
 from fewratio.estimators import discriminant, discriminant_choice, discriminant_model
@@ -200,7 +201,7 @@ def test_summaries_of_sources_are_sources(model):
 def test_two_sources_are_kept(features):
     estimator = learned(family(2), features=features)
     assert np.isfinite(answers(estimator)).all()
-    with pytest.raises(CollectionError, match="1 sources are left"):
+    with pytest.raises(CollectionError, match="1 source left; at least two"):
         estimator.remove_source(family(2)[0])
     with pytest.raises(CollectionError, match="has 1 dataset"):
         learned(family(1))
@@ -379,8 +380,22 @@ def test_a_saved_model_gives_bit_identical_answers(model, tmp_path):
     np.testing.assert_array_equal(answers(read), answers(model))
     assert read.settings_ == model.settings_
     assert read.get_params() == model.get_params()
+    assert (read.n_sources_, read.n_rows_) == (model.summary_.n_sources, model.summary_.n_rows)
     with pytest.raises(NotFittedError, match="read from a file"):
         read.add_source(family(1)[0])
+
+
+@pytest.mark.parametrize(("n_sources", "is_valid"), [(None, True), (0, False), ("2", False)])
+def test_numbers_of_sources_may_be_missing_but_not_wrong(tmp_path, n_sources, is_valid):
+    _POOR.save(tmp_path / "model")
+    arrays, header = read_tensors(tmp_path / "model", "model")
+    del header["n_rows"]
+    write_tensors(tmp_path / "model", "model", arrays, header | {"n_sources": n_sources})
+    if is_valid:
+        assert DiscriminantRatioEstimator.load(tmp_path / "model").n_sources_ is None
+    else:
+        with pytest.raises(ModelFileError, match="numbers of sources and rows"):
+            DiscriminantRatioEstimator.load(tmp_path / "model")
 
 
 def test_damaged_files_are_refused(tmp_path):
@@ -394,6 +409,8 @@ def test_damaged_files_are_refused(tmp_path):
             DiscriminantRatioEstimator.load(tmp_path / "damaged")
 
 
+# No source is violet.
+@pytest.mark.filterwarnings("ignore:column 'colour' of X has categories:UserWarning")
 def test_frames_are_encoded_as_the_sources_were(features, tmp_path):
     rng = np.random.default_rng(0)
     site = np.repeat(np.arange(12), 30)

@@ -61,7 +61,12 @@ def test_a_large_frame_is_encoded_in_blocks(learned):
 def test_unseen_categories_are_zeros(learned):
     frame = pd.DataFrame({"height": [0.1, 0.2], "colour": ["teal", "red"]})
     fitted = learned.fit(pd.DataFrame(NU), pd.DataFrame(DE))
-    np.testing.assert_array_equal(fitted.predict(frame), fitted.predict([[0.1, 0, 0, 0, 0], [0.2, 0, 0, 0, 1]]))
+    with pytest.warns(UserWarning, match=r"column 'colour' of X .* not in the source collection \('teal'\)"):
+        found = fitted.predict(frame)
+    np.testing.assert_array_equal(found, fitted.predict([[0.1, 0, 0, 0, 0], [0.2, 0, 0, 0, 1]]))
+    # A category that no row has.
+    unused = pd.Categorical(["red", "blue"], categories=["red", "blue", "teal"])
+    fitted.predict(frame.assign(colour=unused))
 
 
 def test_the_model_file_keeps_the_encoding(learned, tmp_path):

@@ -372,8 +372,8 @@ def test_feature_names_of_the_sources_are_remembered(pretrained_on_names):
     ("sample", "found"),
     [
         (frame("height", "age"), "X_nu has other column names than the source collection .*'income'.*'age'"),
-        (frame("height"), "X_nu has 1 feature but the source collection has 2"),
-        (np.ones((3, 3)), "X_nu has 3 features but the source collection has 2"),
+        (frame("height"), "X_nu has 1 column but the source collection has 2"),
+        (np.ones((3, 3)), "X_nu has 3 columns but the source collection has 2"),
     ],
 )
 def test_samples_with_other_features_than_the_sources_are_refused(pretrained_on_names, sample, found):
@@ -386,6 +386,14 @@ def test_columns_are_taken_by_name(pretrained_on_names):
     expected = pretrained_on_names.fit(X, X + 1).predict(X)
     swapped = X[["income", "height"]]
     np.testing.assert_array_equal(pretrained_on_names.fit(swapped, X + 1).predict(swapped), expected)
+
+
+def test_columns_that_the_sources_lack_are_left_out(pretrained_on_names):
+    X = pd.DataFrame([[0.0, 5.0], [1.0, 7.0], [2.0, 8.0]], columns=["height", "income"])
+    expected = pretrained_on_names.fit(X, X + 1).predict(X)
+    with pytest.warns(UserWarning, match="^'age' is left out: the source collection has no such column.$"):
+        found = pretrained_on_names.fit(X, X + 1).predict(X.assign(age=1.0))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_samples_may_bring_the_names_that_the_sources_lack(pretrained):
@@ -402,7 +410,7 @@ def test_samples_may_bring_the_names_that_the_sources_lack(pretrained):
     [
         (([[1.0], [np.nan]], [[1.0]]), "X_nu has 1 NaN or infinite value, the first in column 0"),
         (([[1.0]], [[np.inf]]), "X_de has 1 NaN or infinite value, the first in column 0"),
-        (([[1.0]], [[1.0, 2.0]]), "X_de has 2 features but the source collection has 1"),
+        (([[1.0]], [[1.0, 2.0]]), "X_de has 2 columns but the source collection has 1"),
         ((np.empty((0, 1)), [[1.0]]), "X_nu is empty"),
         (([[1.0]], []), "X_de is empty"),
         (([1.0, 2.0], [[1.0]]), "X_nu has one axis"),
@@ -602,7 +610,7 @@ def test_many_divergences_are_those_of_each_pair(pretrained, pretrained_on_names
         expected = [estimator.fit(X[i], X[j]).divergence() for i, j in zip(nu, de, strict=True)]
         # float32, in another order.
         np.testing.assert_allclose(estimator.divergences(X, nu, de), expected, atol=1e-5)
-        with pytest.raises(InputError, match="features"):
+        with pytest.raises(InputError, match="columns"):
             estimator.divergences(np.zeros((3, estimator.n_features_in_ + 1)), nu[:, :1] * 0, de[:, :1] * 0)
 
 

@@ -221,6 +221,11 @@ def test_a_file_brings_the_same_answers_back(sources, tmp_path, names):
     saved.save(tmp_path / "model")
     loaded = PooledRatioEstimator.load(tmp_path / "model")
     assert loaded.get_params() == saved.get_params()
+    assert (
+        (loaded.n_sources_, loaded.n_rows_)
+        == (saved.n_sources_, saved.n_rows_)
+        == (len(sources), sum(map(len, sources)))
+    )
     assert getattr(loaded, "feature_names_in_", None) is None or loaded.feature_names_in_.tolist() == names
     np.testing.assert_array_equal(loaded.fit(X[-5:], X[:-5]).predict(X), saved.fit(X[-5:], X[:-5]).predict(X))
 

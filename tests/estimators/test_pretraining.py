@@ -112,7 +112,7 @@ def test_inlier_episodes_need_to_know_the_outliers(make, sources):
     [
         ({"height": "height", "income": "age"}, "other column names than the source collection"),
         ({"height": "income", "income": "height"}, "another order of columns than the source collection"),
-        (["height"], "the validation collection has 1 feature but the source collection has 2"),
+        (["height"], "the validation collection has 1 column but the source collection has 2"),
     ],
 )
 def test_a_validation_collection_with_other_columns_is_refused(make, named_sources, tables, columns, found):

@@ -368,6 +368,10 @@ class TestPrivacy:
             source_map.summarise(rows, epsilon=8.0, random_state=number).save(tmp_path / f"{number}.summary")
         found = [Summary.load(path) for path in sorted(tmp_path.iterdir())]
         estimator = DiscriminantRatioEstimator().pretrain(found).fit(X[0][:5], X[1][:5])
+        estimator.save(tmp_path / "model")
+        assert DiscriminantRatioEstimator.load(tmp_path / "model").epsilon_ == estimator.epsilon_ == 8.0
+        # One that hides nothing is enough.
+        assert (found[0] + source_map.summarise(X[0])).epsilon is None
         assert estimator.predict(X[0][5:]).mean() > 1.2 > 0.8 > estimator.predict(X[1][5:]).mean()
 
     def test_columns_themselves_are_not_bounded(self):

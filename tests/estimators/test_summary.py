@@ -110,6 +110,11 @@ def test_what_was_not_added_is_not_taken_out():
         a - (a + a)
 
 
+def test_what_is_printed_is_short():
+    total = sum(Summary.of_rows(np.full((4, 3), value), feature_map()) for value in (1.0, 2.0))
+    assert repr(total) == f"Summary(2 sources, 8 rows, 3 features, map {total.features.fingerprint[:8]})"
+
+
 def test_summaries_of_different_maps_do_not_add():
     rows = np.random.default_rng(0).normal(size=(5, 3))
     maps = feature_map(), feature_map(5), FeatureMap(feature_map().scaling, 5, 1.5, seed=4)

@@ -129,5 +129,5 @@ def test_losses_of_other_features_or_before_the_fit_are_refused():
     X_nu, X_de = draw(20, 20, 1)
     with pytest.raises(NotFittedError, match="Call fit"):
         Telescoping().bridge_losses(X_nu, X_de)
-    with pytest.raises(InputError, match="feature"):
+    with pytest.raises(InputError, match="column"):
         Telescoping(random_state=0).fit(X_nu, X_de).bridge_losses(np.hstack([X_nu, X_nu]), np.hstack([X_de, X_de]))

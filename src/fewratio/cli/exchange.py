@@ -335,7 +335,7 @@ def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
 def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequence[str] = ()) -> None:
     """Refuse a file that cannot be written, or would take the place of inputs, before the work."""
     if endings and path.suffix.lower() not in endings:
-        raise ParameterError(f"{option} is {str(path)!r}; it must end in {', '.join(endings)}. Choose one of them.")
+        raise ParameterError(f"{option} is {str(path)!r}; it must end in {', '.join(endings)}. Change its name.")
     folder = path.resolve().parent
     try:
         if path.exists() and not path.is_file():

@@ -61,7 +61,8 @@ def ratio(
         with request.row_file() as write, progress_bar(n_rows, "ratios", unit="rows") as report:
             for raw in source.pieces(step):
                 with naming_rows(raw, start, n_rows):
-                    table = estimator._open(raw, "X") if samples.encoding is None else samples.encoding.encode(raw)
+                    encoding = None if estimator.has_sources else samples.encoding
+                    table = estimator._open(raw, "X") if encoding is None else encoding.encode(raw)
                 columns = exchange.row_columns(table, start) | {"ratio": estimator.predict(table).tolist()}
                 write(columns, raw)
                 # Without JSON or a picture only the first rows are shown.

@@ -102,11 +102,25 @@ def learn(request: exchange.Request, files: Sequence[Path], output: Path) -> Non
     from fewratio.estimators.summary import Summary
 
     found = [Summary.load(file) for file in files]
+    first_of: dict[bytes, Path] = {}
+    for file, summary in zip(files, found, strict=True):
+        first = first_of.setdefault(summary.mean_sum.tobytes() + summary.scatter.tobytes(), file)
+        if first is not file:
+            raise ParameterError(
+                f"{str(file)!r} has the same content as {str(first)!r}; each dataset must count once. Leave one out."
+            )
     estimator = DiscriminantRatioEstimator().pretrain(found)
     estimator.save(output)
     n_sources, n_rows = (sum(getattr(each, name) for each in found) for name in ("n_sources", "n_rows"))
-    lines = [f"Learned from summaries of {n_sources} datasets ({n_rows} rows).", f"Model: {output}"]
-    payload = {"model": str(output), "n_datasets": n_sources, "n_rows": n_rows, **estimator.settings_._asdict()}
+    name = type(estimator).__name__
+    lines = [f"Learned a {name} from summaries of {n_sources} datasets ({n_rows} rows).", f"Model: {output}"]
+    payload = {
+        "model": str(output),
+        "estimator": name,
+        "n_datasets": n_sources,
+        "n_rows": n_rows,
+        **estimator.settings_._asdict(),
+    }
     request.deliver(exchange.Answer(lines, payload, {}))
 
 
@@ -116,6 +130,11 @@ def only_folder(sources: Sequence[Path]) -> Path:
         raise ParameterError(
             f"{len(sources)} sources are given, and {str(sources[0])!r} is no {SUFFIX} file; one folder of tables, or "
             f"{SUFFIX} files alone, are needed. Put the tables into a folder."
+        )
+    if sources[0].is_file():
+        raise ParameterError(
+            f"{str(sources[0])!r} is a file; a folder with one table per dataset, or {SUFFIX} files, are needed. Put "
+            "the tables into a folder."
         )
     return sources[0]
 

@@ -26,6 +26,8 @@ _ADVICE = {
     "index": "Build it again, or use another copy.",
     "summary": "Make it again, or use another copy.",
 }
+# How much of a file tells whether it is text.
+_START_BYTES = 64
 # What a killed process has left behind is older than any write takes.
 _LEFTOVER_SECONDS = 3600.0
 
@@ -130,6 +132,7 @@ def read_tensors(path: Any, kind: str, finite: bool = False) -> tuple[Arrays, di
             metadata = file.metadata() or {}
             tensors: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        _refuse_text(path, kind)
         raise ModelFileError(
             f"{path} cannot be read ({error}): it is truncated, damaged or not a safetensors file. " + _ADVICE[kind]
         ) from error
@@ -142,6 +145,16 @@ def read_tensors(path: Any, kind: str, finite: bool = False) -> tuple[Arrays, di
         if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"{path} is damaged: {name} has numbers that are not finite. " + _ADVICE[kind])
     return tensors, header
+
+
+def _refuse_text(path: Path, kind: str) -> None:
+    """Say of a file that never was a safetensors file what it seems to be."""
+    with open(path, "rb") as file:
+        start = file.read(_START_BYTES)
+    # The header of a safetensors file follows its length, of eight bytes.
+    if len(start) > 8 and start[8:9] != b"{" and b"\0" not in start and start.strip():
+        seems = "JSON, such as a map" if start.lstrip()[:1] == b"{" else "text, such as a table"
+        raise ModelFileError(f"{path} seems to be {seems}; a {kind} is needed. Give the right file.")
 
 
 def _checksum(text: str, arrays: Arrays) -> str:

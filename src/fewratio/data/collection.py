@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewratio.core.given import as_path
 from fewratio.data import files, partition
+from fewratio.data.column_encoding import CONSTANT
 from fewratio.data.columns import check_features, counted, listed
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
@@ -333,7 +334,7 @@ def _encoded(
 ) -> tuple[Encoding | None, list[Table]]:
     """Encode the tables of datasets, or one that is made of `parts`; no encoding if there is nothing to encode.
 
-    Columns that have one value within each dataset, such as its name, are left out.
+    Columns that have one value within each dataset, such as its name or what all have in common, are left out.
     """
     rules = ColumnRules.of(options)
     encoding, encoded = encode_together(tables, rules)
@@ -342,7 +343,7 @@ def _encoded(
     if encoding.is_named and rules.encoding is None:
         rows = [table.numbers for table in encoded] if parts is None else [encoded[0].numbers[part] for part in parts]
         constant = [name for name in constant_columns(encoding, rows) if name not in rules.keep]
-        encoding, encoded = without_columns(encoding, encoded, constant)
+        encoding, encoded = without_columns(encoding, encoded, constant, CONSTANT)
     return encoding if encoding.has_medians or not encoding.is_identity else None, encoded
 
 

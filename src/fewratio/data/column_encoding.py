@@ -19,6 +19,7 @@ from fewratio.data.values import Values, as_categories, as_numbers, check_not_al
 from fewratio.errors import CollectionError
 
 ID, SEPARATING, EMPTY, DROPPED, NOT_IN_ALL = "id", "separating", "no values", "dropped", "not in all tables"
+CONSTANT = "constant in each dataset"
 # A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
 _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
 # Text is an id where more than this share of its values differ.
@@ -37,8 +38,8 @@ class Column:
     name : str
     kind : {"number", "boolean", "category", "date"}
     left_out : str or None
-        Why the column is not used, if it is not: "id", "separating", "no values", "dropped", "not in all tables" or
-        the type of its values.
+        Why the column is not used, if it is not: "id", "separating", "no values", "dropped", "not in all tables",
+        "constant in each dataset" or the type of its values.
     categories : tuple of str
         The categories that have a column of their own, sorted.
     pools_others : bool
@@ -66,8 +67,15 @@ class Column:
         others = [f"{self.name}=other"] if self.pools_others else []
         return (*names, *others, *([f"{self.name} is missing"] if self.marks_missing else []))
 
-    def encode(self, values: Values, result: NDArray[Any], argument: str) -> None:
-        """Write the features of a table's column into an array of shape (n, n_features) of zeros."""
+    def encode(self, values: Values, result: NDArray[Any], argument: str) -> list[str]:
+        """Write the features of a table's column into an array of shape (n, n_features) of zeros.
+
+        Returns
+        -------
+        list of str
+            The categories that are new, where all that there were have a column of their own.
+        """
+        unknown: list[str] = []
         if self.kind != CATEGORY:
             numbers = as_numbers(values, self.kind, argument)
             missing = np.isnan(numbers)
@@ -80,8 +88,11 @@ class Column:
             places = np.array([*(place.get(text, others) for text in coded.texts), -1], dtype=np.intp)[coded.codes]
             rows, missing = np.flatnonzero(places >= 0), coded.codes < 0
             result[rows, places[rows]] = 1
+            if not self.pools_others:
+                unknown = [coded.texts[code] for code in np.unique(coded.codes[(places < 0) & ~missing])]
         if self.marks_missing:
             result[:, -1] = missing
+        return unknown
 
 
 def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: bool) -> Column:

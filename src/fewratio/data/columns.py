@@ -26,9 +26,9 @@ def shortened(items: Iterable[str], most: int = _LISTED) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def listed(items: Iterable[object]) -> str:
+def listed(items: Iterable[object], most: int = _LISTED) -> str:
     """Return the first few items as Python would write them, and how many more there are."""
-    return shortened(map(repr, items))
+    return shortened(map(repr, items), most)
 
 
 def is_number(text: str) -> bool:
@@ -53,7 +53,7 @@ def check_features(
     Names count only if both tables have them.
     """
     count, needed_count = (each if isinstance(each, int) else len(each) for each in (found, needed))
-    problem, details = f"has {counted(count, 'feature')} but {reference} has {needed_count}", ""
+    problem, details = f"has {counted(count, 'column')} but {reference} has {needed_count}", ""
     if isinstance(found, tuple) and isinstance(needed, tuple):
         if found == needed:
             return

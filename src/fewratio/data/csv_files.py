@@ -162,6 +162,10 @@ def _has_lines(column: pa.Array) -> bool:
     return has_text and pa.compute.any(pa.compute.match_substring_regex(column, "[\r\n]")).as_py() is True
 
 
+class OtherSeparator(ValueError):
+    """Columns are divided by another mark than was said; nothing is wrong with the file."""
+
+
 def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:
     """Find out what the first lines are, and whether there are rows; raise if the columns cannot be told apart."""
     with _open(path) as file:
@@ -183,7 +187,9 @@ def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv
         if mark != separator and separator not in header and mark in header and mark in row:
             divided = f"divided by {name} and not by {_SEPARATOR_NAMES.get(separator, repr(separator))}"
             has_commas = any("," in value and is_number(value.replace(",", ".", 1)) for value in row.split(mark))
-            raise ValueError(f"its columns are {divided}; give --separator {mark!r}{' and --decimal ,' * has_commas}")
+            raise OtherSeparator(
+                f"its columns are {divided}; give --separator {mark!r}{' and --decimal ,' * has_commas}"
+            )
     # A row index that pandas saved has no name.
     given = names[1:] if not names[0] else names
     counts = [str(place) for place in range(len(names) + 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.column_encoding import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, all_different, decide
-from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted, shortened
+from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted, listed, shortened
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.data.table import Table, all_finite, as_table, check_finite, frozen, raw_numbers
@@ -25,6 +26,7 @@ __all__ = ["CATEGORY", "DATE", "SEPARATING", "Column", "ColumnOptions", "ColumnR
 
 # What the fields of a column are in JSON, besides its kind and its categories.
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None, "marks_missing": bool}
+_LEARNED_FROM = "what the encoding was learned from"
 _SAME_OR_COMMON = "all must have the same columns. Pass common=True to use those that all have, or drop the others."
 
 
@@ -151,7 +153,7 @@ class Encoding:
         parts += [f"{len(out)} left out ({shortened(out)})"] if out else []
         return f"{counted(len(self.columns), 'column')}: {', '.join(parts)}"
 
-    def encode(self, X: Any, argument: str = "X", reference: str = "what the encoding was learned from") -> Table:
+    def encode(self, X: Any, argument: str = "X", reference: str = _LEARNED_FROM, is_lenient: bool = False) -> Table:
         """Validate a table and encode it.
 
         Parameters
@@ -161,6 +163,9 @@ class Encoding:
             features instead is taken as it is.
         argument, reference : str
             What messages call the table, and those that the encoding was learned from.
+        is_lenient : bool
+            Whether to leave out named columns that are unknown instead of refusing them, and to warn of them and of
+            unknown categories: for tables that come long after those that the encoding was learned from.
         """
         if isinstance(X, Table):
             return X
@@ -171,21 +176,27 @@ class Encoding:
         if self.id in raw.places:
             coded = as_categories(raw.values(self.id), raw.called(self.id))
             names = np.array([*coded.texts, ""], dtype=object)[coded.codes]
-        raw = self._used(raw, reference)
+        raw = self._used(raw, reference, is_lenient)
         is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
-        numbers = raw_numbers(raw) if is_plain else self._features(raw)
+        numbers = raw_numbers(raw) if is_plain else self._features(raw, reference if is_lenient else None)
         if not self.has_medians:
             check_finite(numbers, raw.argument, self.features if self.is_named else range(self.n_features))
         return Table(numbers, self.feature_names, raw.argument, names)
 
-    def _features(self, raw: RawTable) -> NDArray[Any]:
-        """Return the features of a table of the columns that are used."""
+    def _features(self, raw: RawTable, reference: str | None) -> NDArray[Any]:
+        """Return the features of a table of the columns that are used; with a reference, warn of what it had not."""
         numbers = [column for column in self.used if column.kind in (NUMBER, DATE)]
         is_single = bool(numbers) and all(raw.is_single(column.name) for column in numbers)
         result = np.zeros((raw.n_rows, self.n_features), np.float32 if is_single else np.float64, order="F")
         for column in self.used:
             place = self.places[column.name]
-            column.encode(raw.values(column.name), result[:, place], raw.called(column.name))
+            unknown = column.encode(raw.values(column.name), result[:, place], raw.called(column.name))
+            if unknown and reference is not None:
+                warnings.warn(
+                    f"{raw.called(column.name)} has categories that are not in {reference} ({listed(unknown, 3)}): "
+                    "they count as none of the known ones. Correct them if they are mistakes.",
+                    stacklevel=2,
+                )
         return frozen(result)
 
     @property
@@ -200,14 +211,17 @@ class Encoding:
             return raw.labels == self.features
         return len(raw.labels) == self.n_features != len(self.columns)
 
-    def _used(self, raw: RawTable, reference: str) -> RawTable:
+    def _used(self, raw: RawTable, reference: str, is_lenient: bool) -> RawTable:
         """Return the columns that are used, or say which are not there, or are unknown."""
         if not raw.is_named and len(raw.labels) == len(self.columns):
             # Columns without names are taken in their order.
             raw = replace(raw, labels=tuple(column.name for column in self.columns))
         left_out = {column.name for column in self.columns if column.left_out is not None}
         found = tuple(label for label in raw.labels if label not in left_out)
-        if set(found) != set(self.names):
+        unknown = [label for label in found if label not in self.places]
+        if is_lenient and raw.is_named and unknown and len(found) - len(unknown) == len(self.names):
+            warn_of_unknown(unknown, reference)
+        elif unknown or len(found) != len(self.names):
             names: Features = self.names if self.is_named else len(self.names)
             check_features(raw.argument, found if raw.is_named else len(found), reference, names)
         return raw.select(self.names)
@@ -234,6 +248,12 @@ class Encoding:
         if not (all(typed) and all(known) and are_names and all(len(set(each)) == len(each) for each in names)):
             raise ValueError("a column has a field of the wrong type, or two columns or categories share a name")
         return cls(columns, content["is_named"], content["id"])
+
+
+def warn_of_unknown(names: Sequence[str], reference: str) -> None:
+    """Warn that columns are left out."""
+    which = "is left out: {} has no such column" if len(names) == 1 else "are left out: {} has no such columns"
+    warnings.warn(f"{listed(names)} {which.format(reference)}.", stacklevel=2)
 
 
 def _check_same(raws: Sequence[RawTable], labels: Collection[str] | None = None) -> None:
@@ -272,7 +292,7 @@ def encode_together(
         if not isinstance(rules.encoding, Encoding):
             found = f"encoding is a {type(rules.encoding).__name__}"
             raise ParameterError(f"{found}; an Encoding is needed. Pass another collection's.")
-        return rules.encoding, [rules.encoding.encode(raw) for raw in raws]
+        return rules.encoding, [rules.encoding.encode(raw, is_lenient=True) for raw in raws]
     is_plain = rules in (None, ColumnRules()) and not (leave_out and raws[0].is_named)
     if is_plain and all(raw.array is not None and all_finite(raw.array) for raw in raws):
         _check_same(raws)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fewratio.core.given import as_path
 from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, listed
-from fewratio.data.csv_files import SEPARATORS, complete_names, open_csv, read_csv
+from fewratio.data.csv_files import SEPARATORS, OtherSeparator, complete_names, open_csv, read_csv
 from fewratio.data.dataset import as_flags
 from fewratio.data.partition import without_flags
 from fewratio.data.raw import RawTable, as_raw, check_shape, raw_of_arrow
@@ -330,6 +330,8 @@ def refusing(file: TableFile) -> Iterator[None]:
         if file.path.is_file() and not file.path.stat().st_size:
             raise ValueError("it is empty")
         yield
+    except OtherSeparator as error:
+        raise DataFileError(f"{file} cannot be read ({error}).") from error
     # Libraries raise errors of any kind on a file that is damaged.
     except Exception as error:
         # A damaged binary file may claim any size; a text cannot, so memory really is short.

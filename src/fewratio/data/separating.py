@@ -62,14 +62,13 @@ def separating_columns(
 
 
 def constant_columns(encoding: Encoding, samples: Sequence[NDArray[np.float64]]) -> list[str]:
-    """Find the columns that have one value within each of several samples, but not the same in all."""
+    """Find the columns that have one value within each of several samples."""
     n_rows, found = sum(map(len, samples)), []
     # The chance that a column of two equally frequent values does so.
     if len(samples) < 2 or 2.0 ** (len(samples) - n_rows) > _CONSTANT_CHANCE:
         return []
     for name, place in encoding.places.items():
-        firsts = np.array([sample[0, place] for sample in samples])
-        if (firsts != firsts[0]).any() and all((sample[:, place] == sample[0, place]).all() for sample in samples):
+        if all((sample[:, place] == sample[0, place]).all() for sample in samples):
             found.append(name)
     return found
 

@@ -5,11 +5,11 @@ Each is imported when it is first asked for: what one of them needs, another may
 
 from typing import Any
 
-from fewratio.lazy import import_name, names_of_stub
+from fewratio.lazy import import_name, importable, names_of_stub
 
 _HOME = names_of_stub(__file__)
 
-__all__ = sorted(_HOME)
+__all__ = importable(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import n_threads, one_thread
 from fewratio.data.collection import Collection
+from fewratio.data.columns import counted
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, check_finite_result, common
 from fewratio.estimators.discriminant_choice import Learned, learn
@@ -85,6 +86,10 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         The settings that were chosen.
     summary_ : Summary or None
         Sums over the sources; None in a model that was read from a file.
+    n_sources_, n_rows_ : int or None
+        Numbers of sources and of their rows; None in a model from a file that does not say.
+    epsilon_ : float or None
+        Largest epsilon of the sources' differential privacy; None if one has none, or it is not known.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
         The ratio at the rows given to `fit`, each left out of its own sample; `predict` treats every row as new.
 
@@ -258,11 +263,13 @@ class DiscriminantRatioEstimator(LearnedEstimator):
             "settings": self.settings_._asdict(),
             "calibration": model.calibration._asdict(),
             "map": model.features.to_dict(),
+            **self._of_sources(),
         }
         return {**model.coordinates._asdict(), "spreads": model.spreads}, header
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
         self._set_model(*_rebuilt(arrays, header))
+        self._restore_of_sources(header)
 
     def _candidates(self) -> list[Settings]:
         """Give the settings to choose from, the safest first."""
@@ -291,6 +298,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         self, model: DiscriminantModel, settings: Settings, summary: Summary | None, columns: SourceColumns
     ) -> None:
         self.model_, self.settings_, self.summary_ = model, settings, summary
+        if summary is not None:
+            self.n_sources_, self.n_rows_, self.epsilon_ = summary.n_sources, summary.n_rows, summary.epsilon
         self._keep_columns(columns)
 
     def _learned(self) -> DiscriminantModel:
@@ -317,8 +326,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         assert self._source_columns is not None
         if summary.n_sources < 2:
             raise CollectionError(
-                f"{summary.n_sources} sources are left; at least two are needed to learn how datasets differ. Keep "
-                "more."
+                f"{counted(summary.n_sources, 'source')} left; at least two are needed to learn how datasets differ. "
+                "Keep more."
             )
         model = assembled(self.model_.features, summary, self.settings_, self.model_.calibration)
         self._set_model(model, self.settings_, summary, self._source_columns)

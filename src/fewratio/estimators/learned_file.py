@@ -136,6 +136,22 @@ class LearnedEstimator(SavedEstimator):
     """Base of saved estimators that are nothing without sources."""
 
     model_: Any
+    # Numbers of sources and of their rows, and the epsilon of their privacy, as far as they are known.
+    n_sources_: int | None = None
+    n_rows_: int | None = None
+    epsilon_: float | None = None
+
+    def _of_sources(self) -> dict[str, Any]:
+        """Give what a header says of the sources."""
+        return {"n_sources": self.n_sources_, "n_rows": self.n_rows_, "epsilon": self.epsilon_}
+
+    def _restore_of_sources(self, header: dict[str, Any]) -> None:
+        """Undo `_of_sources`; headers of older files say nothing."""
+        counts, epsilon = (header.get("n_sources"), header.get("n_rows")), header.get("epsilon")
+        if not all(count is None or (type(count) is int and count > 0) for count in counts):
+            raise ValueError(f"its numbers of sources and rows are {counts}")
+        self.n_sources_, self.n_rows_ = counts
+        self.epsilon_ = None if epsilon is None else float(epsilon)
 
     def _learned(self) -> Any:
         """Give what was learned, or say that nothing was."""

@@ -54,6 +54,8 @@ class PooledRatioEstimator(LearnedEstimator):
     model_ : PooledModel
         What was learned; the weight of a dataset's mean (``model_.features.context``) and the regulariser
         (``model_.reg``) were chosen by cross-validation over the sources.
+    n_sources_, n_rows_ : int or None
+        Numbers of sources and of their rows; None in a model from a file that does not say.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
         The ratio at the rows given to `fit`.
 
@@ -110,6 +112,7 @@ class PooledRatioEstimator(LearnedEstimator):
             )
         check_squares(*(rows for rows, _ in sources))
         self.model_ = learn(sources, float(self.alpha), int(self.n_components), int(self.random_state))
+        self.n_sources_, self.n_rows_ = len(sources), sum(len(rows) for rows, _ in sources)
         self._keep_columns(SourceColumns.of(collection))
         return self
 
@@ -125,7 +128,7 @@ class PooledRatioEstimator(LearnedEstimator):
         # Those of the training, whatever was set since.
         parameters = {"n_components": features.n_components, "random_state": features.seed}
         header = header_of(type(self).__name__, self._source_columns, {"alpha": float(self.alpha), **parameters})
-        return arrays, header | {"context": features.context, "reg": model.reg}
+        return arrays, header | self._of_sources() | {"context": features.context, "reg": model.reg}
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
         columns = columns_of(header)
@@ -146,6 +149,7 @@ class PooledRatioEstimator(LearnedEstimator):
             raise ValueError("its arrays are not those of its settings")
         moments = PooledMoments(*(arrays[name] for name in PooledMoments._fields))
         self.model_ = PooledModel(features, moments, float(header["reg"]))
+        self._restore_of_sources(header)
         self._keep_columns(columns)
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:

@@ -1,5 +1,6 @@
 """Noise that hides single rows in a summary: the Gaussian mechanism, accounted for by a library."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -34,7 +35,10 @@ def private_summary(
         Draws the noise: whoever can draw it again can take it off.
     """
     if not features.n_components:
-        raise ParameterError("epsilon is given, but the map has no random features. Make one with n_components=128.")
+        raise ParameterError(
+            "epsilon is given, but the map has no random features; only these can hide rows. Make a map with "
+            "n_components=128 (fewratio map --components 128)."
+        )
     n, width = len(rows), features.n_components
     longest = _LONGEST * np.sqrt(width / 2)
     total, outer = np.zeros(width), np.zeros((width, width))
@@ -50,7 +54,9 @@ def private_summary(
     # Symmetric, with unit variance along every direction of the space of symmetric matrices.
     noise = rng.standard_normal((width, width))
     outer += deviation * (np.triu(noise, 1) / np.sqrt(2) + np.triu(noise, 1).T / np.sqrt(2) + np.diag(np.diag(noise)))
-    return Summary.of_sums(features, n, longest * total, longest**2 * outer, float((longest * deviation / n) ** 2))
+    mean_noise = float((longest * deviation / n) ** 2)
+    summary = Summary.of_sums(features, n, longest * total, longest**2 * outer, mean_noise)
+    return replace(summary, epsilon=float(epsilon))
 
 
 # The accountant takes seconds.

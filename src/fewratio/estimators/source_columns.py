@@ -108,13 +108,16 @@ def as_sources(
     reference, sources : str
         What messages call that sample, and the sources.
     """
-    if columns.encoding is not None:
-        table = columns.encoding.encode(X, argument, sources)
+    encoding = columns.encoding
+    if encoding is None and columns.names is not None:
+        encoding = Encoding.of_numbers(columns.names, columns.n_features)
+    if encoding is not None:
+        table = encoding.encode(X, argument, sources, is_lenient=True)
     elif isinstance(X, Table):
         table = X
     else:
-        raw, known = as_raw(X, argument), columns.names or names
-        table = as_table(raw.select(known) if known is not None and set(known) == set(raw.labels) else raw)
+        raw = as_raw(X, argument)
+        table = as_table(raw.select(names) if names is not None and set(names) == set(raw.labels) else raw)
     check_same_features(table, columns.n_features, columns.names, sources)
     if columns.names is None:
         check_same_features(table, columns.n_features, names, reference)
@@ -128,7 +131,7 @@ def check_collection(given: Any, argument: str, optional: bool = False, at_least
     if not isinstance(given, Collection):
         raise InputError(
             f"{argument} is a {type(given).__name__}; a Collection of datasets is needed. Make one with "
-            "Collection.from_arrays, from_frame or from_folder."
+            "Collection.from_arrays, from_frame or from_folder; give summaries to DiscriminantRatioEstimator."
         )
     if len(given) < at_least:
         raise CollectionError(

@@ -137,9 +137,10 @@ class SourceMap:
         columns = self.features.columns
         assert columns is not None
         assert self.features.ranges is not None
-        rows = np.asarray(self._encoded(table, columns).numbers, dtype=np.float64)
+        encoded = self._encoded(table, columns)
+        rows = np.asarray(encoded.numbers, dtype=np.float64)
         if len(rows) < 2:
-            raise InputError(f"table has one row, and its summary would be that row itself; {TWO_ROWS}")
+            raise InputError(f"{encoded.argument} has one row, and its summary would be that row itself; {TWO_ROWS}")
         low, high = self.features.ranges
         outside = ((rows < low) | (rows > high)).sum(0)
         if outside.any():
@@ -207,7 +208,7 @@ class SourceMap:
 
     def _encoded(self, table: Any, columns: SourceColumns) -> Table:
         if columns.encoding is not None:
-            return columns.encoding.encode(table, "table", _MAP)
+            return columns.encoding.encode(table, "table", _MAP, is_lenient=True)
         encoded = table if isinstance(table, Table) else as_table(as_raw(table, "table"))
         check_same_features(encoded, columns.n_features, columns.names, _MAP)
         return encoded

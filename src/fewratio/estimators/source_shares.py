@@ -43,6 +43,11 @@ def learned_shares(folds: Sequence[Fold], others: Ratios, alpha: float) -> tuple
     return of_columns, of_cosines
 
 
+def are_measured(shares: Sequence[Sequence[float]]) -> bool:
+    """Tell whether shares of columns and of cosines were measured, or are those taken where nothing can be."""
+    return [tuple(of_sizes) for of_sizes in shares] != [(0.0,) * len(SIZES), _UNMEASURED]
+
+
 def _shares(folds: Sequence[Fold], others: Ratios, alpha: float, size: int, guess: float) -> tuple[float, float]:
     losses, groups, weights = [], [], []
     lengths = [len(rows) for _, datasets in folds for rows in datasets]

@@ -68,6 +68,8 @@ class Summary:
         Counts of the datasets by their mean variance, on a fixed logarithmic grid.
     mean_noise : float
         Sum over the datasets of the variance that noise, added to hide single rows, gives each feature of a mean.
+    epsilon : float or None
+        Largest epsilon of the datasets' differential privacy; None if one has none, or it is not known.
     """
 
     features: FeatureMap
@@ -80,6 +82,11 @@ class Summary:
     scatter: Floats
     spreads: np.ndarray
     mean_noise: float = 0.0
+    epsilon: float | None = None
+
+    def __repr__(self) -> str:
+        counts = f"{counted(self.n_sources, 'source')}, {counted(self.n_rows, 'row')}"
+        return f"Summary({counts}, {self.features.n_outputs} features, map {self.features.fingerprint[:8]})"
 
     @classmethod
     def of_rows(cls, rows: Floats, features: FeatureMap) -> "Summary":
@@ -184,7 +191,8 @@ class Summary:
     def _combined(self, other: "Summary", sign: int) -> "Summary":
         if self.features is not other.features and self.features.fingerprint != other.features.fingerprint:
             raise InputError(
-                "The summaries were made with different maps, so they cannot be added. Make all of them with one map."
+                "The summaries were made with different maps, so they can be neither added nor taken out. Make all of "
+                "them with one map."
             )
         combined = replace(
             self,
@@ -195,6 +203,7 @@ class Summary:
             scatter=self.scatter + sign * other.scatter,
             spreads=self.spreads + sign * other.spreads,
             mean_noise=max(self.mean_noise + sign * other.mean_noise, 0.0),
+            epsilon=None if self.epsilon is None or other.epsilon is None else max(self.epsilon, other.epsilon),
         )
         return combined._with_means(other.factor, sign * other.signs)
 
@@ -234,7 +243,7 @@ class Summary:
             # Of several sources the sum of outer products, not the means that it is made of.
             arrays["outer"] = ((self.factor.T * self.signs) @ self.factor)[triangle]
         numbers = {name: getattr(self, name) for name in _NUMBERS}
-        write_tensors(path, _KIND, arrays, {**numbers, "map": self.features.to_dict()})
+        write_tensors(path, _KIND, arrays, {**numbers, "epsilon": self.epsilon, "map": self.features.to_dict()})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Summary":
@@ -254,7 +263,8 @@ class Summary:
             means = (mean_sum[None], np.ones(1))
             if "outer" in arrays:
                 means = _factor_of(_symmetric(arrays["outer"], width))
-            numbers = {name: header[name] for name in _NUMBERS}
+            # Older files do not know epsilon.
+            numbers = {name: header[name] for name in _NUMBERS} | {"epsilon": header.get("epsilon")}
             scatter = _symmetric(arrays["scatter"], width)
             summary = cls(
                 features,
@@ -294,6 +304,7 @@ class Summary:
             and (self.spreads >= 0).all()
             and self.spreads.sum() == n
             and 0 <= self.mean_noise < np.inf
+            and (self.epsilon is None or 0 < self.epsilon < np.inf)
             and (self.mean_noise or (np.diag(self.scatter) >= -_ROUNDING * self.n_rows).all())
         )
         if not fits:
