@@ -160,7 +160,7 @@ def compare_all(
         Two datasets at least. Their sizes may differ.
     estimator : RatioEstimator, optional
         Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It stays
-        as it is.
+        as it is; of an `AutoRatioEstimator` what it learned from sources is used, as the rest would take long.
     n_permutations : int, default=0
         Permutations per pair for p-values, as in `compare_datasets`; 0 for none.
     n_rows : int or None, default=100
@@ -217,7 +217,7 @@ def compare_all(
         )
     seed = int(inputs.as_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
-    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
     samples = samples_of(collection, model, n_rows, for_rows)
     model = inputs.in_common_units(model, np.concatenate(samples))
     work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)

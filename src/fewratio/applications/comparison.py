@@ -260,7 +260,10 @@ def compare_datasets(
     check_squares(rows)
     test = None
     if n_permutations:
-        blocks, tested = None if numbers is None else numbers[used], None if estimator is None else model._for_tests()
+        blocks, tested = (
+            None if numbers is None else numbers[used],
+            None if estimator is None else model._for_many_pairs(),
+        )
         test = _tested(samples, rows, marks, blocks, n_permutations, for_permutations, tested, progress)
     fit_ab, fit_ba, ratios, reverse = _fitted(model, pooled, is_first, used)
     forward, backward, interval = fit_ab.divergence(), fit_ba.divergence(), None

@@ -167,8 +167,8 @@ class AutoRatioEstimator(SavedEstimator):
             self._scalings.append(part_scaling)
         self.ratio_nu_, self.ratio_de_ = ratios
 
-    def _for_tests(self) -> RatioEstimator:
-        # A test is exact whatever it goes by. A classifier would be fitted anew for each permutation.
+    def _for_many_pairs(self) -> RatioEstimator:
+        # A classifier would be fitted anew for each. A test is exact whatever it goes by.
         if not self.has_sources or not any(self.learned_shares_):
             return self
         shares = [sum(of_sizes) for of_sizes in self._shares_of_learned]

@@ -316,8 +316,8 @@ class RatioEstimator(TableEstimator):
             found.append(estimator.divergence())
         return np.array(found, dtype=np.float64)
 
-    def _for_tests(self) -> "RatioEstimator":
-        """Give an estimator to test by: its divergence is computed for hundreds of permutations."""
+    def _for_many_pairs(self) -> "RatioEstimator":
+        """Give an estimator whose divergences of hundreds of pairs, or permutations, do not take long."""
         return self
 
     def divergence(self) -> float:
