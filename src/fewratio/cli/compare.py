@@ -164,9 +164,9 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
     yield f"{a} ({counted(len(result.ratios_a), 'row')}) and {b} ({counted(len(result.ratios_b), 'row')})"
     yield from request.summary(result.samples, result.names)
     most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
-    divergence = f"{result.forward:.3g}"
-    if result.forward != result.backward:
-        divergence += f" ({a} over {b}), {result.backward:.3g} ({b} over {a})"
+    divergence, backward = f"{result.forward:.3g}", f"{result.backward:.3g}"
+    if divergence != backward:
+        divergence += f" ({a} over {b}), {backward} ({b} over {a})"
     interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
     yield f"divergence  {divergence}{most}{interval}"
     if result.p_value is not None:
