@@ -431,7 +431,7 @@ def test_extreme_samples_work(pretrained, samples):
 
 
 def test_values_beyond_float32_are_refused_with_advice(pretrained):
-    with pytest.raises(InputError, match=r'Rescale the columns .* or use scale="columns"'):
+    with pytest.raises(InputError, match=r'Rescale the columns .* where there is a scale, "columns"'):
         pretrained.fit([[1e39]], [[0.0]])
     pretrained.fit([[1.0]], [[0.0]])
     with pytest.raises(InputError, match="Rescale the columns"):

@@ -1,5 +1,6 @@
 """Arrays with a JSON header in one safetensors file: written whole or not at all, read without running code."""
 
+import codecs
 import hashlib
 import json
 import os
@@ -152,9 +153,17 @@ def _refuse_text(path: Path, kind: str) -> None:
     with open(path, "rb") as file:
         start = file.read(_START_BYTES)
     # The header of a safetensors file follows its length, of eight bytes.
-    if len(start) > 8 and start[8:9] != b"{" and b"\0" not in start and start.strip():
+    if len(start) > 8 and start[8:9] != b"{" and start.strip() and _is_text(start):
         seems = "JSON, such as a map" if start.lstrip()[:1] == b"{" else "text, such as a table"
-        raise ModelFileError(f"{path} seems to be {seems}; a {kind} is needed. Give the right file.")
+        raise ModelFileError(f"{path} seems to be {seems}; a {kind} is needed. Use the right file.")
+
+
+def _is_text(start: bytes) -> bool:
+    try:
+        # The last character may be cut off.
+        return "\0" not in codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
 
 
 def _checksum(text: str, arrays: Arrays) -> str:
@@ -181,5 +190,5 @@ def _parse_header(path: Path, text: str | None, kind: str) -> dict[str, Any]:
             "Upgrade fewratio to read it."
         )
     if header.get("kind") != kind:
-        raise ModelFileError(f"{path} holds a {header.get('kind')}, but a {kind} is needed. Give the right file.")
+        raise ModelFileError(f"{path} holds a {header.get('kind')}, but a {kind} is needed. Use the right file.")
     return header
