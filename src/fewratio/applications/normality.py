@@ -16,7 +16,7 @@ from fewratio.progress import progress_bar
 NEIGHBOURS = 3
 _PARTITIONS, _CELLS = 100, 16
 _RATIO_WEIGHT, _HALF_WEIGHT = 3.0, 30.0
-_APART_WEIGHT, _HALF_APART = 4.0, 5.0
+_TO_ALL_WEIGHT, _HALF_TO_ALL = 4.0, 5.0
 # Distances to so many of all rows are taken, and that to the 20th nearest other.
 _DRAWN, _NEAREST = 400, 20
 # The logarithm makes scores of normals symmetric enough for a prediction bound; nearer than that is near.
@@ -101,32 +101,31 @@ class _Score:
         low, high = np.quantile(pooled, _MIDDLE, axis=0)
         width = np.where(high > low, high - low, np.inf)
         moved = np.clip(pooled, low - width, high + width)
-        self._mean, deviation = moved.mean(0), moved.std(0)
-        self._varies = real_deviation(self._mean, deviation) > 0
-        self._mean, self._deviation = self._mean[self._varies], deviation[self._varies]
+        mean, deviation = moved.mean(0), moved.std(0)
+        self._varies = real_deviation(mean, deviation) > 0
+        self._mean, self._deviation = mean[self._varies], deviation[self._varies]
         pooled = self._in_units(pooled)
         # Rows that a symmetry of the sample exchanges have one place in `row_order`; their values decide.
         order = np.lexsort(pooled.T) if pooled.shape[1] else np.arange(len(pooled))
         order = order[row_order(pooled[order])]
         self._centres = pooled[order[np.random.default_rng(0).integers(len(order), size=_PARTITIONS * _CELLS)]]
         self._norms = (self._centres**2).sum(1)
-        places = [self._place(pooled[block]) for block in gen_batches(len(pooled), _BLOCK_ROWS)]
-        cells, apart = (np.concatenate(each) for each in zip(*places, strict=True))
+        found = [self._cells_and_distances(pooled[block]) for block in gen_batches(len(pooled), _BLOCK_ROWS)]
+        cells, to_all = (np.concatenate(each) for each in zip(*found, strict=True))
         self._counts = [
             np.stack([np.bincount(column, minlength=_CELLS) for column in part.T])
             for part in (cells[:n_normals], cells[n_normals:])
         ]
-        known = np.random.default_rng(0).permutation(order[order < n_normals])[:_MAX_NORMALS]
-        self._known = np.sort(known)
+        self._known = np.sort(np.random.default_rng(0).permutation(order[order < n_normals])[:_MAX_NORMALS])
         self._nearest = NearestNeighbors().fit(self._for_distances(pooled[self._known]))
-        self._of_known = cells[self._known], apart[self._known]
+        self._of_known = cells[self._known], to_all[self._known]
 
     def __call__(self, rows: Floats) -> Floats:
         """Score rows of the batch."""
         rows = self._in_units(rows)
         n_neighbours = min(NEIGHBOURS, len(self._known))
         distances = self._nearest.kneighbors(self._for_distances(rows), n_neighbours)[0]
-        return self._total(*self._place(rows), distances, 0)
+        return self._total(*self._cells_and_distances(rows), distances, 0)
 
     def left_out(self) -> Floats:
         """Score normals that are counted to the batch, each in its turn; a single one has no others."""
@@ -143,7 +142,7 @@ class _Score:
         # Where no column varies, all rows are at one place.
         return rows / np.sqrt(rows.shape[1]) if rows.shape[1] else np.zeros((len(rows), 1))
 
-    def _place(self, rows: Floats) -> tuple[NDArray[np.uint8], Floats]:
+    def _cells_and_distances(self, rows: Floats) -> tuple[NDArray[np.uint8], Floats]:
         """Return the cell of each row in each partition, and its distance to the nearest twentieth of all rows."""
         # Less the squared norm of the row, which does not change which centre is nearest. Of equal distances, as
         # columns with few values have, the first counts, whatever the rounding.
@@ -153,7 +152,7 @@ class _Score:
         nearest = np.partition(squares[:, :_DRAWN], _NEAREST, axis=1)[:, _NEAREST] + (rows**2).sum(1)
         return cells, np.sqrt(np.round(nearest, 9).clip(0) / max(1, rows.shape[1]))
 
-    def _total(self, cells: NDArray[np.uint8], apart: Floats, distances: Floats, n_moved: int) -> Floats:
+    def _total(self, cells: NDArray[np.uint8], to_all: Floats, distances: Floats, n_moved: int) -> Floats:
         """Add up the score of rows; with `n_moved` 1 each is a normal that is counted to the batch."""
         in_normals, in_batch = self._counts
         n_normals, n_rows = (int(counts[0].sum()) for counts in self._counts)
@@ -167,6 +166,6 @@ class _Score:
         ratio = ratios[np.arange(_PARTITIONS), cells].mean(1)
         evidence = n_normals * n_rows / (n_normals + n_rows)
         weight = _RATIO_WEIGHT * evidence / (evidence + _HALF_WEIGHT)
-        apart_weight = _APART_WEIGHT / (evidence + _HALF_APART)
+        to_all_weight = _TO_ALL_WEIGHT / (evidence + _HALF_TO_ALL)
         nearness = (1 / (_NEAR + distances)).mean(1)
-        return weight * ratio + np.log(nearness) - apart_weight * np.log(_NEAR + apart)
+        return weight * ratio + np.log(nearness) - to_all_weight * np.log(_NEAR + to_all)

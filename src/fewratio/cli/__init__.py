@@ -59,8 +59,7 @@ def _root(
 def main() -> None:
     """Run the command line. What becomes of a mistake is said by `fewratio.cli.exchange.verb`."""
     # Ended as by an error: a file that is only half written is removed. (Windows knows no SIGHUP; nohup ignores it.)
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, signal.SIGTERM)
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, lambda number, frame: sys.exit(128 + number))
     app()

@@ -249,8 +249,8 @@ class _HeldOutRows(HeldOut):
         of_parts = [Summary.of_many(part, features) for part in parts]
         total: Summary = sum(of_parts[1:], of_parts[0])
         # Sums of the others, not the total less some: nothing cancels.
-        turns = [_turned(number, parts)[:n_together] for number in range(len(parts))]
-        others = [_turned(number, of_parts)[n_together:] for number in range(len(parts))]
+        turns = [_rotated(number, parts)[:n_together] for number in range(len(parts))]
+        others = [_rotated(number, of_parts)[n_together:] for number in range(len(parts))]
         summaries = [sum(rest, first) for first, *rest in others]
         held_out = [validation] if validation else [[rows for part in turn for rows in part] for turn in turns]
         most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
@@ -345,7 +345,7 @@ def _parts_held_out(sources: Sequence[Floats]) -> tuple[list[Sequence[Floats]], 
     return [half for part in parts for half in (part[: len(part) // 2], part[len(part) // 2 :])], 2
 
 
-def _turned(number: int, items: list[Item]) -> list[Item]:
+def _rotated(number: int, items: list[Item]) -> list[Item]:
     """Give items in their order, from this one on and round."""
     return items[number:] + items[:number]
 

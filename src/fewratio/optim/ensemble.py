@@ -40,7 +40,7 @@ class Ensemble:
             # Each matrix is kept transposed, contiguous as its gradient comes (that of ``x @ weight.mT``), which would
             # be copied at every step otherwise.
             self._named = {
-                name: self.turned(stack.detach()).contiguous().requires_grad_(stack.requires_grad)
+                name: self.transposed(stack.detach()).contiguous().requires_grad_(stack.requires_grad)
                 for name, stack in stacked.items()
             }
             self._skeleton = deepcopy(self.models[0]).to("meta")
@@ -63,8 +63,8 @@ class Ensemble:
         matrices = {name for name, parameter in self.models[0].named_parameters() if parameter.dim() >= 2}
         return [p for name, p in trained if name in matrices], [p for name, p in trained if name not in matrices]
 
-    def turned(self, tensor: Tensor) -> Tensor:
-        """Turn what is trained, or is as large, into what the models have, or back: stacked matrices are transposed."""
+    def transposed(self, tensor: Tensor) -> Tensor:
+        """Give what is trained, or is as large, as the models have it, or back: stacked matrices are transposed."""
         return tensor.mT if self.size > 1 and tensor.dim() == 3 else tensor
 
     @property
@@ -83,7 +83,7 @@ class Ensemble:
         return self._stacked(self._candidate, episode)
 
     def _stacked(self, named: dict[str, Tensor], episode: Episode) -> Tensor:
-        parameters = {name: self.turned(tensor) for name, tensor in named.items()}
+        parameters = {name: self.transposed(tensor) for name, tensor in named.items()}
 
         def one(state: tuple[dict[str, Tensor], ...], alpha: Tensor | None, *parts: Tensor) -> Tensor:
             sizes = episode.support.n_nu, episode.query.n_nu
@@ -121,7 +121,7 @@ class Ensemble:
     def restore_best(self) -> None:
         """Write the kept weights into the members."""
         for (name, _), best in zip(self._named.items(), self._best, strict=True):
-            members = self.turned(best) if self.size > 1 else best.unsqueeze(0)
+            members = self.transposed(best) if self.size > 1 else best.unsqueeze(0)
             for model, value in zip(self.models, members, strict=True):
                 model.get_parameter(name).copy_(value)
 
@@ -131,7 +131,7 @@ class Ensemble:
         if self._average is not None:
             parts["average"] = self._average
         return {
-            f"{part}/{name}": self.turned(tensor) for part, named in parts.items() for name, tensor in named.items()
+            f"{part}/{name}": self.transposed(tensor) for part, named in parts.items() for name, tensor in named.items()
         }
 
     @torch.no_grad()

@@ -307,14 +307,14 @@ class Training:
         for name in tensors:
             if name.startswith("adam/"):
                 _, i, moment = name.split("/")
-                moments.setdefault(int(i), {})[moment] = self.ensemble.turned(tensors[name]).contiguous()
+                moments.setdefault(int(i), {})[moment] = self.ensemble.transposed(tensors[name]).contiguous()
         self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
         self.loss_sum.copy_(tensors["loss_sum"])
         self.stopping.histories = [History(**history) for history in header["histories"]]
 
     def _tensors(self) -> dict[str, Tensor]:
         moments = {
-            f"adam/{i}/{name}": self.ensemble.turned(tensor)
+            f"adam/{i}/{name}": self.ensemble.transposed(tensor)
             for i, state in self.optimizer.state_dict()["state"].items()
             for name, tensor in state.items()
         }
