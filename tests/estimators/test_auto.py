@@ -30,6 +30,24 @@ def test_small_samples_get_the_mean_of_network_and_classifier(samples):
         np.testing.assert_allclose(found.ratio_de_, 2 / 3 * network.ratio_de_ + classifier.ratio_de_ / 3, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("n_de", "factor"), [(1, 2.0), (3, 1.5)])
+@pytest.mark.parametrize("alpha", [0.3, 0.5])
+def test_the_log_ratio_of_the_network_is_larger_where_rows_are_fewest(samples, n_de, factor, alpha):
+    nu, de = samples(1, n_de)
+    found = AutoRatioEstimator(alpha, scale="none", random_state=0).fit(nu, de)
+    network, classifier = (
+        each.fit(nu, de).predict(de + 0.2)
+        for each in (UniversalRatioEstimator(alpha), ClassifierRatio(alpha=alpha, random_state=0))
+    )
+    plain = (1 - alpha) * network / (1 - alpha * network)
+    sharper = plain**factor / (alpha * plain**factor + 1 - alpha)
+    np.testing.assert_allclose(found.predict(de + 0.2), 2 / 3 * sharper + classifier / 3, rtol=1e-5)
+
+
+def test_ratios_at_their_bounds_stay_there():
+    np.testing.assert_allclose(auto._sharpened(np.array([0.0, 1.0, 2.0]), 2.0, 0.5), [0, 1, 2], atol=1e-5)
+
+
 def test_large_samples_get_the_classifier(samples):
     nu, de = samples(400, 401)
     found = AutoRatioEstimator(random_state=0).fit(nu, de)
@@ -49,7 +67,7 @@ def test_alphas_that_the_network_does_not_know_get_the_kernel(samples, alpha):
 def test_shares_change_without_a_step():
     shares = [dict(zip((UniversalRatioEstimator, ClassifierRatio), (0, 0), strict=True)) for _ in range(2, 600)]
     for n, share in zip(range(2, 600), shares, strict=True):
-        share.update({type(estimator): part for estimator, part, _ in AutoRatioEstimator()._parts(n, n)})
+        share.update({type(estimator): part for estimator, part, *_ in AutoRatioEstimator()._parts(n, n)})
         assert sum(share.values()) == pytest.approx(1)
     of_network = [share[UniversalRatioEstimator] for share in shares]
     assert of_network[0] == pytest.approx(2 / 3)

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from fewratio.data.collection import Collection
 from fewratio.estimators.base import RatioEstimator, common, fit_to_drawn
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
-from fewratio.estimators.discriminant_model import SIZES, at_size, harmonic_size
+from fewratio.estimators.discriminant_model import SIZES, at_size, harmonic_size, ratio_of_log
 from fewratio.estimators.learned_file import SavedEstimator, joined, part_of, stored
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.scaling import ColumnScaling
@@ -26,10 +26,23 @@ from fewratio.lazy import torch_is_installed
 
 # The network's share up to so many rows per sample, and from where on it has none (docs/design.md).
 _SHARE, _FEW, _MANY = 2 / 3, 50, 400
+# The factor of the network's log-ratio at one row per sample: a single distance does not tell it how far is far, and
+# pairs that people compare are further apart than those it was trained on (docs/design.md).
+_SHARPER = 2.0
+_ROUNDING = 1e-6
 # The relative parameters that the network was trained for.
 _ALPHAS = (0.1, 0.9)
 # Rows per sample that the network, and RuLSIF, are fitted to at most; the classifier has its own limit.
 _MAX_ROWS_NETWORK, _MAX_ROWS = 200, 5_000
+
+
+class _Part(NamedTuple):
+    """An estimator, its share in the mean, the most rows per sample to fit it to, and the factor of its log-ratio."""
+
+    estimator: RatioEstimator
+    share: float
+    most_rows: int = _MAX_ROWS
+    sharpness: float = 1.0
 
 
 @dataclass(eq=False, repr=False)
@@ -42,7 +55,7 @@ class AutoRatioEstimator(SavedEstimator):
     Without related datasets it is two thirds `UniversalRatioEstimator` and one third `ClassifierRatio` up to 50 rows
     per sample, and `ClassifierRatio` from 400 on; in between, the shares change with the logarithm of the size. Of
     samples of different sizes the harmonic mean counts. Of large samples rows are drawn to fit to: 200 for the network,
-    5,000 for the others.
+    5,000 for the others. At one row per sample, where the network is too cautious, its log-ratio is doubled.
 
     Without torch (``pip install 'fewratio[networks]'``) it is `ClassifierRatio` at all sizes, with a warning.
 
@@ -151,9 +164,9 @@ class AutoRatioEstimator(SavedEstimator):
         rng = np.random.default_rng(self.random_state)
         known = self.learned_[0].model_.features.scaling if self.has_sources else self.scale
         scaling = ColumnScaling.of([X_nu, X_de], known)
-        self.estimators_, self.shares_, self._scalings = [], [], []
+        self.estimators_, self.shares_, self._scalings, self._sharpness = [], [], [], []
         ratios = [np.zeros(len(X)) for X in (X_nu, X_de)]
-        for estimator, share, most in self._parts(len(X_nu), len(X_de)):
+        for estimator, share, most, sharpness in self._parts(len(X_nu), len(X_de)):
             # What was learned from sources scales rows itself.
             part_scaling = ColumnScaling(0.0, 1.0) if estimator.has_sources else scaling
             samples = part_scaling(X_nu), part_scaling(X_de)
@@ -161,10 +174,11 @@ class AutoRatioEstimator(SavedEstimator):
             if not estimator.has_sources:
                 estimator._set_features(X_nu.shape[1], None)
             for total, ratio in zip(ratios, at_rows, strict=True):
-                total += share * ratio
+                total += share * _sharpened(ratio, sharpness, self.alpha)
             self.estimators_.append(estimator)
             self.shares_.append(share)
             self._scalings.append(part_scaling)
+            self._sharpness.append(sharpness)
         self.ratio_nu_, self.ratio_de_ = ratios
 
     def _for_many_pairs(self) -> RatioEstimator:
@@ -183,44 +197,57 @@ class AutoRatioEstimator(SavedEstimator):
         return all(getattr(estimator, "finds_outliers", True) for estimator in self.estimators_)
 
     def _ratio(self, X: Floats) -> NDArray[Any]:
-        parts = zip(self.shares_, self.estimators_, self._scalings, strict=True)
-        return np.sum([share * estimator._ratio(scaling(X)) for share, estimator, scaling in parts], axis=0)
+        parts = zip(self.estimators_, self._scalings, self._sharpness, strict=True)
+        ratios = [_sharpened(part._ratio(scaling(X)), sharpness, self.alpha) for part, scaling, sharpness in parts]
+        return np.tensordot(self.shares_, ratios, 1)
 
-    def _parts(self, n_nu: int, n_de: int) -> list[tuple[RatioEstimator, float, int]]:
-        """Give the estimators, their shares, and how many rows per sample each is fitted to at most."""
+    def _parts(self, n_nu: int, n_de: int) -> list[_Part]:
         if not self.has_sources:
             return self._parts_without_sources(n_nu, n_de)
         size = harmonic_size(n_nu, n_de)
         shares = [at_size(of_sizes, size) * _falling(size) for of_sizes in self._shares_of_learned]
-        parts: list[tuple[RatioEstimator, float, int]] = [
-            (each, share, _MAX_ROWS) for each, share in zip(self._learned_parts(), shares, strict=True) if share
-        ]
+        parts = [_Part(each, share) for each, share in zip(self._learned_parts(), shares, strict=True) if share]
         left = round(1 - sum(shares), 9)
         rest = self._parts_without_sources(n_nu, n_de) if left else []
-        return [*parts, *((part, left * of_rest, most) for part, of_rest, most in rest)]
+        return [*parts, *(part._replace(share=left * part.share) for part in rest)]
 
-    def _parts_without_sources(self, n_nu: int, n_de: int) -> list[tuple[RatioEstimator, float, int]]:
+    def _parts_without_sources(self, n_nu: int, n_de: int) -> list[_Part]:
         if not _ALPHAS[0] <= self.alpha <= _ALPHAS[1]:
-            return [(RuLSIF(self.alpha, sigma="cv", reg="cv", random_state=self.random_state), 1.0, _MAX_ROWS)]
+            return [_Part(RuLSIF(self.alpha, sigma="cv", reg="cv", random_state=self.random_state), 1.0)]
         classifier = ClassifierRatio(alpha=self.alpha, random_state=self.random_state)
-        share = _SHARE * _falling(harmonic_size(n_nu, n_de))
+        size = harmonic_size(n_nu, n_de)
+        share = _SHARE * _falling(size)
         if share and torch_is_installed():
             from fewratio.estimators.universal import UniversalRatioEstimator
 
-            network = UniversalRatioEstimator(self.alpha)
-            return [(network, share, _MAX_ROWS_NETWORK), (classifier, 1 - share, _MAX_ROWS)]
+            network = _Part(UniversalRatioEstimator(self.alpha), share, _MAX_ROWS_NETWORK, _sharpness(size))
+            return [network, _Part(classifier, 1 - share)]
         if share and not self.has_sources:
             warnings.warn(
                 "torch is not installed, so a classifier stands in for the universal network, which is better for "
                 "samples this small. To use it: pip install 'fewratio[networks]'.",
                 stacklevel=2,
             )
-        return [(classifier, 1.0, _MAX_ROWS)]
+        return [_Part(classifier, 1.0)]
 
 
 def _falling(size: float) -> float:
     """Give the share of what is made for few rows: all up to 50, none from 400 on."""
     return float(np.clip(np.log(_MANY / size) / np.log(_MANY / _FEW), 0, 1))
+
+
+def _sharpness(size: float) -> float:
+    """Give the factor of the network's log-ratio: from two rows per sample on none."""
+    return float(np.interp(size, (1, 2), (_SHARPER, 1)))
+
+
+def _sharpened(ratio: Floats, factor: float, alpha: float) -> Floats:
+    """Multiply the log of the plain ratio that a relative one stands for."""
+    if factor == 1:
+        return ratio
+    # Rounding may take a ratio to its bounds, 0 and 1 / alpha.
+    inner = np.clip(alpha * ratio, _ROUNDING, 1 - _ROUNDING)
+    return ratio_of_log(factor * (np.log(inner / (1 - inner)) - np.log(alpha / (1 - alpha))), alpha)
 
 
 def _ratios_without_sources(nu: Floats, de: Floats, rows: Floats, alpha: float, scaling: ColumnScaling) -> Floats:
@@ -229,7 +256,8 @@ def _ratios_without_sources(nu: Floats, de: Floats, rows: Floats, alpha: float, 
     if _ALPHAS[0] <= alpha <= _ALPHAS[1] and torch_is_installed():
         from fewratio.estimators.universal import UniversalRatioEstimator
 
-        return UniversalRatioEstimator(alpha)._ratios_of_pairs(nu, de, rows)
+        ratios = UniversalRatioEstimator(alpha)._ratios_of_pairs(nu, de, rows)
+        return _sharpened(ratios, _sharpness(harmonic_size(nu.shape[1], de.shape[1])), alpha)
     # Its settings are fixed, so that hundreds of pairs take a second.
     estimator, found = RuLSIF(alpha), []
     for numerator, denominator, at in zip(nu, de, rows, strict=True):
