@@ -17,7 +17,7 @@ Report = Callable[..., None]
 Pair = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 ALPHA = 0.5
 # Rows of either sample; beyond 500 the network would take minutes.
-SIZES = [(n, n) for n in (2, 3, 5, 10, 20, 50, 100, 199, 200, 500, 1000, 2000)] + [(5, 1000)]
+SIZES = [(n, n) for n in (1, 2, 3, 5, 10, 20, 50, 100, 199, 200, 500, 1000, 2000)] + [(5, 1000)]
 NETWORK_AT_MOST = 200
 
 
@@ -63,7 +63,7 @@ def j_of(name: str, A: np.ndarray, B: np.ndarray, query_nu: np.ndarray, query_de
 def by_size(report: Report, plan: Plan, data: str, pairs: Iterator[Pair]) -> None:
     """Report the mean J of each estimator by the sizes of the samples."""
     drawn = list(pairs)
-    for n, m in SIZES[2:8:2] if plan.quick else SIZES:
+    for n, m in SIZES[3:9:2] if plan.quick else SIZES:
         enough = [pair for pair in drawn if n <= len(pair[0]) and m <= len(pair[1])]
         names = [name for name in ESTIMATORS if not name.startswith("Universal") or max(n, m) <= NETWORK_AT_MOST]
         tasks = [(name, A[:n], B[:m], *queries) for A, B, *queries in enough for name in names]
