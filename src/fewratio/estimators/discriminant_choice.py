@@ -325,10 +325,10 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
         at_de = as_nu - as_de[same, :, same][:, :, None]
         weights = weights_of_pairs(same[:, None], same, len(kept))
         weights /= weights.sum()
-        for number, temperature in enumerate(temperatures.astype(np.float32)):
-            nu, de = ratio_of_log(temperature * at_nu, alpha), ratio_of_log(temperature * at_de, alpha)
-            squares = alpha * np.square(nu) + (1 - alpha) * np.square(de)
-            losses[place, number] = np.vdot(weights, (squares / 2 - nu).mean(1))
+        tempered = temperatures.astype(np.float32)[:, None, None, None, None] * np.stack([at_nu, at_de])
+        nu, de = ratio_of_log(tempered, alpha).swapaxes(0, 1)
+        squares = alpha * np.square(nu) + (1 - alpha) * np.square(de)
+        losses[place] = np.tensordot((squares / 2 - nu).mean(2), weights)
     return losses
 
 
