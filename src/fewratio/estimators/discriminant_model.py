@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support, discriminant_coordinates
 from fewratio.core.exact import relative_ratio
@@ -176,7 +177,7 @@ def scaled(rows: Floats, source_signal: Floats, power: float, calibration: Calib
     return rows / float(np.sqrt(calibration.scaled_noise))
 
 
-def ratio_of_log(log_ratio: Floats, alpha: float) -> Floats:
+def ratio_of_log(log_ratio: NDArray[Any], alpha: float) -> Floats:
     """Give the relative ratio of a plain log-ratio (Eq. D6)."""
     return np.asarray(relative_ratio(log_ratio.clip(-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO), 0.0, alpha))
 
