@@ -38,7 +38,7 @@ def row_order(rows: Floats) -> Numbers:
     keys = np.zeros(len(rows), dtype=np.uint64)
     step = max(1, _BLOCK_VALUES // max(len(rows), 1))
     for start in range(0, rows.shape[1], step):
-        columns = np.ascontiguousarray(rows[:, start : start + step].T)
+        columns = np.ascontiguousarray(rows[:, start : start + step].T, dtype=np.float64)
         order = np.argsort(columns, axis=1)
         ordered = np.take_along_axis(columns, order, axis=1)
         # Columns are told apart by the place of their mean within their range, which no change of units moves. They
