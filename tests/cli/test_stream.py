@@ -184,7 +184,7 @@ def test_no_large_table_is_held(stored, monkeypatch, command):
             yield piece
 
     def of_one_column(self):
-        assert len(self.schema) == 1
+        assert len(self.schema) == 1 or len(self) < N_ROWS
         return read(self)
 
     def whole(self, dtype=None, copy=None):
