@@ -5,14 +5,16 @@ penalty proposes segmentations, and smooth trends without changes stand beside t
 penalised likelihood of its residuals, which are an autoregression: what dependence explains is not a change.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 from scipy.ndimage import median_filter
 
-from fewratio.applications.seasons import deviations, repeated_season, smooth_seasons
+from fewratio.applications.seasons import MOST_WAVES, deviations, repeated_season, smooth_seasons
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.progress import Report, progress_bar
 
 # Measured on annotated series (docs/design.md). The price of a parameter, in units of log n: level and spread together
 # cost 3 log n, as in the modified BIC of Zhang and Siegmund (2007).
@@ -26,6 +28,9 @@ _HIGHEST_ORDER, _HIGHEST_DEGREE = 3, 3
 _TAME, _RUNNING = 5.0, 7
 # The search chooses among so many positions; in a longer series each change then moves to the best row nearby.
 _POSITIONS = 1000
+# The penalties that are tried, as multiples; they are tried twice with each degree if there may be a season.
+_FACTORS = 2.0 ** np.arange(9, -2.5, -0.5)
+_STEPS = 4 * len(_FACTORS) + 2 * MOST_WAVES
 # Rows on either side of a split that is tried, and of a series.
 _LEAST_SPLIT, LEAST_ROWS = 5, 14
 
@@ -92,25 +97,43 @@ def segment(rows: Floats) -> Segmentation:
     # The spread of equal numbers may be a rounding error.
     is_used = (np.ptp(rows, axis=0) > 0) & (spread > 0)
     scale = np.where(is_used, spread, 1.0)
-    scaled = (rows - np.median(rows, axis=0)) / scale
-    season = repeated_season(scaled)
+    middle = np.array([np.median(column) for column in rows.T])
+    # In place from here on: there may be many rows.
+    clean = _in_units(rows, middle, scale)
+    background = repeated_season(clean)
     # That of the rows as they are: without a season, few values become many.
-    rounding = rounding_variance(_tamed(scaled)[:, is_used])
-    best, smooth = _best(_tamed(scaled - season)[:, is_used], rounding)
-    season[:, is_used] += smooth
-    clean = scaled - season
+    rounding = rounding_variance(_tamed(clean)[:, is_used])
+    clean -= background
+    with progress_bar(_STEPS, "segmenting") as report:
+        best, smooth = _best(_tamed(clean)[:, is_used], rounding, report)
+    if smooth is not None:
+        background[:, is_used] += smooth
+        del smooth, clean
+        clean = _in_units(rows, middle, scale)
+        clean -= background
     tamed = _tamed(clean)
+    gains = _gains(tamed[:, is_used], rounding, best.points, best.degree)
     # Fitted to tamed values: a far one must not move the level of its segment.
-    residuals = clean - tamed + without_segments(tamed, best.points, best.degree)
-    if best.points:
+    residuals = without_segments(tamed, best.points, best.degree)
+    residuals += clean - tamed
+    if not best.points:
+        clean -= residuals
+        background += clean
+    elif best.degree:
         # The slope that segments share; steps between them belong to the changes.
         levelled, time = (without_segments(each, best.points, 0) for each in (tamed, _times(len(rows))[:, None]))
-        slope = (levelled * time).sum(0) / (time**2).sum() if best.degree else np.zeros(rows.shape[1])
-        trend = _times(len(rows))[:, None] * slope
-    else:
-        trend = clean - residuals
-    gains = _gains(tamed[:, is_used], rounding, best.points, best.degree)
-    return Segmentation(best.points, gains, (season + trend) * scale, residuals * scale)
+        levelled *= time
+        slope = levelled.sum(0) / (time**2).sum()
+        background += _times(len(rows))[:, None] * slope
+    background *= scale
+    residuals *= scale
+    return Segmentation(best.points, gains, background, residuals)
+
+
+def _in_units(rows: Floats, middle: Floats, scale: Floats) -> Floats:
+    result = rows - middle
+    result /= scale
+    return result
 
 
 def without_segments(series: Floats, points: Sequence[int], degree: int) -> Floats:
@@ -118,7 +141,8 @@ def without_segments(series: Floats, points: Sequence[int], degree: int) -> Floa
     result = np.empty_like(series)
     for start, stop in _between(points, len(series)):
         basis, _ = np.linalg.qr(np.polynomial.legendre.legvander(_times(stop - start), min(degree, stop - start - 1)))
-        result[start:stop] = series[start:stop] - basis @ (basis.T @ series[start:stop])
+        np.matmul(basis, basis.T @ series[start:stop], out=result[start:stop])
+        np.subtract(series[start:stop], result[start:stop], out=result[start:stop])
     return result
 
 
@@ -167,7 +191,7 @@ class SplitGains:
         self.n_rows = n = len(series)
         spread = np.where(np.ptp(series, axis=0) > 0, series.std(0), 1.0)
         scaled = (series - series.mean(0)) / np.where(spread > 0, spread, 1.0)
-        self._cost = _Cost(scaled, 0, rounding_variance(scaled))
+        self._cost = _Cost(scaled, _noise(scaled), 0, rounding_variance(scaled))
         self._edges = np.unique(np.linspace(0, n, min(n, _POSITIONS) + 1).astype(np.intp))
 
     def positions(self, start: int, stop: int) -> Numbers:
@@ -195,46 +219,51 @@ class SplitGains:
 
     def nearby(self, start: int, point: int, stop: int) -> int:
         """Return the best row for a split near a position."""
-        return _moved(self._cost, [point], len(self._cost.values) // _POSITIONS, start, stop)[0]
+        return _moved(self._cost, [point], (self._cost.n_rows + 1) // _POSITIONS, start, stop)[0]
 
 
-def _best(series: Floats, rounding: Floats) -> tuple[_Proposal, Floats]:
-    """Return the best description of a series, and the smooth season without which it is described."""
-    found = [(min(_proposals(series, rounding)), np.zeros_like(series))]
-    candidates = []
+def _best(series: Floats, rounding: Floats, report: Report) -> tuple[_Proposal, Floats | None]:
+    """Return the best description of a series, and the smooth season without which it is described, if any."""
+    steps = count(1)
+    best = min(_proposals(series, rounding, lambda: report(next(steps), None)))
+    chosen: tuple[float, float, Floats] | None = None
     for n_parameters, season, points in smooth_seasons(series):
         price = _PRICE * np.log(len(series)) * n_parameters
         with_it, without = (min(_described_as(each, rounding, points)).length for each in (series - season, series))
-        if with_it + price < without:
-            candidates.append((with_it + price, price, season))
+        if with_it + price < min(without, np.inf if chosen is None else chosen[0]):
+            chosen = with_it + price, price, season
+        report(next(steps), None)
     # The search takes long: it is made again at most once.
-    if candidates:
-        _, price, season = min(candidates, key=lambda each: each[0])
-        best = min(_proposals(series - season, rounding))
-        found.append((best._replace(length=best.length + price), season))
-    return min(found, key=lambda each: each[0].length)
+    if chosen is not None:
+        _, price, season = chosen
+        other = min(_proposals(series - season, rounding, lambda: report(next(steps), None)))
+        if other.length + price < best.length:
+            return other._replace(length=other.length + price), season
+    return best, None
 
 
-def _proposals(series: Floats, rounding: Floats) -> Iterator[_Proposal]:
+def _proposals(series: Floats, rounding: Floats, report: Callable[[], None]) -> Iterator[_Proposal]:
     """Describe a series without changes but a smooth trend, and with changes of level or of level and slope."""
     n, d = series.shape
     if n < LEAST_ROWS or not d:
         yield _Proposal(0.0, [], 0)
         return
     yield from _described_as(series, rounding, [])
-    edges = np.unique(np.linspace(0, n, min(n, _POSITIONS) + 1).astype(np.intp))
+    edges, common = np.unique(np.linspace(0, n, min(n, _POSITIONS) + 1).astype(np.intp)), _noise(series)
     for degree in (0, 1):
-        cost = _Cost(series, degree, rounding)
-        table = _table(cost, edges, least=3 + 2 * degree)
+        table = _table(_Cost(series, common, degree, rounding, edges), edges, least=3 + 2 * degree)
         seen: set[tuple[int, ...]] = {()}
-        for factor in 2.0 ** np.arange(9, -2.5, -0.5):
+        for factor in _FACTORS:
             places = _cheapest(table, factor * _penalty(n, degree, np.ones(d)))
             if len(places) > _MOST_CHANGES * np.sqrt(n):
                 break
             if tuple(places) not in seen:
                 seen.add(tuple(places))
-                points = _moved(cost, edges[places].tolist(), n // _POSITIONS)
-                yield _described(series, rounding, points, degree)
+                points, reach = edges[places], n // _POSITIONS
+                nearby = np.unique([0, *(points[:, None] + np.arange(-reach, reach + 1)).flat, n])
+                cost = _Cost(series, common, degree, rounding, nearby[(nearby >= 0) & (nearby <= n)])
+                yield _described(series, rounding, _moved(cost, points.tolist(), reach), degree)
+            report()
 
 
 def _described_as(series: Floats, rounding: Floats, points: list[int]) -> list[_Proposal]:
@@ -267,20 +296,37 @@ def _penalty(n: int, degree: int, tails: Floats) -> float:
 
 
 class _Cost:
-    """Minus twice the log likelihood of any rows in a row as one segment, from cumulative sums."""
+    """Minus twice the log likelihood of any rows in a row as one segment, from cumulative sums.
 
-    def __init__(self, series: Floats, degree: int, rounding: Floats) -> None:
-        self.degree, self.rounding, time = degree, rounding, np.arange(len(series)) - len(series) / 2
-        self.common = _PRIOR_ROWS * (np.diff(series, axis=0).var(0) / 2 + 1e-12)
-        sums = [series, series**2, time[:, None] * series]
-        self.values, self.squares, self.products = (np.pad(each.cumsum(0), ((1, 0), (0, 0))) for each in sums)
+    `common` is the variance of the noise. Segments begin and end at `positions`, in order, if these are given: of a
+    long series others are not kept.
+    """
+
+    def __init__(
+        self, series: Floats, common: Floats, degree: int, rounding: Floats, positions: Numbers | None = None
+    ) -> None:
+        self.n_rows, self.degree, self.rounding, self.positions = len(series), degree, rounding, positions
+        self.common = _PRIOR_ROWS * (common + 1e-12)
+        n_positions = self.n_rows + 1 if positions is None else len(positions)
+        self.values, self.squares, self.products = np.empty((3, n_positions, series.shape[1]))
+        time = np.arange(self.n_rows) - self.n_rows / 2
+        for place, column in enumerate(series.T):
+            self.values[:, place] = self._sums(column)
+            self.squares[:, place] = self._sums(column**2)
+            self.products[:, place] = self._sums(time * column)
+
+    def _sums(self, column: Floats) -> Floats:
+        sums = np.pad(column.cumsum(), (1, 0))
+        return sums if self.positions is None else sums[self.positions]
 
     def __call__(self, starts: Numbers, stops: Numbers) -> Floats:
         n = (stops - starts)[:, None].astype(float)
+        middle = ((starts + stops - 1)[:, None] - self.n_rows) / 2
+        if self.positions is not None:
+            starts, stops = (np.searchsorted(self.positions, each) for each in (starts, stops))
         values = self.values[stops] - self.values[starts]
         left = self.squares[stops] - self.squares[starts] - values**2 / n
         if self.degree:
-            middle = ((starts + stops - 1)[:, None] - len(self.values) + 1) / 2
             products = self.products[stops] - self.products[starts] - middle * values
             left -= products**2 / np.maximum(n * (n**2 - 1) / 12, 1)
         return (n * np.log((np.maximum(left, 0) + self.common) / (n + _PRIOR_ROWS) + self.rounding)).sum(1)
@@ -312,7 +358,7 @@ def _cheapest(table: Floats, penalty: float) -> list[int]:
 
 def _moved(cost: _Cost, points: list[int], reach: int, first: int = 0, last: int | None = None) -> list[int]:
     """Move each change to the best row within reach, which positions that are further apart have missed."""
-    ends = [first, *points, len(cost.values) - 1 if last is None else last]
+    ends = [first, *points, cost.n_rows if last is None else last]
     for number in range(1, len(ends) - 1):
         start, point, stop = ends[number - 1 : number + 2]
         around = np.arange(max(start + 3, point - reach), min(stop - 3, point + reach) + 1)
@@ -341,14 +387,22 @@ def _gains(series: Floats, rounding: Floats, points: list[int], degree: int) -> 
 
 def _tamed(series: Floats) -> Floats:
     """Move isolated values that are far from their neighbours nearer."""
-    middle = median_filter(series, size=(_RUNNING, 1), mode="nearest")
-    return middle + clipped(series - middle)
+    result = np.empty_like(series)
+    for place, column in enumerate(series.T):
+        middle = median_filter(column, size=_RUNNING, mode="nearest")
+        result[:, place] = middle + clipped(column - middle)
+    return result
 
 
 def clipped(values: Floats) -> Floats:
     """Clip values at five robust standard deviations."""
     limits = _TAME * deviations(values)
     return np.clip(values, -limits, limits)
+
+
+def _noise(series: Floats) -> Floats:
+    """Return the variance of the noise of each column, as the steps between rows have it."""
+    return np.diff(series, axis=0).var(0) / 2
 
 
 def _between(points: Sequence[int], n: int) -> list[tuple[int, int]]:

@@ -28,11 +28,13 @@ def changes(
     """Find the moments at which a series changed.
 
     The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
-    --model, changes are tested instead.
+    --model, changes are tested instead. The numbers of the series are held, and about ten times as much.
 
     Example: fewratio changes sales.csv --time month --plot changes.png
     """
     with request.open(series) as (tables, estimator):
+        import numpy as np
+
         from fewratio.applications.changes import detect_changes
         from fewratio.data.columns import counted
 
@@ -55,7 +57,7 @@ def changes(
         ]
         if result.encoding is not None and result.encoding.is_named:
             lines.append(f"columns  {result.encoding.summary}")
-        for change in result.changes:
+        for change in payload["changes"]:
             name = "" if change["name"] is None else f" ({change['name']})"
             p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
             lines.append(
@@ -64,10 +66,7 @@ def changes(
                 f"{change['deviation_after']:.3g}), score {change['score']:.3g}{p_value}"
             )
         # A row without a score has an empty field.
-        points = set(payload["points"])
-        columns = {
-            "row": range(n_rows),
-            "score": payload["scores"],
-            "change": [int(row in points) for row in range(n_rows)],
-        }
+        is_change = np.zeros(n_rows, dtype=np.int64)
+        is_change[result.points] = 1
+        columns = {"row": range(n_rows), "score": payload["scores"], "change": is_change}
         request.deliver(exchange.Answer(lines, payload, columns, [table]), result.plot)
