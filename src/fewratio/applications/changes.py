@@ -9,13 +9,8 @@ from numpy.typing import NDArray
 
 from fewratio.applications import inputs
 from fewratio.applications.change_significance import ChangeOptions, by_splits, by_windows, check_options
-from fewratio.applications.segmentation import (
-    LEAST_ROWS,
-    Segmentation,
-    rounding_variance,
-    segment,
-    without_segments,
-)
+from fewratio.applications.segment_costs import rounding_variance
+from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment, without_segments
 from fewratio.applications.time_order import open_series
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted

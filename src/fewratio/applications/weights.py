@@ -14,7 +14,7 @@ from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.randomness import deal, draw_rows
-from fewratio.progress import progress_bar
+from fewratio.progress import progress_bar, tracked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -220,12 +220,10 @@ def _held_out_gain(model: RatioEstimator, samples: list[Floats], rng: np.random.
         return np.nan, np.nan
     folds = [deal(len(X), n_folds, rng) for X in samples]
     ratios = [np.empty(len(X)) for X in samples]
-    with progress_bar(n_folds, "validating", unit="folds") as report:
-        for k in range(n_folds):
-            fitted = inputs.fitted_copy(model, *(X[fold != k] for X, fold in zip(samples, folds, strict=True)))
-            for X, fold, ratio in zip(samples, folds, ratios, strict=True):
-                ratio[fold == k] = fitted._ratio(X[fold == k])
-            report(k + 1, None)
+    for k in tracked(range(n_folds), n_folds, "validating", unit="folds"):
+        fitted = inputs.fitted_copy(model, *(X[fold != k] for X, fold in zip(samples, folds, strict=True)))
+        for X, fold, ratio in zip(samples, folds, ratios, strict=True):
+            ratio[fold == k] = fitted._ratio(X[fold == k])
     alpha = float(getattr(model, "alpha", 0.0))
     # The terms of -J, row by row; -J of the ratio 1 is a half.
     terms = ratios[0] - alpha / 2 * ratios[0] ** 2, (alpha - 1) / 2 * ratios[1] ** 2
