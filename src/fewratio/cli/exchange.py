@@ -144,11 +144,6 @@ class Request:
                 result[name] = "error" if name == "categorical" and labels == ["error"] else labels
         return result | ({"common": True} if self.common else {})
 
-    @property
-    def wants_all(self) -> bool:
-        """Whether more than the lines of an answer is asked for."""
-        return self.as_json or self.output is not None
-
     def deliver(self, answer: Answer, draw: Callable[[], Any] | None = None) -> None:
         """Print an answer, and write it and what is drawn (a Figure or an Axes) to files where asked for."""
         text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False) if self.wants_json else ""

@@ -184,12 +184,12 @@ class Encoding:
         is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
         numbers: Any = raw_numbers(raw) if is_plain else FileNumbers(raw, self)
         if not is_plain and raw.is_held:
-            numbers = self._features(raw, reference if is_lenient else None)
+            numbers = self.features_of(raw, reference if is_lenient else None)
         if not self.has_medians:
             check_finite(numbers, raw.argument, self.features if self.is_named else range(self.n_features))
         return Table(numbers, self.feature_names, raw.argument, names)
 
-    def _features(self, raw: RawTable, reference: str | None) -> NDArray[Any]:
+    def features_of(self, raw: RawTable, reference: str | None = None) -> NDArray[Any]:
         """Return the features of a table of the columns that are used; with a reference, warn of what it had not."""
         result = np.zeros((raw.n_rows, self.n_features), self.dtype_of(raw), order="F")
         for column in self.used:

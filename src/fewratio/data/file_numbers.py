@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from fewratio.data.raw import RawTable, naming_rows
 from fewratio.data.values import Values
-
-if TYPE_CHECKING:
-    from fewratio.data.encoding import Encoding
 
 # Rows that are read at once.
 _PIECE_ROWS = 2**16
@@ -35,7 +32,7 @@ class FileNumbers:
 
     ndim = 2
 
-    def __init__(self, raw: RawTable, encoding: Encoding) -> None:
+    def __init__(self, raw: RawTable, encoding: Any) -> None:
         self._raw, self._encoding = raw.select(encoding.names), encoding
         self.shape, self.dtype = (raw.n_rows, encoding.n_features), encoding.dtype_of(raw)
         self._column: tuple[str, Values] | None = None
@@ -63,7 +60,7 @@ class FileNumbers:
             result[start : start + len(piece)] = piece
         return result
 
-    def encoded_by(self, encoding: Encoding) -> FileNumbers:
+    def encoded_by(self, encoding: Any) -> FileNumbers:
         """Return the features that another encoding makes of the same columns, or of some of them."""
         return FileNumbers(self._raw, encoding)
 
@@ -88,7 +85,7 @@ class FileNumbers:
         start = 0
         for piece in self._raw.pieces(_PIECE_ROWS):
             with naming_rows(piece, start, len(self)):
-                yield start, self._encoding._features(piece, None)
+                yield start, self._encoding.features_of(piece)
             start += piece.n_rows
 
     def _restart(self) -> None:
