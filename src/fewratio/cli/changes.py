@@ -28,7 +28,7 @@ def changes(
     """Find the moments at which a series changed.
 
     The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
-    --model, changes are tested instead. The numbers of the series are held, and about ten times as much.
+    --model, changes are tested instead. The numbers of the series are held, and about twelve times as much.
 
     Example: fewratio changes sales.csv --time month --plot changes.png
     """
