@@ -1,8 +1,9 @@
-"""Ratios at the rows of a large file: rows a second and peak memory, beside pyarrow copying the file, as JSON lines.
+"""Verbs on a large file: rows a second and peak memory, beside pyarrow copying the file, as JSON lines.
 
 Each measurement has its own process and its own small run first, so that imports do not count.
 
 python benchmarks/stream.py >> results/benchmarks/stream.jsonl
+python benchmarks/stream.py --what changes --rows 100000 200000 --kinds parquet >> results/benchmarks/stream.jsonl
 """
 
 import argparse
@@ -13,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import redirect_stdout
+from collections.abc import Callable
+from contextlib import chdir, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,15 +64,24 @@ def copy(folder: Path, name: str, kind: str) -> None:
             writer.write_batch(batch)
 
 
-def ratio(folder: Path, name: str, kind: str) -> None:
-    """Run `fewratio ratio`."""
-    paths = [str(folder / each) for each in ("nu.csv", "de.csv", f"{name}.{kind}")]
-    model, output = str(folder / "model"), str(folder / f"out.{kind}")
-    with redirect_stdout(io.StringIO()):
-        app(["ratio", *paths, "--model", model, "--output", output], standalone_mode=False)
+# What each verb is run with; {} is the file.
+VERBS = {
+    "ratio": "nu.csv de.csv {} --model model",
+    "weights": "{} target.csv",
+    "outliers": "--normal target.csv --unlabelled {}",
+    "changes": "{}",
+}
 
 
-DOERS = {"pyarrow": copy, "fewratio ratio": ratio}
+def run(verb: str, folder: Path, name: str, kind: str) -> None:
+    """Run a verb of `fewratio`."""
+    arguments = [f"{name}.{kind}" if each == "{}" else each for each in VERBS[verb].split()]
+    with redirect_stdout(io.StringIO()), chdir(folder):
+        app([verb, *arguments, "--output", f"out.{kind}"], standalone_mode=False)
+
+
+DOERS: dict[str, Callable[[Path, str, str], None]] = {"pyarrow": copy}
+DOERS |= {f"fewratio {verb}": partial(run, verb) for verb in VERBS}
 
 
 def measure(who: str, folder: Path, kind: str, n_rows: int) -> None:
@@ -95,6 +107,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[50_000, 500_000, 5_000_000])
     parser.add_argument("--kinds", nargs="+", default=["parquet", "csv"], choices=WRITERS)
+    parser.add_argument(
+        "--what", nargs="+", default=["pyarrow", "ratio", "weights", "outliers"], choices=["pyarrow", *VERBS]
+    )
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
@@ -107,11 +122,12 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
                 DiscriminantRatioEstimator(random_state=0).pretrain(sources).save(folder / "model")
-                for small, size in (("nu", 200), ("de", 300)):
+                for small, size in (("nu", 200), ("de", 300), ("target", 10_000)):
                     make(folder, small, size, "csv")
                 make(folder, "small", 1000, kind)
                 make(folder, "big", n, kind)
-                for who in DOERS:
+                for who in args.what:
+                    who = who if who in DOERS else f"fewratio {who}"
                     command = [sys.executable, __file__, "--measure", who, name, "--rows", str(n), "--kinds", kind]
                     subprocess.run(command, check=True)
 

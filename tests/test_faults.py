@@ -223,13 +223,20 @@ def test_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "_DELAY", 0.0)
     for name, X in {"a": A, "b": B}.items():
         np.save(tmp_path / f"{name}.npy", X)
-    for call, shown in (
+    rng = np.random.default_rng(0)
+    sources = [rng.normal(mean, 1, (140, 2)) for mean in range(6)]
+    marked = fewratio.Collection.from_arrays(sources, outliers=[np.arange(140) < 9] * 6)
+    for call, *shown in (
         (lambda: fewratio.Collection.from_folder(tmp_path), "reading: 2 of 2"),
         (lambda: fewratio.InlierOutlierDetector().fit(A).predict(A), "scoring: 8 of 8"),
-        (lambda: fewratio.importance_weights(A, A), "weighing: 3 of 3"),
+        (lambda: fewratio.importance_weights(A, A), "validating: 3 of 3"),
+        (lambda: fewratio.detect_changes(sources[0]), "segmenting: 50 of 98"),
+        (lambda: fewratio.AutoRatioEstimator().pretrain(marked), "choosing: ", "learning: 6 of 6"),
+        (lambda: fewratio.PooledRatioEstimator().pretrain(marked), "learning: "),
     ):
         call()
-        assert shown in capsys.readouterr().err
+        found = capsys.readouterr().err
+        assert [each for each in shown if each not in found] == [], found
 
 
 def test_a_sample_of_all_bad_calls():

@@ -5,10 +5,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
 
+Item = TypeVar("Item")
 Report = Callable[[int, float | None], None]
 """Told the step, and the best validation loss where there is one."""
 
@@ -85,6 +87,16 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
         yield report
     finally:
         progress.stop()
+
+
+def tracked(
+    items: Iterable[Item], total: int, description: str, show: bool | None = None, unit: str = "steps"
+) -> Iterator[Item]:
+    """Go through so many items, and show how many are done; the parameters are those of `progress_bar`."""
+    with progress_bar(total, description, show, unit) as report:
+        for number, item in enumerate(items, start=1):
+            yield item
+            report(number, None)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""`fewratio ratio` on rows that are read and written piece by piece: the answers are those of the whole table."""
+"""Rows that are read and written piece by piece: the answers are those of the whole table."""
 
 import csv
 import datetime
+import weakref
 from functools import partial
 
 import numpy as np
@@ -10,9 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from fewratio.cli import app, exchange
+from fewratio.applications import normality, weights
+from fewratio.cli import app, exchange, row_files
 from fewratio.cli import ratio as verb
-from fewratio.data import csv_files, files
+from fewratio.data import csv_files, file_numbers, files
+from fewratio.data.encoding import Encoding
 from fewratio.estimators import base
 
 N_ROWS, BLOCK = 700, 64
@@ -128,3 +131,89 @@ def test_every_verb_writes_parquet(folder, arguments):
         header, *lines = csv.reader(file)
     assert read.columns == header
     assert len(read) == len(lines)
+
+
+COMMANDS = {
+    "weights": "weights rows.{} target.csv",
+    "outliers": "outliers --normal target.csv --unlabelled rows.{}",
+    "two large files": "outliers --normal target.{} --unlabelled rows.{}",
+    "--normal-if": "outliers --normal-if colour==red --unlabelled rows.{}",
+    "changes": "changes rows.{}",
+    "--time": "changes rows.{} --time day --keep key",
+}
+
+
+@pytest.fixture
+def stored(folder, monkeypatch):
+    """Tables of which some rows are drawn, read in small pieces; the value says how many values are held."""
+    target = table(300, 4, 0.5)
+    target.write_csv(folder / "target.csv")
+    target.write_csv(folder / "target.tsv", separator="\t")
+    target.write_parquet(folder / "target.parquet", row_group_size=90)
+    monkeypatch.setattr(weights, "_MAX_ROWS", 100)
+    monkeypatch.setattr(normality, "_MAX_ROWS", 200)
+    for module in (files, file_numbers, row_files):
+        monkeypatch.setattr(module, "_PIECE_ROWS", BLOCK)
+    return lambda n_values: monkeypatch.setattr(files, "_HELD_VALUES", n_values)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_table_in_its_file_gives_the_same_bytes_as_one_that_is_held(folder, stored, command, kind):
+    outputs, found = ["out.csv", "out.json"], []
+    for n_values in (10**9, 0):
+        stored(n_values)
+        for output in outputs:
+            arguments = [*COMMANDS[command].replace("{}", kind).split(), "-o", output]
+            done = CliRunner().invoke(app, arguments)
+            assert done.exit_code == 0, done.output
+            found.append((done.output, (folder / output).read_bytes()))
+    assert found[:2] == found[2:]
+
+
+@pytest.mark.parametrize("command", ["weights", "outliers"])
+def test_no_large_table_is_held(stored, monkeypatch, command):
+    stored(2000)
+    alive, most, pieces, read = set(), [0], files.FileRows.pieces, files.FileRows.read
+
+    def counted(self, n_rows):
+        for piece in pieces(self, n_rows):
+            alive.add(id(piece))
+            weakref.finalize(piece, alive.discard, id(piece))
+            most[0] = max(most[0], len(alive) * piece.num_rows)
+            yield piece
+
+    def of_one_column(self):
+        assert len(self.schema) == 1 or len(self) < N_ROWS
+        return read(self)
+
+    def whole(self, dtype=None, copy=None):
+        raise AssertionError("the rows are held")
+
+    monkeypatch.setattr(files.FileRows, "pieces", counted)
+    monkeypatch.setattr(files.FileRows, "read", of_one_column)
+    monkeypatch.setattr(file_numbers.FileNumbers, "__array__", whole)
+    arguments = [*COMMANDS[command].replace("{}", "parquet").split(), "-o", "out.parquet"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert 0 < most[0] <= 4 * BLOCK
+    assert pq.ParquetFile("out.parquet").num_row_groups > 5
+
+
+def test_rows_of_a_file_are_indexed_as_an_array(stored, folder):
+    stored(0)
+    with files.open_rows(files.find_file(folder / "rows.parquet"), by_column=True) as raw:
+        encoding = Encoding.learn([raw])
+        numbers = encoding.encode(raw).numbers
+        held = encoding.encode(raw.held()).numbers
+        assert isinstance(numbers, file_numbers.FileNumbers)
+        assert (numbers.shape, numbers.dtype) == (held.shape, held.dtype)
+        rng = np.random.default_rng(0)
+        for start, length in rng.integers(N_ROWS, size=(20, 2)):
+            np.testing.assert_array_equal(numbers[start : start + length], held[start : start + length])
+        rows = rng.permutation(N_ROWS)[:50]
+        np.testing.assert_array_equal(numbers[rows], held[rows])
+        for column in range(held.shape[1]):
+            np.testing.assert_array_equal(numbers[:, column : column + 1], held[:, column : column + 1])
+        np.testing.assert_array_equal(np.asarray(numbers), held)
+        np.testing.assert_array_equal(raw.take(rows).column("x"), raw.held().take(rows).column("x"))

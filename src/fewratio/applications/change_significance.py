@@ -8,7 +8,8 @@ from scipy.signal import lfilter
 
 from fewratio.applications import inputs
 from fewratio.applications.permutation import ROUNDING
-from fewratio.applications.segmentation import Segmentation, SplitGains, autoregression, clipped
+from fewratio.applications.segment_costs import SplitGains
+from fewratio.applications.segmentation import Segmentation, autoregression, clipped
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import one_thread
 from fewratio.data.columns import counted

@@ -9,13 +9,8 @@ from numpy.typing import NDArray
 
 from fewratio.applications import inputs
 from fewratio.applications.change_significance import ChangeOptions, by_splits, by_windows, check_options
-from fewratio.applications.segmentation import (
-    LEAST_ROWS,
-    Segmentation,
-    rounding_variance,
-    segment,
-    without_segments,
-)
+from fewratio.applications.segment_costs import rounding_variance
+from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment, without_segments
 from fewratio.applications.time_order import open_series
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
@@ -96,9 +91,10 @@ class ChangePoints:
         up to the neighbouring changes.
         """
         ends, found = [0, *self.points.tolist(), len(self.series)], []
-        level, rounding = self.series - self.background, rounding_variance(self.series)
+        rounding = rounding_variance(self.series) if len(self.points) else 0.0
         for number, row in enumerate(self.points.tolist()):
-            before, after = level[ends[number] : row], level[row : ends[number + 2]]
+            sides = slice(ends[number], row), slice(row, ends[number + 2])
+            before, after = (self.series[rows] - self.background[rows] for rows in sides)
             moment = self.background[row - 1 : row + 1].mean(0)
             means = [part.mean(0) + moment for part in (before[-_NEAR:], after[:_NEAR])]
             deviations = [without_segments(part, [], 1).std(0) for part in (before, after)]
@@ -244,9 +240,9 @@ def detect_changes(
     # With a threshold as a `ChangeDetector`, which knows no more than its windows.
     unknown = Segmentation([], [], np.zeros_like(opened.rows), opened.rows)
     found = segment(opened.rows) if threshold is None else unknown
-    # A model with sources knows rows as they come.
-    rows = opened.rows if model.has_sources else opened.rows - found.background
     changes: tuple[Any, ...]
+    # A model with sources knows rows as they come.
+    rows = opened.rows - found.background if is_test and not model.has_sources else opened.rows
     if uses_windows:
         model = inputs.in_common_units(model, rows)
         changes = by_windows(model, rows, found, options, for_permutations, opened.argument)

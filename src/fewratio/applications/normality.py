@@ -8,6 +8,7 @@ from sklearn.utils import gen_batches
 
 from fewratio.core.arrays import real_deviation
 from fewratio.core.shapes import Floats
+from fewratio.estimators.base import in_blocks
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.estimators.randomness import draw_rows, row_order
 from fewratio.progress import progress_bar
@@ -69,7 +70,7 @@ def normality(normals: Floats, rows: Floats) -> Normality:
     ----------
     normals : ndarray of shape (n_normals, d)
         Rows known to be normal.
-    rows : ndarray of shape (n_rows, d)
+    rows : ndarray of shape (n_rows, d) or FileNumbers
         The batch.
 
     Examples
@@ -79,16 +80,14 @@ def normality(normals: Floats, rows: Floats) -> Normality:
     """
     check_squares(normals, rows)
     score = _Score(*(_drawn(each) for each in (normals, rows)))
-    found = np.empty(len(rows))
     with progress_bar(len(rows), "scoring", unit="rows") as report:
-        for block in gen_batches(len(rows), _BLOCK_ROWS):
-            found[block] = score(rows[block])
-            report(block.stop, None)
+        found = in_blocks(score, rows, _BLOCK_ROWS, report)
     return Normality(found, score.left_out())
 
 
 def _drawn(rows: Floats) -> Floats:
-    return rows if len(rows) <= _MAX_ROWS else rows[draw_rows(rows, _MAX_ROWS, np.random.default_rng(0))]
+    some = rows if len(rows) <= _MAX_ROWS else rows[draw_rows(rows, _MAX_ROWS, np.random.default_rng(0))]
+    return np.ascontiguousarray(some, dtype=np.float64)
 
 
 class _Score:

@@ -12,7 +12,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
 from fewratio.applications import inputs
-from fewratio.applications.normality import NEIGHBOURS, normality
+from fewratio.applications.normality import NEIGHBOURS, Normality, normality
 from fewratio.applications.pyod_style import PyODStyle
 from fewratio.applications.rows import (
     RowExplanation,
@@ -195,8 +195,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         Where the false discovery rate is held with an ``estimator``, the score is not that of `score_samples` but that
         behind `p_values`.
         """
-        scores, threshold = self._judge(X)
-        return scores - threshold
+        scored, threshold = self._judge(X)
+        return scored.rows - threshold
 
     def threshold(self, X: Any) -> float:
         """Give the threshold of the batch X: rows with a lower score are flagged, by the score of `decision_function`.
@@ -291,11 +291,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
         inputs.check_count("n_shown", n_shown)
         table = self._open(X, "X")
-        scores, threshold = self._judge(table)
+        (scores, _), threshold = self._judge(table)
         plain = scores if self.estimator_ is None else self.score_samples(table)
         lowest = np.argsort(plain, kind="stable")[:n_shown].tolist()
-        apart = [column.column for column in self.separating(table)]
-        reasons = [self.explain(table.row(row), leave_out=apart) for row in lowest]
+        apart, shown = [column.column for column in self.separating(table)], table.take(lowest)
+        reasons = [self.explain(shown.row(place), leave_out=apart) for place in range(shown.n_rows)]
         differences = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
         names = [f"row {row}" if table.row_names is None else str(table.row_names[row]) for row in lowest]
         return draw_outliers(scores - threshold, names, differences)
@@ -312,28 +312,34 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._check_fitted()
         return PyODStyle(self)
 
-    def _judge(self, X: Any, rule: str | None = None) -> tuple[Floats, float]:
-        """Give the scores of a batch and the threshold below which rows are flagged by a rule or the one in use."""
+    def _judge(self, X: Any) -> tuple[Normality, float]:
+        """Score a batch and its normals, and give the threshold below which rows are flagged."""
         normals, rows = self._read_batch(X)
-        rule = rule or self._rule(len(rows))
-        if rule == _DISCOVERIES:
-            scores, calibration = self._calibrated(normals, rows)
-            return scores, discovery_threshold(scores, calibration, float(self.false_discovery_rate or 0))
+        rule = self._rule(len(rows))
         if self.estimator_ is None:
-            scores, left_out = normality(normals, rows)
+            scored = normality(normals, rows)
+        elif rule == _DISCOVERIES:
+            scored = self._calibrated(normals, rows)
         else:
             scores = self._ratio(normals, rows)
-            left_out = self._left_out_ratio(normals, rows) if rule == _THUMB else scores[:0]
-        if rule == _THUMB and len(left_out) <= 2:
-            # Two scores have no spread to speak of: nothing is below the lowest.
-            return scores, float(scores.min())
-        if rule == _THUMB:
-            # A ratio is never below 0, so its bound is one of logarithms, as the default's scores are.
-            is_ratio = self.estimator_ is not None
-            return scores, np.expm1(prediction_bound(np.log1p(left_out))) if is_ratio else prediction_bound(left_out)
-        return scores, float(np.percentile(scores, 100 * float(self.contamination or 0)))
+            scored = Normality(scores, self._left_out_ratio(normals, rows) if rule == _THUMB else scores[:0])
+        return scored, self._threshold(scored, rule)
 
-    def _calibrated(self, normals: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    def _threshold(self, scored: Normality, rule: str) -> float:
+        """Give the threshold of a batch by a rule."""
+        scores, left_out = scored
+        if rule == _DISCOVERIES:
+            return discovery_threshold(scores, left_out, float(self.false_discovery_rate or 0))
+        if rule == _CONTAMINATION:
+            return float(np.percentile(scores, 100 * float(self.contamination or 0)))
+        if len(left_out) <= 2:
+            # Two scores have no spread to speak of: nothing is below the lowest.
+            return float(scores.min())
+        # A ratio is never below 0, so its bound is one of logarithms, as the default's scores are.
+        is_ratio = self.estimator_ is not None
+        return np.expm1(prediction_bound(np.log1p(left_out))) if is_ratio else prediction_bound(left_out)
+
+    def _calibrated(self, normals: Floats, rows: Floats) -> Normality:
         """Score a batch, and normals by which to calibrate these scores."""
         if len(normals) == 1:
             raise InputError(
@@ -344,7 +350,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             return normality(normals, rows)
         together = np.concatenate([rows, normals[self.calibration_]])
         scores = self._ratio(np.delete(normals, self.calibration_, axis=0), together)
-        return scores[: len(rows)], scores[len(rows) :]
+        return Normality(scores[: len(rows)], scores[len(rows) :])
 
     def _left_out_ratio(self, normals: Floats, rows: Floats) -> Floats:
         """Give the ratio at the normals, each counted to the batch together with the others of its fold."""
@@ -386,7 +392,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """Return the normals and the rows of a batch, without columns that separate them."""
         table = self._open(X, "X")
         normals, rows = self._without(table, [column.column for column in self.separating(table)])
-        return normals.to_numpy(), rows.to_numpy()
+        # The default works on blocks of rows, which may be in a file; an estimator is fitted to all.
+        return normals.to_numpy(), rows.numbers if self.estimator_ is None else rows.to_numpy()
 
     def _without(self, table: Table, columns: Sequence[str]) -> tuple[Table, Table]:
         """Return the normals and a table without some columns."""

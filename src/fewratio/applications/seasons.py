@@ -8,7 +8,7 @@ from fewratio.core.shapes import Floats
 
 _LONGEST_PERIOD = 400
 # Of a smooth season: how often it returns at least, and of how many waves it is made at most.
-_LEAST_PERIODS, _MOST_WAVES = 2, 3
+_LEAST_PERIODS, MOST_WAVES = 2, 3
 # Frequencies that are tried, between two of the Fourier transform.
 _FINER = 8
 # A step beside a season has so large a share of the rows on either side.
@@ -40,11 +40,13 @@ def repeated_season(series: Floats) -> Floats:
 def _period(series: Floats) -> int:
     """Return the number of rows after which the steps between rows repeat, chosen by BIC; 0 if they do not."""
     steps = np.diff(series, axis=0)
-    steps -= np.median(steps, axis=0)
+    steps -= [np.median(column) for column in steps.T]
     limits = 4 * deviations(steps)
-    steps = np.clip(steps, -limits, limits)
-    steps = (steps - steps.mean(0))[:, steps.any(0)]
-    total, n, best, chosen = (steps**2).sum(0), len(steps), 0.0, 0
+    np.clip(steps, -limits, limits, out=steps)
+    is_used = steps.any(0)
+    steps -= steps.mean(0)
+    steps = steps if is_used.all() else steps[:, is_used]
+    total, n, best, chosen = np.array([column @ column for column in steps.T]), len(steps), 0.0, 0
     for period in range(2, min(n // 4, _LONGEST_PERIOD) + 1):
         phases = np.arange(n) % period
         sizes = np.bincount(phases)
@@ -78,7 +80,7 @@ def smooth_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
         if with_step:
             step, points = _with_step(series, basis)
         frequency = _strongest_frequency(series - step)
-        for n_waves in range(1, _MOST_WAVES + 1):
+        for n_waves in range(1, MOST_WAVES + 1):
             phases = 2 * np.pi * frequency * np.arange(n)[:, None] * np.arange(1, n_waves + 1)
             waves = np.column_stack([np.sin(phases), np.cos(phases)])
             basis = np.column_stack([waves, np.ones(n), np.linspace(-1, 1, n)])
@@ -91,9 +93,10 @@ def _strongest_frequency(series: Floats) -> float:
     n = len(series)
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
     level = series - line @ np.linalg.lstsq(line, series)[0]
-    power = (np.abs(np.fft.rfft(level, _FINER * n, axis=0)) ** 2).sum(1)
     lowest = _FINER * _LEAST_PERIODS
-    return float(lowest + power[lowest : n + 1].argmax()) / (_FINER * n)
+    # One column after the other: each transform is many times as large.
+    power = sum(np.abs(np.fft.rfft(column, _FINER * n)[lowest : n + 1]) ** 2 for column in level.T)
+    return float(lowest + np.argmax(power)) / (_FINER * n)
 
 
 def _with_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:
@@ -111,5 +114,5 @@ def _with_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:
 
 def deviations(values: Floats) -> Floats:
     """Return robust standard deviations about 0; infinity where half of the values are 0."""
-    middle = 1.4826 * np.median(np.abs(values), axis=0)
+    middle = 1.4826 * np.array([np.median(np.abs(column)) for column in np.atleast_2d(values.T)])
     return np.where(middle > 0, middle, np.inf)

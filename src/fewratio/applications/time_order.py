@@ -191,4 +191,4 @@ def _without_gaps(rows: Floats, labels: tuple[str, ...], encoding: Encoding) -> 
         if column.median is not None and len(there):
             rows[gaps, place.start] = np.interp(gaps, there, rows[there, place.start])
         kept[place.stop - 1] = len(gaps) > _FEW_GAPS * len(rows)
-    return rows[:, kept], tuple(np.array(labels, dtype=object)[kept])
+    return rows if kept.all() else rows[:, kept], tuple(np.array(labels, dtype=object)[kept])

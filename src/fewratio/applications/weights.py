@@ -14,7 +14,7 @@ from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.randomness import deal, draw_rows
-from fewratio.progress import progress_bar
+from fewratio.progress import progress_bar, tracked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -183,12 +183,15 @@ def importance_weights(
     for_model, rng = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, ClassifierRatio(alpha=0.1), for_model)
     samples = inputs.read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
-    # Not copied: there may be many.
-    X, target = (np.asarray(table.numbers, dtype=np.float64) for table in samples.tables)
+    # Not copied: there may be many, and they may be in files.
+    X, target = (table.numbers for table in samples.tables)
     rows, target_rows = (draw_rows(each, _MAX_ROWS, rng) for each in (X, target))
-    drawn = np.ascontiguousarray(target[target_rows]), np.ascontiguousarray(X[rows])
+    drawn = [np.ascontiguousarray(each, dtype=np.float64) for each in (target[target_rows], X[rows])]
     fitted = inputs.fitted_copy(model, *drawn)
-    ratio = np.empty(len(X)) if len(rows) == len(X) else in_blocks(fitted._ratio, X)
+    ratio = np.empty(len(X))
+    if len(rows) < len(X):
+        with progress_bar(len(X), "weighing", unit="rows") as report:
+            ratio = in_blocks(fitted._ratio, X, report=report)
     ratio[rows] = fitted.ratio_de_
     weights = np.minimum(ratio, limit)
     if not weights.any():
@@ -198,7 +201,7 @@ def importance_weights(
         )
     n_clipped = int((ratio > limit).sum())
     weights = weights / weights.mean() if normalise else weights
-    result = ImportanceWeights(weights, ratio, n_clipped, samples, *_held_out_gain(model, *drawn, rng))
+    result = ImportanceWeights(weights, ratio, n_clipped, samples, *_held_out_gain(model, drawn, rng))
     if result._is_thin:
         n, size = len(result), result.effective_sample_size
         warnings.warn(
@@ -210,19 +213,17 @@ def importance_weights(
     return result
 
 
-def _held_out_gain(model: RatioEstimator, X_nu: Floats, X_de: Floats, rng: np.random.Generator) -> tuple[float, float]:
+def _held_out_gain(model: RatioEstimator, samples: list[Floats], rng: np.random.Generator) -> tuple[float, float]:
     """Give by how much J is below that of the ratio 1, at folds that were left out, and the standard error."""
-    n_folds = min(_N_FOLDS, len(X_nu), len(X_de))
+    n_folds = min(_N_FOLDS, *map(len, samples))
     if n_folds < 2:
         return np.nan, np.nan
-    folds = [deal(len(X), n_folds, rng) for X in (X_nu, X_de)]
-    ratios = [np.empty(len(X)) for X in (X_nu, X_de)]
-    with progress_bar(n_folds, "weighing", unit="folds") as report:
-        for k in range(n_folds):
-            fitted = inputs.fitted_copy(model, *(X[fold != k] for X, fold in zip((X_nu, X_de), folds, strict=True)))
-            for X, fold, ratio in zip((X_nu, X_de), folds, ratios, strict=True):
-                ratio[fold == k] = fitted._ratio(X[fold == k])
-            report(k + 1, None)
+    folds = [deal(len(X), n_folds, rng) for X in samples]
+    ratios = [np.empty(len(X)) for X in samples]
+    for k in tracked(range(n_folds), n_folds, "validating", unit="folds"):
+        fitted = inputs.fitted_copy(model, *(X[fold != k] for X, fold in zip(samples, folds, strict=True)))
+        for X, fold, ratio in zip(samples, folds, ratios, strict=True):
+            ratio[fold == k] = fitted._ratio(X[fold == k])
     alpha = float(getattr(model, "alpha", 0.0))
     # The terms of -J, row by row; -J of the ratio 1 is a half.
     terms = ratios[0] - alpha / 2 * ratios[0] ** 2, (alpha - 1) / 2 * ratios[1] ** 2

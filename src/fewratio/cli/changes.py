@@ -28,44 +28,45 @@ def changes(
     """Find the moments at which a series changed.
 
     The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
-    --model, changes are tested instead.
+    --model, changes are tested instead. The numbers of the series are held, and about twelve times as much.
 
     Example: fewratio changes sales.csv --time month --plot changes.png
     """
-    tables, estimator = request.read(series)
-    from fewratio.applications.changes import detect_changes
-    from fewratio.data.columns import counted
+    with request.open(series) as (tables, estimator):
+        import numpy as np
 
-    options = request.options(*tables)
-    by_ratio = request.model is not None or window is not None
-    result = detect_changes(
-        tables[0],
-        window,
-        estimator if by_ratio else None,
-        permutations,
-        level,
-        time=time,
-        random_state=request.seed,
-        **options,
-    )
-    payload, n_rows = result.to_dict(), tables[0].n_rows
-    table = tables[0] if result.order is None else tables[0].take(result.order)
-    lines = [f"{counted(len(result.points), 'change')} in {n_rows} rows of {exchange.label(series)} ({result.method})"]
-    if result.encoding is not None and result.encoding.is_named:
-        lines.append(f"columns  {result.encoding.summary}")
-    for change in result.changes:
-        name = "" if change["name"] is None else f" ({change['name']})"
-        p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
-        lines.append(
-            f"  row {change['row']}{name}: {change['column']} {change['mean_before']:.4g} -> "
-            f"{change['mean_after']:.4g} (deviation {change['deviation_before']:.3g} -> "
-            f"{change['deviation_after']:.3g}), score {change['score']:.3g}{p_value}"
+        from fewratio.applications.changes import detect_changes
+        from fewratio.data.columns import counted
+
+        options = request.options(*tables)
+        by_ratio = request.model is not None or window is not None
+        result = detect_changes(
+            tables[0],
+            window,
+            estimator if by_ratio else None,
+            permutations,
+            level,
+            time=time,
+            random_state=request.seed,
+            **options,
         )
-    # A row without a score has an empty field.
-    points = set(payload["points"])
-    columns = {
-        "row": range(n_rows),
-        "score": payload["scores"],
-        "change": [int(row in points) for row in range(n_rows)],
-    }
-    request.deliver(exchange.Answer(lines, payload, columns, [table]), result.plot)
+        payload, n_rows = result.to_dict(), tables[0].n_rows
+        table = tables[0] if result.order is None else tables[0].take(result.order)
+        lines = [
+            f"{counted(len(result.points), 'change')} in {n_rows} rows of {exchange.label(series)} ({result.method})"
+        ]
+        if result.encoding is not None and result.encoding.is_named:
+            lines.append(f"columns  {result.encoding.summary}")
+        for change in payload["changes"]:
+            name = "" if change["name"] is None else f" ({change['name']})"
+            p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
+            lines.append(
+                f"  row {change['row']}{name}: {change['column']} {change['mean_before']:.4g} -> "
+                f"{change['mean_after']:.4g} (deviation {change['deviation_before']:.3g} -> "
+                f"{change['deviation_after']:.3g}), score {change['score']:.3g}{p_value}"
+            )
+        # A row without a score has an empty field.
+        is_change = np.zeros(n_rows, dtype=np.int64)
+        is_change[result.points] = 1
+        columns = {"row": range(n_rows), "score": payload["scores"], "change": is_change}
+        request.deliver(exchange.Answer(lines, payload, columns, [table]), result.plot)

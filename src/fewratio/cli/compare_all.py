@@ -56,7 +56,7 @@ def deliver_all(
     lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
     lines += _lines(result, request)
     # Each pair as a row is many times the memory of the result.
-    whole = (result.to_dict(), _columns(result)) if request.wants_all else ({}, {})
+    whole = (result.to_dict(), _columns(result)) if request.as_json or request.output else ({}, {})
     request.deliver(exchange.Answer(lines, *whole), result.plot)
     return result
 

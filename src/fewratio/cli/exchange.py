@@ -10,7 +10,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -100,6 +100,15 @@ class Request:
         files, estimator = self.find(*paths)
         return [read_raw(file) for file in files], estimator
 
+    @contextmanager
+    def open(self, *paths: Path) -> "Iterator[tuple[list[RawTable], RatioEstimator | None]]":
+        """Do the same, but leave the rows of large CSV, TSV and Parquet files there, to be read when they are used."""
+        from fewratio.data.files import open_rows
+
+        files, estimator = self.find(*paths)
+        with ExitStack() as stack:
+            yield [stack.enter_context(open_rows(file, by_column=True)) for file in files], estimator
+
     def find(self, *paths: Path) -> "tuple[list[TableFile], RatioEstimator | None]":
         """Do the same, but read no table yet."""
         from fewratio.data.files import STANDARD_INPUT, find_file
@@ -134,11 +143,6 @@ class Request:
                 labels = [part for item in given for part in ([item] if item in known else item.split(","))]
                 result[name] = "error" if name == "categorical" and labels == ["error"] else labels
         return result | ({"common": True} if self.common else {})
-
-    @property
-    def wants_all(self) -> bool:
-        """Whether more than the lines of an answer is asked for."""
-        return self.as_json or self.output is not None
 
     def deliver(self, answer: Answer, draw: Callable[[], Any] | None = None) -> None:
         """Print an answer, and write it and what is drawn (a Figure or an Axes) to files where asked for."""
@@ -301,9 +305,9 @@ def check_scale(scale: str | None) -> None:
         raise ParameterError(f"--scale is {scale!r}; it must be columns or none. Choose one of them.")
 
 
-def row_columns(table: "Table", start: int = 0) -> dict[str, Sequence[Any]]:
+def row_columns(table: "Table", start: int = 0) -> dict[str, Any]:
     """Return the columns of a result that say which row is meant: its number, and its name if it has one."""
-    rows: dict[str, Sequence[Any]] = {"row": range(start, start + table.n_rows)}
+    rows: dict[str, Any] = {"row": range(start, start + table.n_rows)}
     return rows if table.row_names is None else rows | {"name": list(table.row_names)}
 
 

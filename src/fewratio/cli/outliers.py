@@ -30,6 +30,9 @@ def outliers(
 ) -> None:
     """Find the outliers of a table, given rows that are known to be normal.
 
+    Rows to judge of a large CSV, TSV or Parquet file stay there, and are read and written as they come, unless
+    --normal-if or --model needs them all.
+
     Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot outliers.png
     """
     if (normal is None) == (normal_if is None):
@@ -38,67 +41,75 @@ def outliers(
             f"{found}; one of them must say which rows are normal. Give a table with --normal, or a condition with "
             "--normal-if."
         )
-    tables, estimator = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
-    import numpy as np
+    paths = (unlabelled,) if normal is None else (normal, unlabelled)
+    with request.open(*paths) as (tables, estimator):
+        import numpy as np
 
-    from fewratio.applications.inputs import Samples
-    from fewratio.applications.outliers import InlierOutlierDetector
-    from fewratio.applications.rows import most_are_outliers
-    from fewratio.data.columns import counted
-    from fewratio.data.partition import divided
+        from fewratio.applications.inputs import Samples
+        from fewratio.applications.outliers import InlierOutlierDetector
+        from fewratio.applications.rows import most_are_outliers
+        from fewratio.data.columns import counted
+        from fewratio.data.partition import divided
 
-    X_inlier, raw = tables[0], tables[-1]
-    judged = raw
-    if normal_if is not None:
-        X_inlier, raw, condition = divided(tables[0], normal_if)
-        judged = raw.without([condition])
-    if request.common:
-        shared = [label for label in X_inlier.labels if label in judged.places]
-        X_inlier, judged = X_inlier.select(shared), judged.select(shared)
-    options = request.options(X_inlier, judged)
-    detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
-    X = detector._open(judged, judged.argument)
-    by_rule, threshold = detector._judge(X)
-    margins, rule = by_rule - threshold, detector._rule(X.n_rows)
-    scores = (by_rule if estimator is None else detector.score_samples(X)).tolist()
-    is_outlier, order = (margins < 0).tolist(), np.lexsort([margins, scores]).tolist()
-    lines = [
-        f"{sum(is_outlier)} of {counted(len(is_outlier), 'row')} of {exchange.label(unlabelled)} are outliers",
-        f"threshold   {threshold:.3g}: {_MEANINGS[rule]}",
-    ]
-    if rule == "false discovery rate" and estimator is None:
-        by_thumb = np.less(*detector._judge(X, "rule of thumb")).sum()
-        lines.append(f"            {by_thumb} by the rule of thumb for few normal rows, which promises nothing")
-    if contamination is None and most_are_outliers(margins < 0):
-        lines.append("note        most rows are unlike the normal ones; check their columns, units and kind")
-    separating = detector.separating(X)
-    apart = [column.column for column in separating]
-    encoding = None if detector.encoding_ is None else detector.encoding_.without(apart)
-    lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the rows to judge"))
-    lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
-    table = exchange.row_columns(X)
-    names = table.get("name", range(X.n_rows))
-    cells = [("row", "score", "", "differs most from the nearest normal rows in")]
-    for row in order[: exchange.SHOWN]:
-        reasons = detector.explain(X.row(row), leave_out=apart).largest(_REASONS).summary
-        cells.append((names[row], f"{scores[row]:.3g}", "outlier" if is_outlier[row] else "", reasons))
-    lines += exchange.aligned(cells)
-    lines += request.and_more(sum(is_outlier) - exchange.SHOWN)
-    payload: dict[str, Any] = {
-        "rule": rule,
-        "threshold": threshold,
-        "score": scores,
-        "margin": margins.tolist(),
-        "outlier": is_outlier,
-        "order": order,
-        "row_names": table.get("name"),
-    }
-    # Explaining many rows takes long, and only JSON shows them all; with all columns it would be as large as the table.
-    if request.wants_json:
-        payload["explanations"] = [
-            {"row": row, **detector.explain(X.row(row), leave_out=apart).largest(exchange.SHOWN).to_dict()}
-            for row in order
-            if is_outlier[row]
+        X_inlier, raw = tables[0], tables[-1]
+        judged = raw
+        if normal_if is not None:
+            X_inlier, raw, condition = divided(tables[0], normal_if)
+            judged = raw.without([condition])
+        if request.common:
+            shared = [label for label in X_inlier.labels if label in judged.places]
+            X_inlier, judged = X_inlier.select(shared), judged.select(shared)
+        options = request.options(X_inlier, judged)
+        detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
+        X = detector._open(judged, judged.argument)
+        scored, threshold = detector._judge(X)
+        margins, rule = scored.rows - threshold, detector._rule(X.n_rows)
+        scores = scored.rows if estimator is None else detector.score_samples(X)
+        is_outlier, order = margins < 0, np.lexsort([margins, scores])
+        n_outliers = int(is_outlier.sum())
+        lines = [
+            f"{n_outliers} of {counted(X.n_rows, 'row')} of {exchange.label(unlabelled)} are outliers",
+            f"threshold   {threshold:.3g}: {_MEANINGS[rule]}",
         ]
-    table |= {"score": scores, "margin": margins.tolist(), "outlier": [int(flag) for flag in is_outlier]}
-    request.deliver(exchange.Answer(lines, payload, table, [raw]), lambda: detector.plot(X))
+        if rule == "false discovery rate" and estimator is None:
+            by_thumb = (scores < detector._threshold(scored, "rule of thumb")).sum()
+            lines.append(f"            {by_thumb} by the rule of thumb for few normal rows, which promises nothing")
+        if contamination is None and most_are_outliers(is_outlier):
+            lines.append("note        most rows are unlike the normal ones; check their columns, units and kind")
+        separating = detector.separating(X)
+        apart = [column.column for column in separating]
+        encoding = None if detector.encoding_ is None else detector.encoding_.without(apart)
+        lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the rows to judge"))
+        lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
+        table = exchange.row_columns(X)
+        names = table.get("name", range(X.n_rows))
+        cells = [("row", "score", "", "differs most from the nearest normal rows in")]
+        # Explaining many rows takes long, and only JSON shows them all.
+        n_explained = max(exchange.SHOWN, n_outliers if request.wants_json else 0)
+        explained = order[:n_explained].tolist()
+        X_explained = X.take(explained)
+        reasons = [detector.explain(X_explained.row(place), leave_out=apart) for place in range(len(explained))]
+        for row, reason in zip(explained[: exchange.SHOWN], reasons, strict=False):
+            mark = "outlier" if is_outlier[row] else ""
+            cells.append((names[row], f"{scores[row]:.3g}", mark, reason.largest(_REASONS).summary))
+        lines += exchange.aligned(cells)
+        lines += request.and_more(n_outliers - exchange.SHOWN)
+        payload: dict[str, Any] = {}
+        if request.wants_json:
+            # With all columns the reasons would be as large as the table.
+            payload = {
+                "rule": rule,
+                "threshold": threshold,
+                "score": scores.tolist(),
+                "margin": margins.tolist(),
+                "outlier": is_outlier.tolist(),
+                "order": order.tolist(),
+                "row_names": table.get("name"),
+                "explanations": [
+                    {"row": row, **reason.largest(exchange.SHOWN).to_dict()}
+                    for row, reason in zip(explained, reasons, strict=True)
+                    if is_outlier[row]
+                ],
+            }
+        table |= {"score": scores, "margin": margins, "outlier": is_outlier.astype(int)}
+        request.deliver(exchange.Answer(lines, payload, table, [raw]), lambda: detector.plot(X))

@@ -77,7 +77,8 @@ def _text_file(file: BinaryIO, separator: str) -> Iterator[Write]:
         cells = {_unique(label, columns): table.cells(label) for label in table.labels} if table is not None else {}
         if is_new:
             writer.writerow([*cells, *columns])
-        writer.writerows(zip(*cells.values(), *columns.values(), strict=True))
+        values = [each.tolist() if hasattr(each, "tolist") else each for each in columns.values()]
+        writer.writerows(zip(*cells.values(), *values, strict=True))
         is_new = False
 
     yield write

@@ -18,21 +18,23 @@ def weights(
 ) -> None:
     """Weigh training rows so that they resemble the target.
 
+    Rows of large CSV, TSV and Parquet files stay there, and are read and written as they come.
+
     Example: fewratio weights train.csv target.csv --output weights.csv
     """
-    (X_train, X_target), estimator = request.read(train, target)
-    from fewratio.applications.weights import importance_weights
+    with request.open(train, target) as ((X_train, X_target), estimator):
+        from fewratio.applications.weights import importance_weights
 
-    options = request.options(X_train, X_target)
-    result = importance_weights(X_train, X_target, estimator, clip, random_state=request.seed, **options)
-    table, names = result.samples.tables[0], [exchange.label(train), exchange.label(target)]
-    columns = exchange.row_columns(table) | {"weight": result.weights.tolist()}
-    lines = [
-        f"{len(result)} rows of {names[0]} are worth {result.effective_sample_size:.1f} rows of {names[1]}; overlap "
-        f"{result.overlap:.2f}, {result.n_clipped} clipped",
-        f"advice: {result.advice}",
-        *request.summary(result.samples, names),
-        *request.first_rows(columns, len(result)),
-    ]
-    payload = result.to_dict() | {"row_names": columns.get("name")} if request.wants_json else {}
-    request.deliver(exchange.Answer(lines, payload, columns, [X_train]), result.plot)
+        options = request.options(X_train, X_target)
+        result = importance_weights(X_train, X_target, estimator, clip, random_state=request.seed, **options)
+        table, names = result.samples.tables[0], [exchange.label(train), exchange.label(target)]
+        columns = exchange.row_columns(table) | {"weight": result.weights}
+        lines = [
+            f"{len(result)} rows of {names[0]} are worth {result.effective_sample_size:.1f} rows of {names[1]}; "
+            f"overlap {result.overlap:.2f}, {result.n_clipped} clipped",
+            f"advice: {result.advice}",
+            *request.summary(result.samples, names),
+            *request.first_rows(columns, len(result)),
+        ]
+        payload = result.to_dict() | {"row_names": columns.get("name")} if request.wants_json else {}
+        request.deliver(exchange.Answer(lines, payload, columns, [X_train]), result.plot)

@@ -23,7 +23,7 @@ from fewratio.data.raw import RawTable, as_raw, open_frame
 from fewratio.data.separating import constant_columns, without_columns
 from fewratio.data.table import Table, frozen
 from fewratio.errors import CollectionError, InputError, ParameterError
-from fewratio.progress import progress_bar
+from fewratio.progress import tracked
 
 __all__ = ["Collection", "Dataset"]
 
@@ -256,12 +256,8 @@ class Collection:
         """
         folder = as_path(path)
         found = [replace(file, separator=separator, decimal=decimal) for file in files.find_table_files(folder)]
-        contents = []
-        with progress_bar(len(found), "reading", unit="files") as report:
-            for file in found:
-                contents.append(files.read_with_flags(file, outlier))
-                report(len(contents), None)
-        tables, flags = zip(*contents, strict=True)
+        reading = tracked(found, len(found), "reading", unit="files")
+        tables, flags = zip(*(files.read_with_flags(file, outlier) for file in reading), strict=True)
         names, groups = [file.name for file in found], [file.group for file in found]
         return cls.from_arrays(tables, names, groups, flags, name or folder.resolve().name, **options)
 

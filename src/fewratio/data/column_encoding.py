@@ -122,13 +122,13 @@ def decide(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: 
     parts = [as_numbers(values, kind, raw.called(label)) for raw, values in found]
     if may_count and kind == NUMBER and not kept and _counts_rows(label, parts):
         return Column(label, left_out=ID)
-    pooled = np.concatenate(parts)
-    present = pooled[~np.isnan(pooled)]
+    present = np.concatenate([numbers[~np.isnan(numbers)] for numbers in parts])
     if not len(present):
         return Column(label, left_out=EMPTY)
-    # Halved first: the sum of the middle two may overflow.
-    median = 2 * float(np.median(present / 2))
-    return Column(label, kind, median=median, marks_missing=len(present) < len(pooled))
+    marks_missing = len(present) < sum(map(len, parts))
+    # Halved first: the sum of the middle two may overflow. In place: there may be many.
+    present /= 2
+    return Column(label, kind, median=2 * float(np.median(present, overwrite_input=True)), marks_missing=marks_missing)
 
 
 def all_different(values: Values) -> bool:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fewratio.data.column_encoding import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, all_different, decide
 from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted, listed, shortened
+from fewratio.data.file_numbers import FileNumbers
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.data.table import Table, all_finite, as_table, check_finite, frozen, raw_numbers
@@ -170,6 +171,9 @@ class Encoding:
         if isinstance(X, Table):
             return X
         raw = as_raw(X, argument)
+        if is_lenient:
+            # What is unknown is told of the whole table.
+            raw = raw.held()
         if self._is_encoded(raw):
             return replace(as_table(raw), feature_names=self.feature_names)
         names = raw.index
@@ -178,16 +182,16 @@ class Encoding:
             names = np.array([*coded.texts, ""], dtype=object)[coded.codes]
         raw = self._used(raw, reference, is_lenient)
         is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
-        numbers = raw_numbers(raw) if is_plain else self._features(raw, reference if is_lenient else None)
+        numbers: Any = raw_numbers(raw) if is_plain else FileNumbers(raw, self)
+        if not is_plain and raw.is_held:
+            numbers = self.features_of(raw, reference if is_lenient else None)
         if not self.has_medians:
             check_finite(numbers, raw.argument, self.features if self.is_named else range(self.n_features))
         return Table(numbers, self.feature_names, raw.argument, names)
 
-    def _features(self, raw: RawTable, reference: str | None) -> NDArray[Any]:
+    def features_of(self, raw: RawTable, reference: str | None = None) -> NDArray[Any]:
         """Return the features of a table of the columns that are used; with a reference, warn of what it had not."""
-        numbers = [column for column in self.used if column.kind in (NUMBER, DATE)]
-        is_single = bool(numbers) and all(raw.is_single(column.name) for column in numbers)
-        result = np.zeros((raw.n_rows, self.n_features), np.float32 if is_single else np.float64, order="F")
+        result = np.zeros((raw.n_rows, self.n_features), self.dtype_of(raw), order="F")
         for column in self.used:
             place = self.places[column.name]
             unknown = column.encode(raw.values(column.name), result[:, place], raw.called(column.name))
@@ -198,6 +202,12 @@ class Encoding:
                     stacklevel=2,
                 )
         return frozen(result)
+
+    def dtype_of(self, raw: RawTable) -> type[np.floating[Any]]:
+        """Return the type of the features of a table."""
+        numbers = [column for column in self.used if column.kind in (NUMBER, DATE)]
+        is_single = bool(numbers) and all(raw.is_single(column.name) for column in numbers)
+        return np.float32 if is_single else np.float64
 
     @property
     def has_medians(self) -> bool:

@@ -10,7 +10,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -33,12 +33,17 @@ STANDARD_INPUT = "-"
 ARRAYS = (".npy", ".npz")
 COMPRESSED = (".gz", ".xz", ".zip")
 _PIECE_ROWS = 2**16
+# Values of a table that need not be read more than once: 32 MB.
+_HELD_VALUES = 2**22
 # No table of measurements shrinks this much; what claims to is there to fill the memory.
 _MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
 
 
+Batches = Callable[..., Iterable[pa.RecordBatch]]
+
+
 @contextmanager
-def _open_parquet(path: Path) -> Iterator[tuple[pa.Schema, int, Callable[[], Iterable[pa.RecordBatch]]]]:
+def _open_parquet(path: Path) -> Iterator[tuple[pa.Schema, int, Batches]]:
     # Page by page: a row group, which may be the whole file, would otherwise be held at once.
     with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
         batches = partial(parquet.iter_batches, _PIECE_ROWS, use_threads=False)
@@ -220,49 +225,81 @@ def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
     return raw_of_arrow(read_table(file, as_text), str(file))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FileRows:
-    """The rows of a file that is never held whole.
+    """The rows of a file that is never held whole; in a `RawTable` they have the place of a table of pyarrow.
 
     Attributes
     ----------
     file : TableFile
-    labels : tuple of str
-        Names of the columns.
+    schema : pyarrow Schema
+        Of the columns, by their names in the file.
     n_rows : int
     batches : callable
-        Reads the rows from the first one on.
+        Reads the rows from the first one on; of some columns only, if ``columns`` names them.
     """
 
     file: TableFile
-    labels: tuple[str, ...]
+    schema: pa.Schema
     n_rows: int
-    batches: Callable[[], Iterable[pa.RecordBatch]]
+    batches: Batches
 
-    def pieces(self, n_rows: int) -> Iterator[RawTable]:
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, place: int) -> pa.ChunkedArray:
+        return self.select([place]).read()[0]
+
+    def select(self, places: Sequence[int]) -> FileRows:
+        """Return some of the columns."""
+        schema = pa.schema([self.schema.field(place) for place in places])
+        return replace(self, schema=schema, batches=partial(self.batches, columns=schema.names))
+
+    def read(self) -> pa.Table:
+        """Read all rows."""
+        return pa.Table.from_batches(self._checked(), self.schema)
+
+    def take(self, rows: NDArray[np.intp]) -> pa.Table:
+        """Read some rows, by their numbers."""
+        ordered, start, found = np.sort(rows), 0, []
+        for batch in self._checked():
+            first, last = np.searchsorted(ordered, (start, start + len(batch)))
+            found.append(batch.take(pa.array(ordered[first:last] - start)))
+            start += len(batch)
+        return pa.Table.from_batches(found, self.schema).take(np.argsort(np.argsort(rows, kind="stable")))
+
+    def pieces(self, n_rows: int) -> Iterator[pa.Table]:
         """Give the rows in tables of so many each; the last has what is left."""
         held, n_held = [], 0
+        for batch in self._checked():
+            held.append(batch)
+            n_held += len(batch)
+            while n_held >= n_rows:
+                table = pa.Table.from_batches(held)
+                held, n_held = table[n_rows:].to_batches(), n_held - n_rows
+                yield table[:n_rows]
+        if n_held:
+            yield pa.Table.from_batches(held)
+
+    def _checked(self) -> Iterator[pa.RecordBatch]:
         with refusing(self.file):
             for batch in self.batches():
                 batch.validate(full=True)
-                held.append(batch)
-                n_held += len(batch)
-                while n_held >= n_rows:
-                    table = pa.Table.from_batches(held)
-                    held, n_held = table[n_rows:].to_batches(), n_held - n_rows
-                    yield self._raw(table[:n_rows])
-        if n_held:
-            yield self._raw(pa.Table.from_batches(held))
-
-    def _raw(self, table: pa.Table) -> RawTable:
-        return raw_of_arrow(table.rename_columns(self.labels), str(self.file))
+                # A name with dots may have brought others with it.
+                yield batch.select(self.schema.names)
 
 
 @contextmanager
-def open_rows(file: TableFile) -> Iterator[FileRows | RawTable]:
+def open_rows(file: TableFile, by_column: bool = False) -> Iterator[RawTable]:
     """Open a file whose rows are wanted in pieces: text and Parquet are read as they come, others are held.
 
     A text file is first read to its end, as no type is certain before that.
+
+    Parameters
+    ----------
+    file : TableFile
+    by_column : bool
+        Whether single columns are wanted, too. Then a small file is held, and of a text file a copy is made by columns.
     """
     read = _reader(file)
     if file.suffix in ARRAYS or read not in (None, _read_parquet):
@@ -273,13 +310,23 @@ def open_rows(file: TableFile) -> Iterator[FileRows | RawTable]:
             if read is None:
                 path = stack.enter_context(_plain(file.path))
                 table, n_rows, batches = open_csv(path, _separator(file), file.decimal)
-                names = table.column_names
+                schema = table.schema
             else:
                 schema, n_rows, batches = stack.enter_context(_open_parquet(file.path))
-                names = schema.names
-            labels = tuple(complete_names(names))
+            labels = tuple(complete_names(schema.names))
         check_shape((n_rows, len(labels)), str(file))
-        yield FileRows(file, labels, n_rows, batches)
+        rows = FileRows(file, schema, n_rows, batches)
+        if by_column and n_rows * len(labels) <= _HELD_VALUES:
+            yield raw_of_arrow(rows.read().rename_columns(labels), str(file))
+            return
+        if by_column and read is None:
+            copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy"
+            with pa.parquet.ParquetWriter(copy, schema, compression="lz4", use_dictionary=False) as writer:
+                for piece in rows.pieces(_PIECE_ROWS):
+                    writer.write_table(piece)
+            schema, _, batches = stack.enter_context(_open_parquet(copy))
+            rows = replace(rows, schema=schema, batches=batches)
+        yield RawTable(str(file), labels, True, rows)
 
 
 def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:

@@ -40,8 +40,9 @@ class RawTable:
         Names of the columns; their numbers where they have none.
     is_named : bool
         Whether the columns have names of their own.
-    data : ndarray of shape (n_rows, n_columns) or pyarrow Table
-        If all columns are numbers: those, NaN for what is missing. It may be the user's own memory.
+    data : ndarray of shape (n_rows, n_columns), pyarrow Table or FileRows
+        If all columns are numbers: those, NaN for what is missing. It may be the user's own memory. Rows of a file are
+        read when they are asked for.
     index : object
         The row names that a pandas frame has, unless they only count its rows.
     """
@@ -62,6 +63,17 @@ class RawTable:
         """The numbers, if all columns are numbers."""
         return self.data if isinstance(self.data, np.ndarray) else None
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the rows are in memory, not in a file."""
+        return not hasattr(self.data, "read")
+
+    def held(self) -> RawTable:
+        """Return the table in memory."""
+        if self.is_held:
+            return self
+        return raw_of_arrow(self.data.read().rename_columns(self.labels), self.argument, self.is_named)
+
     @cached_property
     def places(self) -> dict[str, int]:
         """The number of each column."""
@@ -78,7 +90,11 @@ class RawTable:
 
     def is_single(self, label: str) -> bool:
         """Tell whether a column holds numbers of single precision."""
-        return self.data[self.places[label]].type == "float" if self.array is None else self.array.dtype == np.float32
+        return (
+            self.data.schema.types[self.places[label]] == "float"
+            if self.array is None
+            else self.array.dtype == np.float32
+        )
 
     def cells(self, label: str) -> list[Any]:
         """Return the values of a column as they were given; None for what is missing."""
@@ -115,6 +131,10 @@ class RawTable:
 
     def pieces(self, n_rows: int) -> Iterator[RawTable]:
         """Give the rows in tables of so many each; the last has what is left."""
+        if not self.is_held:
+            for piece in self.data.pieces(n_rows):
+                yield raw_of_arrow(piece.rename_columns(self.labels), self.argument, self.is_named)
+            return
         for start in range(0, self.n_rows, n_rows):
             rows = slice(start, start + n_rows)
             yield replace(self, data=self.data[rows], index=None if self.index is None else self.index[rows])

@@ -3,19 +3,22 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, shortened
 from fewratio.data.encoding import SEPARATING, Column, Encoding
+from fewratio.data.file_numbers import FileNumbers
 from fewratio.data.table import Table, frozen
 from fewratio.data.values import text_of_days
 
 # Chances that a column is taken for a separating one although the rows were dealt at random: for two constants, so that
 # five rows a side are enough; for ranges and sets of categories, over all columns of a table together.
 _CONSTANT_CHANCE, _APART_CHANCE = 0.002, 0.001
+# A megabyte as float64, which stays in the cache.
+_BLOCK_VALUES = 2**17
 # Fewer outliers may all have a category that no normal row has.
 _LEAST_BATCH = 5
 
@@ -43,18 +46,18 @@ def separating_columns(
         Whether outliers are sought in the second sample. Then only dates are enough if their ranges do not overlap:
         a batch comes later, but numbers that are far from all others are what is sought.
     """
-    found = []
-    for column in encoding.used:
-        sides = [_present(column, rows[:, encoding.places[column.name]]) for rows in (first, second)]
-        n_rows = len(first), len(second)
-        if all(len(side) for side in sides):
-            constant = all((side == side[0]).all() for side in sides)
-            chance = _constant_chance(*map(len, sides)) if constant else _apart_chance(column, *sides)
+    found, n_rows = [], (len(first), len(second))
+    summaries = zip(_summarised(encoding, first), _summarised(encoding, second), strict=True)
+    for column, sides in zip(encoding.used, summaries, strict=True):
+        if all(side.n_rows for side in sides):
+            constant = all((side.low == side.high).all() for side in sides)
+            chance = _constant_chance(*(side.n_rows for side in sides)) if constant else _apart_chance(column, *sides)
             limit = _CONSTANT_CHANCE if constant else _APART_CHANCE / len(encoding.used)
             is_apart = chance <= limit and not _overlap(column, *sides)
         else:
             # Nothing but gaps in one sample, and none in the other.
-            constant, is_apart = True, sum(map(len, sides)) in n_rows and _constant_chance(*n_rows) <= _CONSTANT_CHANCE
+            constant = True
+            is_apart = sum(side.n_rows for side in sides) in n_rows and _constant_chance(*n_rows) <= _CONSTANT_CHANCE
         is_expected = is_batch and (min(n_rows) < _LEAST_BATCH if constant else column.kind != DATE)
         if is_apart and not is_expected:
             found.append(Separating(column.name, *(_described(column, side) for side in sides)))
@@ -81,20 +84,47 @@ def without_columns(
         return encoding, tables
     kept = np.concatenate([np.r_[place] for name, place in encoding.places.items() if name not in names])
     left = encoding.without(names, reason)
+    numbers = [
+        table.numbers.encoded_by(left) if isinstance(table.numbers, FileNumbers) else frozen(table.numbers[:, kept])
+        for table in tables
+    ]
     return left, [
-        replace(table, numbers=frozen(table.numbers[:, kept]), feature_names=left.feature_names) for table in tables
+        replace(table, numbers=each, feature_names=left.feature_names)
+        for table, each in zip(tables, numbers, strict=True)
     ]
 
 
-def _present(column: Column, features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what a column holds where it holds something."""
-    return features[features[:, -1] == 0, :-1] if column.marks_missing else features
+class _Summary(NamedTuple):
+    """What a column holds where it holds something: in how many rows, and the range of each of its features."""
+
+    n_rows: int
+    low: NDArray[Any]
+    high: NDArray[Any]
 
 
-def _overlap(column: Column, first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
+def _summarised(encoding: Encoding, rows: NDArray[Any]) -> list[_Summary]:
+    """Summarise the columns of a sample, a block of rows at a time."""
+    widths = [len(column.feature_names) - column.marks_missing for column in encoding.used]
+    result = [_Summary(0, np.full(width, np.inf), np.full(width, -np.inf)) for width in widths]
+    step = max(1, _BLOCK_VALUES // rows.shape[1])
+    for start in range(0, len(rows), step):
+        values = rows[start : start + step]
+        for number, column in enumerate(encoding.used):
+            part = values[:, encoding.places[column.name]]
+            if column.marks_missing:
+                part = part[part[:, -1] == 0, :-1]
+            n_rows, low, high = result[number]
+            if len(part):
+                result[number] = _Summary(
+                    n_rows + len(part), np.minimum(low, part.min(0)), np.maximum(high, part.max(0))
+                )
+    return result
+
+
+def _overlap(column: Column, first: _Summary, second: _Summary) -> bool:
     if column.kind == CATEGORY:
-        return bool((first.any(0) & second.any(0)).any())
-    return bool(first.max() >= second.min() and second.max() >= first.min())
+        return bool(((first.high > 0) & (second.high > 0)).any())
+    return bool(first.high[0] >= second.low[0] and second.high[0] >= first.low[0])
 
 
 def _constant_chance(n_first: int, n_second: int) -> float:
@@ -106,23 +136,23 @@ def _constant_chance(n_first: int, n_second: int) -> float:
     return 2 * math.exp(n_first * math.log(n_first / n) + n_second * math.log(n_second / n))
 
 
-def _apart_chance(column: Column, first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+def _apart_chance(column: Column, first: _Summary, second: _Summary) -> float:
     """Bound the chance that random dealing separates the values: the ways to do so among all ways to deal."""
-    n_first, n = len(first), len(first) + len(second)
+    n_first, n = first.n_rows, first.n_rows + second.n_rows
     log_ways = math.lgamma(n + 1) - math.lgamma(n_first + 1) - math.lgamma(n - n_first + 1)
-    n_groups = int((first.any(0) | second.any(0)).sum()) if column.kind == CATEGORY else 1
+    n_groups = int(((first.high > 0) | (second.high > 0)).sum()) if column.kind == CATEGORY else 1
     return math.exp(min(0.0, n_groups * math.log(2) - log_ways))
 
 
-def _described(column: Column, side: NDArray[np.float64]) -> str:
+def _described(column: Column, side: _Summary) -> str:
     """Return what a column holds in a sample, in words."""
-    if not len(side):
+    if not side.n_rows:
         return "no values"
     if column.kind == CATEGORY:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
-        held = [name for place, name in enumerate(names) if side[:, place].any()]
+        held = [name for place, name in enumerate(names) if side.high[place] > 0]
         return shortened(held or ["other categories"], 3)
-    low, high = (as_text(column, value) for value in (side.min(), side.max()))
+    low, high = (as_text(column, value) for value in (side.low[0], side.high[0]))
     return low if low == high else f"{low} to {high}"
 
 

@@ -24,7 +24,7 @@ class Table:
 
     Attributes
     ----------
-    numbers : ndarray of shape (n_rows, n_features)
+    numbers : ndarray of shape (n_rows, n_features) or FileNumbers
         Read-only; float32 if all of it was given so, else float64. It may be the user's own memory.
     feature_names : tuple of str or None
         None if the columns have no names, or names that are not strings.
@@ -60,6 +60,11 @@ class Table:
     def row(self, number: int) -> Table:
         """Return a table of one row."""
         return replace(self, numbers=self.numbers[number : number + 1], row_names=None)
+
+    def take(self, rows: Sequence[int]) -> Table:
+        """Return a table of some rows, by their numbers."""
+        names = None if self.row_names is None else [self.row_names[row] for row in rows]
+        return replace(self, numbers=self.numbers[np.asarray(rows, dtype=np.intp)], row_names=names)
 
     def to_numpy(self, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Return the whole table as a new, writeable array of the given float type in C order."""

@@ -24,6 +24,7 @@ from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators.quantities import relative_pearson_divergence
 from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
+from fewratio.progress import Report
 
 # Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
 # of however few features becomes a few hundred values (kernels, hidden units), which count too.
@@ -55,14 +56,19 @@ def block_rows(n_features: int) -> int:
     return max(1, BLOCK_VALUES // (n_features + HIDDEN_VALUES))
 
 
-def in_blocks(of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any]) -> Floats:
+def in_blocks(
+    of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any], n_rows: int | None = None, report: Report | None = None
+) -> Floats:
     """Compute a value for each row, a block of rows at a time, so that memory stays bounded.
 
-    A block is a new float64 array in C order, whatever the table is.
+    A block is a new float64 array in C order, whatever the table is: it may be in a file. It has so many rows, by
+    default those of `block_rows`.
     """
     result = np.empty(len(X))
-    for block in gen_batches(len(X), block_rows(X.shape[1])):
+    for block in gen_batches(len(X), n_rows or block_rows(X.shape[1])):
         result[block] = of_rows(np.array(X[block], dtype=np.float64, order="C"))
+        if report is not None:
+            report(block.stop, None)
     return result
 
 

@@ -26,6 +26,7 @@ from fewratio.estimators.feature_map import FeatureMap
 from fewratio.estimators.randomness import row_order
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.summary import Summary
+from fewratio.progress import tracked
 
 TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.2])
 # Of a dataset held out at most so many rows count, and so many of them are the query; losses are of so many datasets,
@@ -124,7 +125,8 @@ def learn(
     some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _some_sources(sources, _CHOOSE_SOURCES)]
 
     def by_loss(settings: Sequence[Settings], components: int) -> list[tuple[Settings, _HeldOutRows]]:
-        groups = groupby(settings, lambda each: (min(each.n_components, components), each.width))
+        by_map = groupby(settings, lambda each: (min(each.n_components, components), each.width))
+        groups = [list(group) for _, group in by_map]
 
         def tried(alike: list[Settings]) -> list[tuple[float, Settings, _HeldOutRows]]:
             # Some builds of BLAS count threads for each that calls them. Answers must not depend on their number.
@@ -133,7 +135,8 @@ def learn(
                 return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
 
         with ThreadPoolExecutor(n_workers) as workers:
-            found = [part for parts in workers.map(tried, [list(group) for _, group in groups]) for part in parts]
+            done = tracked(workers.map(tried, groups), len(groups), "choosing", unit="settings")
+            found = [part for parts in done for part in parts]
         return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
 
     chosen, held = candidates[0], None
@@ -149,7 +152,7 @@ def learn(
         chosen, held = by_loss(finalists, _FINAL_COMPONENTS)[0]
     is_all = len(some) == len(sources) and max(map(len, sources)) <= _CHOOSE_ROWS
     if held is None or not is_all or held.total.features.n_components < chosen.n_components:
-        held = _HeldOutRows(feature_map(chosen), sources, validation, [chosen])
+        held = _HeldOutRows(feature_map(chosen), sources, validation, [chosen], show=None)
     calibration = held.calibrate(chosen, alpha)[0]
     model = assembled(held.total.features, held.total, chosen, calibration)
     return Learned(model, chosen, held.total, held.folds(chosen, calibration))
@@ -236,6 +239,8 @@ class _HeldOutRows(HeldOut):
         What is learned from, and what is held out; without the latter, sources are held out in turn.
     candidates : sequence of Settings
         What `calibrate` will be asked for.
+    show : bool, optional
+        As in `progress_bar`.
     """
 
     def __init__(
@@ -244,9 +249,10 @@ class _HeldOutRows(HeldOut):
         sources: Sequence[Floats],
         validation: Sequence[Floats],
         candidates: Sequence[Settings],
+        show: bool | None = False,
     ) -> None:
         parts, n_together = ([sources], 0) if validation else _parts_held_out(sources)
-        of_parts = [Summary.of_many(part, features) for part in parts]
+        of_parts = [Summary.of_many(part, features) for part in tracked(parts, len(parts), "learning", show, "parts")]
         total: Summary = sum(of_parts[1:], of_parts[0])
         # Sums of the others, not the total less some: nothing cancels.
         turns = [_rotated(number, parts)[:n_together] for number in range(len(parts))]

@@ -16,13 +16,20 @@ MAX_CENTRES = 300
 MEDIAN_ROWS = 1000
 # Kernel values in a block of rows: half a megabyte, so that what is made of a block stays in the processor's cache.
 _BLOCK_VALUES = 2**16
+# Rows that are checked at a time.
+_BLOCK_ROWS = 2**16
 
 
 def check_squares(*samples: Floats) -> None:
     """Refuse samples whose distances cannot be computed."""
-    # The norm overflows where the squares do, without another array of their size.
+    # A block of rows at a time: they may be in a file. The norm overflows where the squares do.
     with np.errstate(over="ignore"):
-        fine = all(np.isfinite(np.linalg.norm(rows)) for rows in samples)
+        norms = [
+            np.linalg.norm(rows[start : start + _BLOCK_ROWS].astype(np.float64, copy=False))
+            for rows in samples
+            for start in range(0, len(rows), _BLOCK_ROWS)
+        ]
+        fine = np.isfinite(np.linalg.norm(norms))
     if not fine:
         raise InputError(
             "The samples hold values whose squares, and so whose distances, are beyond float64 (about 1e154). "

@@ -15,6 +15,7 @@ from fewratio.core.ridge import RidgePath, ridge_weights_of_moments
 from fewratio.core.shapes import Floats
 from fewratio.estimators.randomness import dataset_key
 from fewratio.estimators.scaling import ColumnScaling
+from fewratio.progress import tracked
 
 # Widths of the kernels, from the first to the last, in units of the root mean square distance of rows.
 _WIDTHS = 1.0, 8.0
@@ -169,7 +170,8 @@ def learn(sources: Sequence[Marked], alpha: float, n_components: int, seed: int)
     between = real_deviation(means.mean(0), means.std(0)) ** 2
     n_folds = min(_N_FOLDS, len(sources))
     found: list[tuple[float, PooledModel]] = []
-    for context in _CONTEXTS if n_folds > 1 else _CONTEXTS[:1]:
+    contexts = _CONTEXTS if n_folds > 1 else _CONTEXTS[:1]
+    for context in tracked(contexts, len(contexts), "learning", unit="settings"):
         features = RowAndDatasetFeatures(scaling, low, high, between, within, context, n_components, seed)
         folds = [_sum(PooledMoments.of(each, features) for each in sources[fold::n_folds]) for fold in range(n_folds)]
         total = _sum(folds)

@@ -38,17 +38,20 @@ def row_order(rows: Floats) -> Numbers:
     keys = np.zeros(len(rows), dtype=np.uint64)
     step = max(1, _BLOCK_VALUES // max(len(rows), 1))
     for start in range(0, rows.shape[1], step):
-        columns = np.ascontiguousarray(rows[:, start : start + step].T)
+        columns = np.ascontiguousarray(rows[:, start : start + step].T, dtype=np.float64)
         order = np.argsort(columns, axis=1)
-        ordered = np.take_along_axis(columns, order, axis=1)
+        ordered, shape = np.take_along_axis(columns, order, axis=1), columns.shape
+        # What is not needed any more goes at once: there may be many rows.
+        del columns
         # Columns are told apart by the place of their mean within their range, which no change of units moves. They
         # need be: by ranks alone, two rows that trade their ranks in two columns would have the same key. Rounded in
         # irrational steps, means of whole numbers do not fall on the edge between two.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             first, last = ordered[:, :1], ordered[:, -1:]
             place = np.nan_to_num((ordered - first).mean(1, keepdims=True) / (last - first), posinf=0.0)
-        ranks = np.zeros(columns.shape, dtype=np.uint64)
+        ranks = np.zeros(shape, dtype=np.uint64)
         np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=ranks[:, 1:])
+        del ordered
         ranks += np.rint(place * 16180.3398875).astype(np.uint64) << np.uint64(32)
         hashed = np.empty_like(ranks)
         np.put_along_axis(hashed, order, _mix(ranks), axis=1)

@@ -1,0 +1,143 @@
+"""Costs of the segments of a series, from cumulative sums: which to cut it into, and what a single split gains."""
+
+import numpy as np
+
+from fewratio.core.shapes import Floats, Numbers
+
+# Rows of the common variance that each segment's own is mixed with: a few equal rows are not infinitely unlikely.
+PRIOR_ROWS = 2.0
+# The search chooses among so many positions; in a longer series each change then moves to the best row nearby.
+POSITIONS = 1000
+# Rows on either side of a split that is tried.
+_LEAST_SPLIT = 5
+
+
+class Cost:
+    """Minus twice the log likelihood of any rows in a row as one segment, from cumulative sums.
+
+    `common` is the variance of the noise. Segments begin and end at `positions`, in order, if these are given: of a
+    long series others are not kept.
+    """
+
+    def __init__(
+        self, series: Floats, common: Floats, degree: int, rounding: Floats, positions: Numbers | None = None
+    ) -> None:
+        self.n_rows, self.degree, self.rounding, self.positions = len(series), degree, rounding, positions
+        self.common = PRIOR_ROWS * (common + 1e-12)
+        n_positions = self.n_rows + 1 if positions is None else len(positions)
+        self.values, self.squares, self.products = np.empty((3, n_positions, series.shape[1]))
+        time = np.arange(self.n_rows) - self.n_rows / 2
+        for place, column in enumerate(series.T):
+            self.values[:, place] = self._sums(column)
+            self.squares[:, place] = self._sums(column**2)
+            self.products[:, place] = self._sums(time * column)
+
+    def _sums(self, column: Floats) -> Floats:
+        sums = np.pad(column.cumsum(), (1, 0))
+        return sums if self.positions is None else sums[self.positions]
+
+    def __call__(self, starts: Numbers, stops: Numbers) -> Floats:
+        """Return the costs of the segments from some rows to others."""
+        n = (stops - starts)[:, None].astype(float)
+        middle = ((starts + stops - 1)[:, None] - self.n_rows) / 2
+        if self.positions is not None:
+            starts, stops = (np.searchsorted(self.positions, each) for each in (starts, stops))
+        values = self.values[stops] - self.values[starts]
+        left = self.squares[stops] - self.squares[starts] - values**2 / n
+        if self.degree:
+            products = self.products[stops] - self.products[starts] - middle * values
+            left -= products**2 / np.maximum(n * (n**2 - 1) / 12, 1)
+        return (n * np.log((np.maximum(left, 0) + self.common) / (n + PRIOR_ROWS) + self.rounding)).sum(1)
+
+
+def cost_table(cost: Cost, edges: Numbers, least: int) -> Floats:
+    """Return the cost of the segments from any position (column) to any later one (row)."""
+    table = np.full((len(edges), len(edges)), np.inf)
+    for row, stop in enumerate(edges):
+        n_starts = int(np.searchsorted(edges, stop - least, "right"))
+        if n_starts:
+            table[row, :n_starts] = cost(edges[:n_starts], np.full(n_starts, stop))
+    return table
+
+
+def cheapest(table: Floats, penalty: float) -> list[int]:
+    """Return the positions of the changes that minimise the costs of segments and a penalty per change."""
+    best, previous = np.zeros(len(table)), np.zeros(len(table), dtype=np.intp)
+    for row in range(1, len(table)):
+        totals = best[:row] + table[row, :row]
+        previous[row] = totals.argmin()
+        best[row] = totals[previous[row]] + penalty
+    places, row = [], len(table) - 1
+    while previous[row]:
+        row = int(previous[row])
+        places.append(row)
+    return places[::-1]
+
+
+def moved(cost: Cost, points: list[int], reach: int, first: int = 0, last: int | None = None) -> list[int]:
+    """Move each change to the best row within reach, which positions that are further apart have missed."""
+    ends = [first, *points, cost.n_rows if last is None else last]
+    for number in range(1, len(ends) - 1):
+        start, point, stop = ends[number - 1 : number + 2]
+        around = np.arange(max(start + 3, point - reach), min(stop - 3, point + reach) + 1)
+        if reach and len(around):
+            both = cost(np.full_like(around, start), around) + cost(around, np.full_like(around, stop))
+            ends[number] = int(around[both.argmin()])
+    return ends[1:-1]
+
+
+class SplitGains:
+    """How much a split at a row raises the likelihood of the rows around it, at all scales.
+
+    Parameters
+    ----------
+    series : ndarray of shape (n, d)
+    """
+
+    def __init__(self, series: Floats) -> None:
+        self.n_rows = n = len(series)
+        spread = np.where(np.ptp(series, axis=0) > 0, series.std(0), 1.0)
+        scaled = (series - series.mean(0)) / np.where(spread > 0, spread, 1.0)
+        self._cost = Cost(scaled, noise(scaled), 0, rounding_variance(scaled))
+        self._edges = np.unique(np.linspace(0, n, min(n, POSITIONS) + 1).astype(np.intp))
+
+    def positions(self, start: int, stop: int) -> Numbers:
+        """Return the rows between two at which a split is tried."""
+        return self._edges[(self._edges >= start + _LEAST_SPLIT) & (self._edges <= stop - _LEAST_SPLIT)]
+
+    def best(self, start: int, stop: int) -> Floats:
+        """Return the largest gain of each of these splits."""
+        return self._largest(start, self.positions(start, stop), stop)
+
+    def at(self, start: int, point: int, stop: int) -> float:
+        """Return the largest gain of a split at one row."""
+        return float(self._largest(start, np.array([point]), stop)[0])
+
+    def _largest(self, start: int, positions: Numbers, stop: int) -> Floats:
+        """Go through neighbourhoods of splits within `start` and `stop`, each twice as large as the last."""
+        found, reach = np.full(len(positions), -np.inf), 2 * _LEAST_SPLIT
+        while len(positions):
+            starts, stops = np.maximum(positions - reach, start), np.minimum(positions + reach, stop)
+            gains = self._cost(starts, stops) - self._cost(starts, positions) - self._cost(positions, stops)
+            found, reach = np.maximum(found, gains), 2 * reach
+            if reach >= 2 * (stop - start):
+                break
+        return found
+
+    def nearby(self, start: int, point: int, stop: int) -> int:
+        """Return the best row for a split near a position."""
+        return moved(self._cost, [point], (self._cost.n_rows + 1) // POSITIONS, start, stop)[0]
+
+
+def noise(series: Floats) -> Floats:
+    """Return the variance of the noise of each column, as the steps between rows have it."""
+    return np.diff(series, axis=0).var(0) / 2
+
+
+def rounding_variance(series: Floats) -> Floats:
+    """Return the variance of a choice between two neighbours among the values of a column: much if they are few.
+
+    So rows that are equal because a column has few values do not seem to have no variance.
+    """
+    gaps = [np.ptp(column) / max(1, len(np.unique(column)) - 1) for column in series.T]
+    return np.square(gaps) / 4
