@@ -16,7 +16,7 @@ from fewratio.report.distributions import Distribution, by_column
 
 _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 8
 # Rows of the table of columns.
-_MOST_COLUMNS = 1000
+_MOST_COLUMNS = 600
 _BINS = 40
 
 
@@ -119,10 +119,8 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         found = distributions[each.column]
         gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
         effect = page.Number(each.effect, f"{each.effect:+.2f}")
-        test = [
-            page.Number(each.p_value, f"{each.p_value:.3f}"),
-            page.Number(each.share, f"{each.share:.0%}"),
-        ] * is_tested
+        test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
+        test += [] if each.share is None else [page.Number(each.share, f"{each.share:.0%}")]
         cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
         table.append([str(each.column), found.small_chart(result.names), *cells])
     left = len(result.columns) - len(shown)
