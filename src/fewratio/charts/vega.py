@@ -98,7 +98,7 @@ def interval_chart(value: float, interval: tuple[float, float] | None, largest: 
     return Chart(chart_spec(84, layer=layer), data, description)
 
 
-def test_chart(edges: Sequence[float], counts: Sequence[int], observed: float, statistic: str) -> Chart:
+def permutation_chart(edges: Sequence[float], counts: Sequence[int], observed: float, statistic: str) -> Chart:
     """Draw how often a statistic of permutations lies between edges, and the observed one."""
     bars = {
         "mark": {"type": "bar", "color": MUTED, "opacity": 0.8, "binSpacing": 0},

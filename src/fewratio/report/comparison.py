@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.style import LEVEL
-from fewratio.charts.vega import interval_chart, step_lines, test_chart
+from fewratio.charts.vega import interval_chart, permutation_chart, step_lines
 from fewratio.data.columns import counted, shortened
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
@@ -97,7 +97,7 @@ def _how_far(result: Any) -> list[page.Block]:
         edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
         counts = np.histogram(result.null, edges)[0]
         statistic = "test statistic: evidence of a difference"
-        chart = test_chart(edges.round(4).tolist(), counts.tolist(), float(result.statistic), statistic)
+        chart = permutation_chart(edges.round(4).tolist(), counts.tolist(), float(result.statistic), statistic)
         n_as_large = f"{result.p_value:.1%} of the permutations" if result.p_value >= 0.001 else "almost none"
         about = (
             "If both samples were of one distribution, dealing their rows anew would make no difference. The bars are "
