@@ -18,7 +18,7 @@ from fewratio.charts.style import LEVEL
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
-from fewratio.data.encoding import Column, ColumnOptions, Encoding
+from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.data.partition import groups_of
 from fewratio.data.raw import as_raw
 from fewratio.data.separating import Separating
@@ -26,16 +26,19 @@ from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator, check_finite_result, in_blocks
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.progress import progress_bar
+from fewratio.report.reported import Reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from fewratio.report.page import Report
 
 # Kernel centres of the ratio where there are more rows than are tested: it is evaluated at all of them.
 _CENTRES = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ComparisonResult:
+class ComparisonResult(Reported):
     """What `compare_datasets` found.
 
     Attributes
@@ -68,6 +71,8 @@ class ComparisonResult:
         Rows with few others of either sample near them: their ratio says little.
     samples : Samples
         The two tables, what became of their columns, and which columns tell them apart by themselves.
+    settings : dict
+        What `compare_datasets` was told.
 
     Examples
     --------
@@ -99,6 +104,7 @@ class ComparisonResult:
     isolated_a: NDArray[np.bool_]
     isolated_b: NDArray[np.bool_]
     samples: inputs.Samples
+    settings: dict[str, Any]
     _test: TwoSampleTest | None = field(repr=False)
 
     @property
@@ -130,7 +136,7 @@ class ComparisonResult:
     def columns(self) -> list[ColumnDifference]:
         """How each column differs, the strongest first: a table for ``pandas.DataFrame(result.columns)``."""
         first, second = (table.numbers for table in self.samples.tables)
-        described = _columns(self.samples)
+        described = self.samples.columns
         nothing = [None] * len(described)
         p_values = nothing if self._test is None else self._test.column_p_values.tolist()
         shares = nothing if self._test is None else self._test.column_shares.tolist()
@@ -158,6 +164,11 @@ class ComparisonResult:
         test = self.statistic, self.null, self.p_value
         columns = [(str(each.column), each.effect, each.p_value) for each in self.columns]
         return draw_comparison(self.names, (self.ratios_a, self.ratios_b), *test, columns)
+
+    def _report(self, command: str | None = None) -> "Report":
+        from fewratio.report.comparison import report_comparison
+
+        return report_comparison(self, command)
 
     def __repr__(self) -> str:
         a, b = self.names
@@ -243,6 +254,7 @@ def compare_datasets(
     ComparisonResult(A and B: 8 rows and 10 rows; divergence 0.3... of at most 0.5; p = 0.0... (999 permutations))
     """
     inputs.check_count("n_permutations", n_permutations, 0)
+    test_settings = {"n_permutations": n_permutations, "random_state": random_state}
     for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     names, tables = _two_samples(A, B, by)
@@ -297,6 +309,7 @@ def compare_datasets(
         isolated_a=is_isolated[is_first],
         isolated_b=is_isolated[~is_first],
         samples=samples,
+        settings={"estimator": estimator, **test_settings, "by": by, "groups": groups, **columns},
         _test=test,
     )
 
@@ -312,7 +325,7 @@ def _tested(
     progress: bool | None,
 ) -> TwoSampleTest:
     """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
-    columns = [place for _, place in _columns(samples).values()]
+    columns = [place for _, place in samples.columns.values()]
     if groups is None and len(columns) > 1:
         warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
     exchange, _ = exchange_of(marks, groups)
@@ -341,14 +354,6 @@ def _fitted(
         return forward, backward, in_blocks(forward._ratio, pooled), in_blocks(backward._ratio, pooled)
     ratios = (forward.ratio_nu_, forward.ratio_de_), (backward.ratio_de_, backward.ratio_nu_)
     return forward, backward, np.concatenate(ratios[0]), np.concatenate(ratios[1])
-
-
-def _columns(samples: inputs.Samples) -> dict[str | int, tuple[Column, slice]]:
-    """Return what became of each column, and where its features are."""
-    table = samples.tables[0]
-    encoding = samples.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
-    labels = encoding.names if encoding.is_named else range(len(encoding.used))
-    return dict(zip(labels, zip(encoding.used, encoding.places.values(), strict=True), strict=True))
 
 
 def _two_samples(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:

@@ -12,7 +12,7 @@ from fewratio.core.given import check_count as check_count
 from fewratio.core.given import check_number as check_number
 from fewratio.core.given import check_switch as check_switch
 from fewratio.core.shapes import Floats
-from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding
+from fewratio.data.encoding import Column, ColumnOptions, ColumnRules, Encoding
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import ParameterError
@@ -87,11 +87,22 @@ class Samples(NamedTuple):
         Encoded.
     separating : list of Separating
         The columns that tell two tables apart by themselves, and were left out unless they were to be kept.
+    given : tuple
+        The tables as the user gave them, not copied.
     """
 
     encoding: Encoding | None
     tables: list[Table]
     separating: list[Separating]
+    given: tuple[Any, ...] = ()
+
+    @property
+    def columns(self) -> dict[str | int, tuple[Column, slice]]:
+        """What became of each column that is used, and where its features are."""
+        table = self.tables[0]
+        encoding = self.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
+        labels = encoding.names if encoding.is_named else range(len(encoding.used))
+        return dict(zip(labels, zip(encoding.used, encoding.places.values(), strict=True), strict=True))
 
 
 def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: ColumnOptions) -> Samples:
@@ -106,15 +117,15 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
     options : ColumnOptions
         What the user said about columns.
     """
-    rules = ColumnRules.of(options)
+    rules, given = ColumnRules.of(options), tuple(tables.values())
     encoding, encoded = estimator._read(tables, rules, leave_out=True)
     # Arrays of numbers are taken as they are.
     if len(encoded) != 2 or encoding is None or not encoding.is_named or estimator.has_sources:
-        return Samples(encoding, encoded, [])
+        return Samples(encoding, encoded, [], given)
     first, second = encoded
     found = separating_columns(encoding, first.numbers, second.numbers)
     names = [column.column for column in found if column.column not in rules.keep]
-    return Samples(*without_columns(encoding, encoded, names), found)
+    return Samples(*without_columns(encoding, encoded, names), found, given)
 
 
 def plain(result: Any, *names: str) -> dict[str, Any]:

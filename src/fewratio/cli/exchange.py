@@ -11,13 +11,14 @@ import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from fewratio.charts.style import LEVEL as LEVEL
+from fewratio.cli.command_text import command_text
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
 from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from fewratio.data.raw import RawTable
     from fewratio.data.table import Table
     from fewratio.estimators.base import RatioEstimator
+    from fewratio.report.page import Report
 
 # What the errors about parameters, tables, files and models are besides.
 _WRONG_INPUT = (ValueError, FileNotFoundError)
 _RESULTS = (".json", *ENDINGS)
 _PICTURES = (".png", ".svg", ".pdf")
+_REPORTS = (".html",)
 # Bytes that libraries and their threads reserve, most of them never used.
 _LEAST_ADDRESSES = 2**30
 # Rows of a result that a person is shown; a file gets all.
@@ -80,7 +83,11 @@ class Request:
     as_json: AsJson = False
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT)] = None
     plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")] = None
+    report: Annotated[Path | None, typer.Option("--report", help="Report to write, one file for a browser: .html.")] = (
+        None
+    )
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0
+    command: str = ""
 
     def read(self, *paths: Path) -> "tuple[list[RawTable], RatioEstimator | None]":
         """Refuse what cannot be written, then read the model and the tables: nothing heavy is imported for a mistake.
@@ -144,14 +151,23 @@ class Request:
                 result[name] = "error" if name == "categorical" and labels == ["error"] else labels
         return result | ({"common": True} if self.common else {})
 
-    def deliver(self, answer: Answer, draw: Callable[[], Any] | None = None) -> None:
-        """Print an answer, and write it and what is drawn (a Figure or an Axes) to files where asked for."""
+    def deliver(
+        self, answer: Answer, draw: Callable[[], Any] | None = None, report: "Callable[[str], Report] | None" = None
+    ) -> None:
+        """Print an answer, and write it and what is drawn (a Figure or an Axes) or reported to files where asked for.
+
+        What makes the report is told the command that asks for it.
+        """
         text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False) if self.wants_json else ""
         files = {}
         if self.output is not None and not self._wants_rows:
             files[self.output] = f"{text}\n".encode()
         if self.plot is not None and draw is not None:
             files[self.plot] = as_picture(draw(), self.plot)
+        if self.report is not None and report is not None:
+            from fewratio.report.page import render
+
+            files[self.report] = render(report(self.command)).encode()
         if self.output is not None and self._wants_rows and answer.columns is not None:
             write_rows(self.output, answer.columns, answer.tables)
         for path, payload in files.items():
@@ -208,6 +224,10 @@ class Request:
             check_target(self.output, "--output", *inputs, self.model, endings=_RESULTS)
         if self.plot is not None:
             check_picture(self.plot, "--plot", *inputs, self.model)
+        if self.report is not None:
+            check_target(self.report, "--report", *inputs, self.model, endings=_REPORTS)
+            for package in ("jinja2", "vl_convert"):
+                import_home(package, "--report")
         check_scale(self.scale)
         if self.model is not None and self.scale is not None:
             raise ParameterError(
@@ -229,13 +249,15 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
     """
     given = dict(inspect.signature(function).parameters)
     shared = dict(inspect.signature(Request).parameters) if given.pop("request", None) else {}
-    shared = {name: parameter for name, parameter in shared.items() if name not in without}
+    shared = {name: parameter for name, parameter in shared.items() if name not in (*without, "command")}
     given |= shared
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
         if shared:
-            arguments = (Request(**{name: options.pop(name) for name in shared if name in options}), *arguments)
+            request = Request(**{name: options.pop(name) for name in shared if name in options})
+            values = vars(request) | inspect.signature(function).bind(request, *arguments, **options).arguments
+            arguments = (replace(request, command=command_text(function.__name__, given, values)), *arguments)
         try:
             with _plain_warnings(given):
                 _check_limit()

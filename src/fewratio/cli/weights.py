@@ -37,4 +37,8 @@ def weights(
             *request.first_rows(columns, len(result)),
         ]
         payload = result.to_dict() | {"row_names": columns.get("name")} if request.wants_json else {}
-        request.deliver(exchange.Answer(lines, payload, columns, [X_train]), result.plot)
+        request.deliver(
+            exchange.Answer(lines, payload, columns, [X_train]),
+            result.plot,
+            lambda command: result._report(command, (names[0], names[1])),
+        )
