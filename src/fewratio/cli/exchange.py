@@ -110,6 +110,10 @@ class Request:
     @contextmanager
     def open(self, *paths: Path) -> "Iterator[tuple[list[RawTable], RatioEstimator | None]]":
         """Do the same, but leave the rows of large CSV, TSV and Parquet files there, to be read when they are used."""
+        # A report goes over rows again and again.
+        if self.report is not None:
+            yield self.read(*paths)
+            return
         from fewratio.data.files import open_rows
 
         files, estimator = self.find(*paths)
