@@ -18,6 +18,8 @@ _EXTRAS = {
     "faiss": "index",
     "distributed": "dask",
     "ray": "ray",
+    "jinja2": "report",
+    "vl_convert": "report",
 }
 # Modules with public names that need torch when they are imported.
 _OF_TORCH = (
