@@ -13,8 +13,8 @@ from fewratio.data.encoding import Column
 from fewratio.data.separating import as_text
 from fewratio.data.values import text_of_days
 
-# Bins of numbers; so few different values have a bin each.
-_BINS, _FEW_VALUES = 20, 10
+# Most bins of numbers, and fewest; so few different values have a bin each.
+_MOST_BINS, _LEAST_BINS, _FEW_VALUES = 20, 8, 10
 # Categories that are drawn; the others are one.
 _MOST_CATEGORIES = 12
 # The ends beyond these shares of the values are one bin each where they would leave no room for the others.
@@ -114,7 +114,8 @@ def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Float
     low, high = float(values.min()), float(values.max())
     first, last = (float(end) for end in np.quantile(values, _ENDS))
     is_cut = high - low > _FAR * (last - first) > 0
-    edges = np.linspace(first if is_cut else low, last if is_cut else high, _BINS + 1)
+    n_bins = min(_MOST_BINS, max(_LEAST_BINS, round(2 * len(values) ** 0.5)))
+    edges = np.linspace(first if is_cut else low, last if is_cut else high, n_bins + 1)
     texts = [as_text(column, edge) for edge in edges.tolist()]
     labels = [f"{start} to {end}" for start, end in pairwise(texts)]
     if is_cut:
