@@ -84,7 +84,7 @@ def _draw_column(panel: "Axes", moments: NDArray[Any], values: Floats, backgroun
 
 def _name_changes(panel: "Axes", moments: NDArray[Any], points: Numbers) -> None:
     """Write when changes were above a panel and below its title, in several lines where they are near each other."""
-    names = _names(moments[points])
+    names = names_of_moments(moments[points])
     span, ends = moments[-1] - moments[0], [-np.inf] * _N_TIERS
     used = 0
     for point, name in zip(points, names, strict=True):
@@ -100,7 +100,7 @@ def _name_changes(panel: "Axes", moments: NDArray[Any], points: Numbers) -> None
     panel.set_title(panel.get_title(loc="left"), loc="left", fontsize=10, pad=6 + 9 * used)
 
 
-def _names(moments: NDArray[Any]) -> list[str]:
+def names_of_moments(moments: NDArray[Any]) -> list[str]:
     """Write dates to the day, minute or second, whichever tells all, and numbers briefly."""
     if moments.dtype.kind != "M":
         return [f"{moment:.6g}" for moment in moments.tolist()]
