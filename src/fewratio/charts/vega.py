@@ -98,7 +98,7 @@ def interval_chart(value: float, interval: tuple[float, float] | None, largest: 
     return Chart(chart_spec(84, layer=layer), data, description)
 
 
-def test_chart(edges: Sequence[float], counts: Sequence[int], observed: float, statistic: str) -> Chart:
+def permutation_chart(edges: Sequence[float], counts: Sequence[int], observed: float, statistic: str) -> Chart:
     """Draw how often a statistic of permutations lies between edges, and the observed one."""
     bars = {
         "mark": {"type": "bar", "color": MUTED, "opacity": 0.8, "binSpacing": 0},
@@ -111,7 +111,9 @@ def test_chart(edges: Sequence[float], counts: Sequence[int], observed: float, s
     }
     once = {"data": {"values": [{"low": observed}]}, "encoding": {"x": _number("low", statistic)}}
     rule = {"mark": {"type": "rule", "color": OUTLIER, "size": 3}, **once}
-    label = {"type": "text", "align": "right", "dx": -6, "y": 8, "text": "observed", "fontWeight": "bold"}
+    is_right = observed > (edges[0] + edges[-1]) / 2
+    label = {"type": "text", "y": 8, "text": "observed", "fontWeight": "bold"}
+    label |= {"align": "right", "dx": -6} if is_right else {"align": "left", "dx": 6}
     spec = chart_spec(190, layer=[bars, rule, {"mark": label, **once}])
     low = next((edge for edge, count in zip(edges, counts, strict=False) if count), observed)
     high = max(edge for edge, count in zip(edges[1:], counts, strict=True) if count)
@@ -124,27 +126,21 @@ def test_chart(edges: Sequence[float], counts: Sequence[int], observed: float, s
 
 def mirrored_bars(labels: Sequence[str], above: Sequence[float], below: Sequence[float], description: str) -> Chart:
     """Draw the shares of two samples in the same bins without axes: those of the first up, of the second down."""
-    tooltip = [{"field": "bin", "type": "nominal", "title": "value"}]
-    tooltip += [_number("a", "above", format=".1%"), {**_number("c", "below", format=".1%")}]
-    x = {"field": "place", "type": "quantitative", "axis": None, "scale": {"nice": False, "zero": False}}
-    layer = [
-        {
-            "mark": {"type": "rect", "color": colour},
-            "encoding": {
-                **{"x": x, "x2": {"field": "end"}, "y": _number(field, None, axis=None), "y2": {"datum": 0}},
-                "tooltip": tooltip,
-            },
-        }
-        for field, colour in (("a", FIRST), ("b", SECOND))
-    ]
-    layer.append({"mark": {"type": "rule", "opacity": 0.6}, "encoding": {"y": {"datum": 0}}})
-    spec = chart_spec(44, layer=layer)
-    spec["padding"] = 1
     # Gaps between bars, in units of a bar.
-    places = [round(place + 0.06, 2) for place in range(len(labels))]
-    ends = [round(place + 0.94, 2) for place in range(len(labels))]
-    data = {"bin": labels, "place": places, "end": ends, "a": above, "b": [-share for share in below], "c": below}
-    return Chart(spec, data, description)
+    sums = {"place": "datum.number - 0.94", "end": "datum.number - 0.06", "down": "-datum.below"}
+    transform: list[dict[str, Any]] = [{"window": [{"op": "row_number", "as": "number"}]}]
+    transform += [{"calculate": sum, "as": name} for name, sum in sums.items()]
+    tooltip = [{"field": "bin", "type": "nominal", "title": "value"}]
+    tooltip += [_number(field, field, format=".1%") for field in ("above", "below")]
+    x = _number("place", None, axis=None, scale={"nice": False, "zero": False})
+    layer: list[dict[str, Any]] = []
+    for field, colour in (("above", FIRST), ("down", SECOND)):
+        y = {"y": _number(field, None, axis=None), "y2": {"datum": 0}}
+        encoding = {"x": x, "x2": {"field": "end"}, **y, "tooltip": tooltip}
+        layer.append({"mark": {"type": "rect", "color": colour}, "encoding": encoding})
+    layer.append({"mark": {"type": "rule", "opacity": 0.6}, "encoding": {"y": {"datum": 0}}})
+    spec = chart_spec(44, transform=transform, layer=layer, padding=1)
+    return Chart(spec, {"bin": labels, "above": above, "below": below}, description)
 
 
 def step_lines(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.style import LEVEL
-from fewratio.charts.vega import interval_chart, step_lines, test_chart
+from fewratio.charts.vega import interval_chart, permutation_chart, step_lines
 from fewratio.data.columns import counted, shortened
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
@@ -16,7 +16,7 @@ from fewratio.report.distributions import Distribution, by_column
 
 _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 8
 # Rows of the table of columns.
-_MOST_COLUMNS = 1000
+_MOST_COLUMNS = 600
 _BINS = 40
 
 
@@ -97,7 +97,7 @@ def _how_far(result: Any) -> list[page.Block]:
         edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
         counts = np.histogram(result.null, edges)[0]
         statistic = "test statistic: evidence of a difference"
-        chart = test_chart(edges.round(4).tolist(), counts.tolist(), float(result.statistic), statistic)
+        chart = permutation_chart(edges.round(4).tolist(), counts.tolist(), float(result.statistic), statistic)
         n_as_large = f"{result.p_value:.1%} of the permutations" if result.p_value >= 0.001 else "almost none"
         about = (
             "If both samples were of one distribution, dealing their rows anew would make no difference. The bars are "
@@ -119,10 +119,8 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         found = distributions[each.column]
         gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
         effect = page.Number(each.effect, f"{each.effect:+.2f}")
-        test = [
-            page.Number(each.p_value, f"{each.p_value:.3f}"),
-            page.Number(each.share, f"{each.share:.0%}"),
-        ] * is_tested
+        test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
+        test += [] if each.share is None else [page.Number(each.share, f"{each.share:.0%}")]
         cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
         table.append([str(each.column), found.small_chart(result.names), *cells])
     left = len(result.columns) - len(shown)

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.charts.vega import Chart, grouped_bars, mirrored_bars, step_lines
 from fewratio.core.shapes import Floats
@@ -102,11 +103,12 @@ def distribution(
     distinct = np.unique(pooled) if len(distinct) <= _FEW_VALUES else distinct
     if len(distinct) <= _FEW_VALUES:
         labels, edges = [as_text(column, value, 6) for value in distinct.tolist()], None
-        inner = np.append(distinct, np.inf)
+        inner = distinct[1:]
     else:
         labels, edges, inner = _bins(column, pooled)
-    counted = [np.histogram(side, inner, weights=weight)[0] for side, weight in zip(values, kept, strict=True)]
-    return Distribution(column, labels, edges, [_shares(each) for each in counted], missing)
+    bins = [np.searchsorted(inner, side, "right") for side in values]
+    counted = [_shares(np.bincount(*each, len(labels))) for each in zip(bins, kept, strict=True)]
+    return Distribution(column, labels, edges, counted, missing)
 
 
 def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Floats]:
@@ -120,7 +122,7 @@ def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Float
     labels = [f"{start} to {end}" for start, end in pairwise(texts)]
     if is_cut:
         labels[0], labels[-1] = f"up to {texts[1]}", f"{texts[-2]} and more"
-    return labels, [_short(edge, 8) for edge in edges.tolist()], np.r_[-np.inf, edges[1:-1], np.inf]
+    return labels, [_short(edge, 8) for edge in edges.tolist()], edges[1:-1]
 
 
 def _largest(labels: list[str], shares: Floats) -> tuple[list[str], None, list[list[float]]]:
@@ -133,7 +135,7 @@ def _largest(labels: list[str], shares: Floats) -> tuple[list[str], None, list[l
     return labels, None, [_shares(each) for each in shares]
 
 
-def _shares(values: Floats) -> list[float]:
+def _shares(values: NDArray[Any]) -> list[float]:
     return [_short(value) for value in values.tolist()]
 
 

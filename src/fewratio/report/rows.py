@@ -83,7 +83,7 @@ def row_map(
         How many rows there are, if these are not all.
     """
     rng = np.random.default_rng(0)
-    chosen = [draw_rows(table.numbers, _POINTS, rng) for table in tables]
+    chosen = [np.sort(draw_rows(table.numbers, _POINTS, rng)) for table in tables]
     X = np.concatenate([table.numbers[rows] for table, rows in zip(tables, chosen, strict=True)], dtype=np.float64)
     at_rows = np.concatenate([each[rows] for each, rows in zip(ratios, chosen, strict=True)])
     places, axes = _places(X, at_rows)
@@ -120,7 +120,9 @@ def _places(X: Floats, ratios: Floats) -> tuple[Floats, tuple[str, str]]:
     if min(scaled.shape) < 2:
         return np.column_stack([X[:, 0], ratios]), ("value" if X.shape[1] == 1 else "first column", "ratio")
     analysis = PCA(2, random_state=0)
-    places = analysis.fit_transform(scaled)
+    # Of equal rows the variance is 0, and no share of it is known.
+    with np.errstate(invalid="ignore"):
+        places = analysis.fit_transform(scaled)
     shares = np.nan_to_num(analysis.explained_variance_ratio_)
     first, second = (f"component {place} ({share:.0%} of the variance)" for place, share in enumerate(shares, 1))
     return places, (first, second)

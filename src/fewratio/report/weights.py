@@ -13,7 +13,7 @@ from fewratio.report.distributions import by_column
 
 _BINS, _LARGE, _HEAVIEST, _VALUES = 30, 4, 10, 8
 # Columns of the chart, and of the table.
-_DRAWN, _MOST_COLUMNS = 25, 1000
+_DRAWN, _MOST_COLUMNS = 25, 600
 
 
 def report_weights(result: Any, names: tuple[str, str], command: str | None) -> page.Report:
