@@ -17,7 +17,6 @@ from fewratio.report.reported import Reported
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fewratio.applications.outliers import InlierOutlierDetector
     from fewratio.report.page import Report
 
 
@@ -39,6 +38,8 @@ class OutlierResult(Reported):
         What the threshold means, in words.
     samples : Samples
         The batch, what became of its columns, and which of them tell it from the normals by themselves.
+    detector : InlierOutlierDetector
+        What judged it.
     """
 
     scores: Floats
@@ -47,7 +48,7 @@ class OutlierResult(Reported):
     rule: str
     meaning: str
     samples: inputs.Samples
-    detector: "InlierOutlierDetector" = field(repr=False)
+    detector: Any = field(repr=False)
 
     @property
     def is_outlier(self) -> NDArray[np.bool_]:
@@ -108,7 +109,7 @@ _MEANINGS = {
 }
 
 
-def judged(detector: "InlierOutlierDetector", X: Any) -> OutlierResult:
+def judged(detector: Any, X: Any) -> OutlierResult:
     """Let a fitted detector judge a batch."""
     table = detector._open(X, getattr(X, "argument", "X"))
     by_rule, threshold = detector._judge(table)
