@@ -103,7 +103,7 @@ class OutlierResult(Reported):
 
 
 _MEANINGS = {
-    "contamination": "the share of rows that was asked for is below it",
+    "contamination": "the share of rows that was asked for ({:.0%}) is below it",
     "false discovery rate": "at most {:.0%} of the outliers are expected to be normal",
     "rule of thumb": "a rule of thumb, few normal rows would have such a score; it promises nothing",
 }
@@ -117,6 +117,6 @@ def judged(detector: Any, X: Any) -> OutlierResult:
     separating, rule, encoding = detector.separating(table), detector._rule(table.n_rows), detector.encoding_
     if encoding is not None:
         encoding = encoding.without([column.column for column in separating])
-    meaning = _MEANINGS[rule].format(detector.false_discovery_rate or 0)
+    meaning = _MEANINGS[rule].format(detector.contamination or detector.false_discovery_rate)
     samples = inputs.Samples(encoding, [table], separating, (X,))
     return OutlierResult(scores, by_rule - threshold, threshold, rule, meaning, samples, detector)
