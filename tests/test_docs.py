@@ -39,3 +39,14 @@ def test_the_guide_to_sources_at_home_runs(tmp_path, monkeypatch):
     names: dict = {}
     exec(compile(block, str(guide), "exec"), names)
     assert names["merged"].n_sources == names["estimator"].summary_.n_sources == 12
+
+
+def test_the_guide_to_reports_runs(tmp_path, monkeypatch):
+    import numpy as np
+
+    monkeypatch.chdir(tmp_path)
+    guide = GUIDE.with_name("report.md")
+    (block,) = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), flags=re.DOTALL)
+    A = np.random.default_rng(0).normal(size=(10, 2))
+    exec(compile(block, str(guide), "exec"), {"A": A, "B": A + 1})
+    assert (tmp_path / "difference.html").is_file()
