@@ -61,8 +61,7 @@ def heat_map(
     ]
     labels = {"labels": True, "labelLimit": 130} if max(n_rows, n_columns) <= _N_NAMES else {"labels": False}
     axis = {**labels, "labelExpr": _SHORTENED, "labelOverlap": "parity", "ticks": False, "domain": False}
-    # Cells of whole pixels, or the page shines through between them.
-    band = {"type": "nominal", "sort": None, "scale": {"round": True}}
+    band = {"type": "nominal", "sort": None}
     shown = [
         {"field": field, "type": "nominal", "title": title}
         for field, title in zip(("row", "column"), titles, strict=False)
@@ -81,7 +80,9 @@ def heat_map(
         "scale": scale,
         "legend": {"gradientLength": 160},
     }
-    layer: list[dict[str, Any]] = [{"mark": "rect", "encoding": {"color": colour, "tooltip": shown}}]
+    # A little wider than they are, or the page shines through between them.
+    rectangle = {"type": "rect", "width": {"band": 1.06}, "height": {"band": 1.06}}
+    layer: list[dict[str, Any]] = [{"mark": rectangle, "encoding": {"color": colour, "tooltip": shown}}]
     if n_columns <= _N_NUMBERS and n_rows <= _N_NAMES:
         number = {"field": "v0", "type": "quantitative", "format": ".2~f" if middle is None else "+.1f"}
         ink = {"condition": {"test": white, "value": "#ffffff"}, "value": "#1f2328"}

@@ -40,7 +40,9 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     moments = when[result.points]
-    named = [f"{text} ({change['column']})" for text, change in zip(names_of_moments(moments), changes, strict=True)]
+    named = [
+        f"{text} ({_title(change['column'])})" for text, change in zip(names_of_moments(moments), changes, strict=True)
+    ]
     where = "" if result.times is not None else "row "
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     answer = (
@@ -97,7 +99,7 @@ def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
         if is_binned:
             data |= {"low": _rounded(np.minimum.reduceat(values, starts))}
             data |= {"high": _rounded(np.maximum.reduceat(values, starts))}
-        title = f"column {label}" if label.isdecimal() else label
+        title = _title(label)
         description = (
             f"{title}: {n} values from {values.min():.3g} to {values.max():.3g}, {counted(len(points), 'change')}."
         )
@@ -121,6 +123,11 @@ def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
         else "what a change adds to twice the log likelihood"
     )
     return [page.Text(f"{about} Score: {score}."), *blocks]
+
+
+def _title(label: str) -> str:
+    """Return what a column is called; those of an array have numbers for names."""
+    return f"column {label}" if label.isdecimal() else label
 
 
 def _segment_means(values: Floats, points: Any) -> Floats:

@@ -42,7 +42,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     first = [
         f"{called}{row} ({column}{reason.columns[0]} {reason.differences[0]:+.2g})"
         for row, reason in zip(names, reasons, strict=True)
-    ][:_NAMED]
+    ][: min(_NAMED, n_outliers)]
     answer = f"{n_outliers} of {n_rows} are outliers. Most anomalous: {', '.join(first)}."
     if not n_outliers:
         answer = f"No outliers were found among {n_rows}."
