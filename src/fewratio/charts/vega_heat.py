@@ -80,8 +80,9 @@ def heat_map(
         "scale": scale,
         "legend": {"gradientLength": 160},
     }
-    # A little wider than they are, or the page shines through between them.
-    rectangle = {"type": "rect", "width": {"band": 1.06}, "height": {"band": 1.06}}
+    # Small cells overlap a little, or the page shines through between them.
+    side = {"band": 1.06 if n_columns > _N_NUMBERS else 1}
+    rectangle = {"type": "rect", "width": side, "height": side}
     layer: list[dict[str, Any]] = [{"mark": rectangle, "encoding": {"color": colour, "tooltip": shown}}]
     if n_columns <= _N_NUMBERS and n_rows <= _N_NAMES:
         number = {"field": "v0", "type": "quantitative", "format": ".2~f" if middle is None else "+.1f"}
