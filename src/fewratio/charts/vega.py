@@ -252,7 +252,7 @@ def before_and_after(names: Sequence[str], before: Sequence[float], after: Seque
     }
     zero = {"mark": {"type": "rule", "opacity": 0.7}, "encoding": {"x": {"datum": 0}}}
     points = {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.9}, "encoding": encoding}
-    spec = chart_spec(80 + 20 * len(names), layer=[zero, points])
+    spec = chart_spec(100 + 20 * len(names), layer=[zero, points])
     data: Data = {"column": [*names, *names], "value": [*before, *after], "sample": [n for n in both for _ in names]}
     largest = max(map(abs, before)), max(map(abs, after))
     description = f"Differences of the means by column: at most {largest[0]:.2f} before, {largest[1]:.2f} after."

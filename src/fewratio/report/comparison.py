@@ -14,7 +14,7 @@ from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import Distribution, by_column
 
-_NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 8
+_NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
 # Rows of the table of columns.
 _MOST_COLUMNS = 600
 _BINS = 40
