@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
 from fewratio.applications import inputs
+from fewratio.applications.judgement import OutlierResult, judged
 from fewratio.applications.normality import NEIGHBOURS, Normality, normality
 from fewratio.applications.pyod_style import PyODStyle
 from fewratio.applications.rows import (
@@ -31,9 +32,6 @@ from fewratio.data.table import Table, row_of
 from fewratio.errors import InputError
 from fewratio.estimators.base import TableEstimator, common
 from fewratio.estimators.randomness import deal, row_order
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _NEIGHBOURS = 5
 _CONTAMINATION, _DISCOVERIES, _THUMB = "contamination", "false discovery rate", "rule of thumb"
@@ -273,32 +271,15 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         normals, row = self._without(table, leave_out)
         return explain_row(row.numbers[0], normals.to_numpy(), int(n_neighbours), row.feature_names)
 
-    def plot(self, X: Any, n_shown: int = 10) -> "Figure":
-        """Draw the rows of the batch X by score, and in what the most anomalous differ from their nearest normals.
+    def judge(self, X: Any) -> OutlierResult:
+        """Score the rows of the batch X, flag the outliers, and give all of that as one result, which can be drawn and reported.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            The batch.
-        n_shown : int, default=10
-            How many of the most anomalous rows to explain.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
+        Examples
+        --------
+        >>> InlierOutlierDetector().fit([[0.0], [0.1], [0.2], [0.3]]).judge([[0.1], [0.0], [5.0]])
+        OutlierResult(1 of 3 rows; threshold ..., rule of thumb)
         """
-        from fewratio.charts.results import draw_outliers
-
-        inputs.check_count("n_shown", n_shown)
-        table = self._open(X, "X")
-        (scores, _), threshold = self._judge(table)
-        plain = scores if self.estimator_ is None else self.score_samples(table)
-        lowest = np.argsort(plain, kind="stable")[:n_shown].tolist()
-        apart, shown = [column.column for column in self.separating(table)], table.take(lowest)
-        reasons = [self.explain(shown.row(place), leave_out=apart) for place in range(shown.n_rows)]
-        differences = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
-        names = [f"row {row}" if table.row_names is None else str(table.row_names[row]) for row in lowest]
-        return draw_outliers(scores - threshold, names, differences)
+        return judged(self, X)
 
     def as_pyod(self) -> PyODStyle:
         """Give the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.

@@ -1,6 +1,5 @@
 """``fewratio changes``."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@partial(exchange.verb, without=("report",))
+@exchange.verb
 def changes(
     request: exchange.Request,
     series: Annotated[Path, typer.Argument(help="Table of rows in the order of time; - for CSV on standard input.")],
@@ -31,7 +30,7 @@ def changes(
     The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
     --model, changes are tested instead. The numbers of the series are held, and about twelve times as much.
 
-    Example: fewratio changes sales.csv --time month --plot changes.png
+    Example: fewratio changes sales.csv --time month --report changes.html
     """
     with request.open(series) as (tables, estimator):
         import numpy as np
@@ -70,4 +69,8 @@ def changes(
         is_change = np.zeros(n_rows, dtype=np.int64)
         is_change[result.points] = 1
         columns = {"row": range(n_rows), "score": payload["scores"], "change": is_change}
-        request.deliver(exchange.Answer(lines, payload, columns, [table]), result.plot)
+        request.deliver(
+            exchange.Answer(lines, payload, columns, [table]),
+            result.plot,
+            lambda command: result._report(command, exchange.label(series)),
+        )

@@ -1,8 +1,7 @@
 """``fewratio outliers``."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -10,14 +9,9 @@ from fewratio.cli import exchange
 from fewratio.errors import ParameterError
 
 _REASONS = 3
-_MEANINGS = {
-    "contamination": "the share of rows that --contamination asks for is below it",
-    "false discovery rate": "at most a tenth of the outliers are expected to be normal",
-    "rule of thumb": "a rule of thumb, few normal rows would have such a score; it promises nothing",
-}
 
 
-@partial(exchange.verb, without=("report",))
+@exchange.verb
 def outliers(
     request: exchange.Request,
     unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge; - for CSV on standard input.")],
@@ -34,7 +28,7 @@ def outliers(
     Rows to judge of a large CSV, TSV or Parquet file stay there, and are read and written as they come, unless
     --normal-if or --model needs them all.
 
-    Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot outliers.png
+    Example: fewratio outliers --normal good.csv --unlabelled today.csv --report outliers.html
     """
     if (normal is None) == (normal_if is None):
         found = "Neither --normal nor --normal-if is given" if normal is None else "--normal and --normal-if are given"
@@ -44,9 +38,6 @@ def outliers(
         )
     paths = (unlabelled,) if normal is None else (normal, unlabelled)
     with request.open(*paths) as (tables, estimator):
-        import numpy as np
-
-        from fewratio.applications.inputs import Samples
         from fewratio.applications.outliers import InlierOutlierDetector
         from fewratio.applications.rows import most_are_outliers
         from fewratio.data.columns import counted
@@ -62,55 +53,42 @@ def outliers(
             X_inlier, judged = X_inlier.select(shared), judged.select(shared)
         options = request.options(X_inlier, judged)
         detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
-        X = detector._open(judged, judged.argument)
-        scored, threshold = detector._judge(X)
-        margins, rule = scored.rows - threshold, detector._rule(X.n_rows)
-        scores = scored.rows if estimator is None else detector.score_samples(X)
-        is_outlier, order = margins < 0, np.lexsort([margins, scores])
-        n_outliers = int(is_outlier.sum())
+        result = detector.judge(judged)
+        X, n_outliers = result.samples.tables[0], int(result.is_outlier.sum())
         lines = [
             f"{n_outliers} of {counted(X.n_rows, 'row')} of {exchange.label(unlabelled)} are outliers",
-            f"threshold   {threshold:.3g}: {_MEANINGS[rule]}",
+            f"threshold   {result.threshold:.3g}: {result.meaning}",
         ]
-        if rule == "false discovery rate" and estimator is None:
-            by_thumb = (scores < detector._threshold(scored, "rule of thumb")).sum()
+        if result.rule == "false discovery rate" and estimator is None:
+            by_thumb = (result.scores < detector._threshold(result._scored, "rule of thumb")).sum()
             lines.append(f"            {by_thumb} by the rule of thumb for few normal rows, which promises nothing")
-        if contamination is None and most_are_outliers(is_outlier):
+        if contamination is None and most_are_outliers(result.is_outlier):
             lines.append("note        most rows are unlike the normal ones; check their columns, units and kind")
-        separating = detector.separating(X)
-        apart = [column.column for column in separating]
-        encoding = None if detector.encoding_ is None else detector.encoding_.without(apart)
-        lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the rows to judge"))
+        lines += request.summary(result.samples, ("the normal rows", "the rows to judge"))
         lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
         table = exchange.row_columns(X)
         names = table.get("name", range(X.n_rows))
         cells = [("row", "score", "", "differs most from the nearest normal rows in")]
         # Explaining many rows takes long, and only JSON shows them all.
         n_explained = max(exchange.SHOWN, n_outliers if request.wants_json else 0)
-        explained = order[:n_explained].tolist()
-        X_explained = X.take(explained)
-        reasons = [detector.explain(X_explained.row(place), leave_out=apart) for place in range(len(explained))]
+        explained = result.order[:n_explained].tolist()
+        reasons = result.explanations(explained)
         for row, reason in zip(explained[: exchange.SHOWN], reasons, strict=False):
-            mark = "outlier" if is_outlier[row] else ""
-            cells.append((names[row], f"{scores[row]:.3g}", mark, reason.largest(_REASONS).summary))
+            mark = "outlier" if result.is_outlier[row] else ""
+            cells.append((names[row], f"{result.scores[row]:.3g}", mark, reason.largest(_REASONS).summary))
         lines += exchange.aligned(cells)
         lines += request.and_more(n_outliers - exchange.SHOWN)
-        payload: dict[str, Any] = {}
-        if request.wants_json:
+        payload = result.to_dict() if request.wants_json else {}
+        if payload:
             # With all columns the reasons would be as large as the table.
-            payload = {
-                "rule": rule,
-                "threshold": threshold,
-                "score": scores.tolist(),
-                "margin": margins.tolist(),
-                "outlier": is_outlier.tolist(),
-                "order": order.tolist(),
-                "row_names": table.get("name"),
-                "explanations": [
-                    {"row": row, **reason.largest(exchange.SHOWN).to_dict()}
-                    for row, reason in zip(explained, reasons, strict=True)
-                    if is_outlier[row]
-                ],
-            }
-        table |= {"score": scores, "margin": margins, "outlier": is_outlier.astype(int)}
-        request.deliver(exchange.Answer(lines, payload, table, [raw]), lambda: detector.plot(X))
+            payload["explanations"] = [
+                {"row": row, **reason.largest(exchange.SHOWN).to_dict()}
+                for row, reason in zip(explained, reasons, strict=True)
+                if result.is_outlier[row]
+            ]
+        table |= {"score": result.scores, "margin": result.margins, "outlier": result.is_outlier.astype(int)}
+        request.deliver(
+            exchange.Answer(lines, payload, table, [raw]),
+            result.plot,
+            lambda command: result._report(command, exchange.label(unlabelled)),
+        )

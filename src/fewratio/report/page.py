@@ -153,7 +153,7 @@ def made_with(settings: Mapping[str, Any], command: str | None, function: str, t
     versions = {"fewratio": fewratio.__version__, "Python": platform.python_version(), **packages}
     return [
         Code(command, "This makes the report again:"),
-        Table("Settings", ("setting", "value"), list(given.items())),
+        *([Table("Settings", ("setting", "value"), list(given.items()))] if given else []),
         Table("Versions", ("package", "version"), list(versions.items())),
     ]
 
