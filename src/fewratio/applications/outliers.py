@@ -272,7 +272,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return explain_row(row.numbers[0], normals.to_numpy(), int(n_neighbours), row.feature_names)
 
     def judge(self, X: Any) -> OutlierResult:
-        """Score the rows of the batch X, flag the outliers, and give all of that as one result, which can be drawn and reported.
+        """Score the rows of the batch X, flag the outliers, and give it all as one result, with a picture and a report.
 
         Examples
         --------
