@@ -18,6 +18,8 @@ _EXTRAS = {
     "faiss": "index",
     "distributed": "dask",
     "ray": "ray",
+    "fastapi": "web",
+    "uvicorn": "web",
 }
 # Modules with public names that need torch when they are imported.
 _OF_TORCH = (
