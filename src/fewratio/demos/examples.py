@@ -6,7 +6,7 @@ import numpy as np
 
 from fewratio.demos.wines import write_wine_tables
 
-N_SENSORS, N_READINGS = 40, 60
+N_SENSORS, N_READINGS = 40, 20
 
 
 def write_examples(folder: Path, seed: int = 0) -> None:
