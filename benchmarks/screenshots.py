@@ -1,6 +1,6 @@
 """Pictures of every view of the page, by Chromium: each tab before and after, wide and on a phone, light and dark.
 
-    python benchmarks/screenshots.py --output screenshots
+python benchmarks/screenshots.py --output screenshots
 """
 
 import argparse

@@ -18,6 +18,8 @@ _EXTRAS = {
     "faiss": "index",
     "distributed": "dask",
     "ray": "ray",
+    "jinja2": "report",
+    "vl_convert": "report",
     "fastapi": "web",
     "uvicorn": "web",
 }

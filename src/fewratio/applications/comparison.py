@@ -26,16 +26,19 @@ from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator, check_finite_result, in_blocks
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.progress import progress_bar
+from fewratio.report.reported import Reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from fewratio.report.page import Report
 
 # Kernel centres of the ratio where there are more rows than are tested: it is evaluated at all of them.
 _CENTRES = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ComparisonResult:
+class ComparisonResult(Reported):
     """What `compare_datasets` found.
 
     Attributes
@@ -68,6 +71,8 @@ class ComparisonResult:
         Rows with few others of either sample near them: their ratio says little.
     samples : Samples
         The two tables, what became of their columns, and which columns tell them apart by themselves.
+    settings : dict
+        What `compare_datasets` was told.
 
     Examples
     --------
@@ -99,6 +104,7 @@ class ComparisonResult:
     isolated_a: NDArray[np.bool_]
     isolated_b: NDArray[np.bool_]
     samples: inputs.Samples
+    settings: dict[str, Any]
     _test: TwoSampleTest | None = field(repr=False)
 
     @property
@@ -158,6 +164,11 @@ class ComparisonResult:
         test = self.statistic, self.null, self.p_value
         columns = [(str(each.column), each.effect, each.p_value) for each in self.columns]
         return draw_comparison(self.names, (self.ratios_a, self.ratios_b), *test, columns)
+
+    def _report(self, command: str | None = None) -> "Report":
+        from fewratio.report.comparison import report_comparison
+
+        return report_comparison(self, _columns(self.samples), command)
 
     def __repr__(self) -> str:
         a, b = self.names
@@ -243,6 +254,7 @@ def compare_datasets(
     ComparisonResult(A and B: 8 rows and 10 rows; divergence 0.3... of at most 0.5; p = 0.0... (999 permutations))
     """
     inputs.check_count("n_permutations", n_permutations, 0)
+    test_settings = {"n_permutations": n_permutations, "random_state": random_state}
     for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     names, tables = _two_samples(A, B, by)
@@ -297,6 +309,7 @@ def compare_datasets(
         isolated_a=is_isolated[is_first],
         isolated_b=is_isolated[~is_first],
         samples=samples,
+        settings={"estimator": estimator, **test_settings, "by": by, "groups": groups, **columns},
         _test=test,
     )
 

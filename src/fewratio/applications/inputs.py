@@ -87,11 +87,14 @@ class Samples(NamedTuple):
         Encoded.
     separating : list of Separating
         The columns that tell two tables apart by themselves, and were left out unless they were to be kept.
+    given : tuple
+        The tables as the user gave them, not copied.
     """
 
     encoding: Encoding | None
     tables: list[Table]
     separating: list[Separating]
+    given: tuple[Any, ...] = ()
 
 
 def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: ColumnOptions) -> Samples:
@@ -106,15 +109,15 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
     options : ColumnOptions
         What the user said about columns.
     """
-    rules = ColumnRules.of(options)
+    rules, given = ColumnRules.of(options), tuple(tables.values())
     encoding, encoded = estimator._read(tables, rules, leave_out=True)
     # Arrays of numbers are taken as they are.
     if len(encoded) != 2 or encoding is None or not encoding.is_named or estimator.has_sources:
-        return Samples(encoding, encoded, [])
+        return Samples(encoding, encoded, [], given)
     first, second = encoded
     found = separating_columns(encoding, first.numbers, second.numbers)
     names = [column.column for column in found if column.column not in rules.keep]
-    return Samples(*without_columns(encoding, encoded, names), found)
+    return Samples(*without_columns(encoding, encoded, names), found, given)
 
 
 def plain(result: Any, *names: str) -> dict[str, Any]:

@@ -160,7 +160,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         condition = None
         if normal_if is not None:
             X_inlier, _, condition = divided(X_inlier, normal_if)
-        encoding, (table,), _ = inputs.read_samples(estimator or self, {"X_inlier": X_inlier}, columns)
+        encoding, (table,), *_ = inputs.read_samples(estimator or self, {"X_inlier": X_inlier}, columns)
         if encoding is not None and condition is not None:
             # Rows that are judged later may have it.
             encoding = replace(encoding, columns=(*encoding.columns, Column(condition, left_out="condition")))

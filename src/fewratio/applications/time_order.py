@@ -77,7 +77,7 @@ def open_series(model: RatioEstimator, series: Any, time: str | None, columns: C
             given = given.without([label])
             columns = _without_label(columns, label)
             given = given if order is None else given.take(order)
-    encoding, (table,), _ = inputs.read_samples(model, {"series": given}, columns)
+    encoding, (table,), *_ = inputs.read_samples(model, {"series": given}, columns)
     if encoding is not None and encoding.id in encoding.places and not model.has_sources:
         # When a row came says nothing about whether the series has changed.
         encoding, (table,) = without_columns(encoding, [table], [encoding.id], "names the rows")

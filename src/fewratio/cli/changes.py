@@ -1,5 +1,6 @@
 """``fewratio changes``."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@exchange.verb
+@partial(exchange.verb, without=("report",))
 def changes(
     request: exchange.Request,
     series: Annotated[Path, typer.Argument(help="Table of rows in the order of time; - for CSV on standard input.")],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _EXAMPLES = 5
 
 
-@partial(exchange.verb, without=("model", "scale", "output", "plot"))
+@partial(exchange.verb, without=("model", "scale", "output", "plot", "report"))
 def columns(
     request: exchange.Request,
     tables: Annotated[list[Path], typer.Argument(help="Tables that will be used together, or a folder of them.")],

@@ -55,7 +55,7 @@ def compare(
 ) -> None:
     """Compare two datasets: how far apart they are, whether that may be chance, and which columns and rows differ.
 
-    Example: fewratio compare before.csv after.csv --plot difference.png
+    Example: fewratio compare before.csv after.csv --report difference.html
     """
     if (b is None) == (by is None):
         given, advice = "Two tables and --by are given", "Leave out --by, or one table"
@@ -71,6 +71,11 @@ def compare(
     if b is None:
         names, samples = _groups(tables[0], str(by))
         if len(samples) > 2:
+            if request.report is not None:
+                raise ParameterError(
+                    f"--report is given, but column {by!r} makes {len(samples)} samples; a report is of two. Leave "
+                    "--report out, or compare two of them."
+                )
             if groups is not None:
                 raise ParameterError(
                     f"--groups is given, but column {by!r} makes {len(samples)} samples; groups can be permuted in a "
@@ -98,7 +103,7 @@ def compare(
     found = compare_datasets(first, second, estimator, n_permutations, request.seed, groups=groups, **options)
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
-    request.deliver(answer, result.plot)
+    request.deliver(answer, result.plot, result._report)
     if fails is not None and fails(result.p_value, result.divergence):
         raise typer.Exit(_FAILED)
 

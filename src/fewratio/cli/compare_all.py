@@ -1,5 +1,6 @@
 """``fewratio compare-all``."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from fewratio.estimators.base import RatioEstimator
 
 
-@exchange.verb
+@partial(exchange.verb, without=("report",))
 def compare_all(
     request: exchange.Request,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset per file.")],

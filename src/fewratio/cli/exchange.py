@@ -6,12 +6,13 @@ import io
 import json
 import math
 import os
+import shlex
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from fewratio.data.raw import RawTable
     from fewratio.data.table import Table
     from fewratio.estimators.base import RatioEstimator
+    from fewratio.report.page import Report
 
 # What the errors about parameters, tables, files and models are besides.
 _WRONG_INPUT = (ValueError, FileNotFoundError)
 _RESULTS = (".json", *ENDINGS)
 _PICTURES = (".png", ".svg", ".pdf")
+_REPORTS = (".html",)
 # Bytes that libraries and their threads reserve, most of them never used.
 _LEAST_ADDRESSES = 2**30
 # Rows of a result that a person is shown; a file gets all.
@@ -80,7 +83,11 @@ class Request:
     as_json: AsJson = False
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT)] = None
     plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")] = None
+    report: Annotated[Path | None, typer.Option("--report", help="Report to write, one file for a browser: .html.")] = (
+        None
+    )
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0
+    command: str = ""
 
     def read(self, *paths: Path) -> "tuple[list[RawTable], RatioEstimator | None]":
         """Refuse what cannot be written, then read the model and the tables: nothing heavy is imported for a mistake.
@@ -140,14 +147,23 @@ class Request:
         """Whether more than the lines of an answer is asked for."""
         return self.as_json or self.output is not None
 
-    def deliver(self, answer: Answer, draw: Callable[[], Any] | None = None) -> None:
-        """Print an answer, and write it and what is drawn (a Figure or an Axes) to files where asked for."""
+    def deliver(
+        self, answer: Answer, draw: Callable[[], Any] | None = None, report: "Callable[[str], Report] | None" = None
+    ) -> None:
+        """Print an answer, and write it and what is drawn (a Figure or an Axes) or reported to files where asked for.
+
+        What makes the report is told the command that asks for it.
+        """
         text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False) if self.wants_json else ""
         files = {}
         if self.output is not None and not self._wants_rows:
             files[self.output] = f"{text}\n".encode()
         if self.plot is not None and draw is not None:
             files[self.plot] = as_picture(draw(), self.plot)
+        if self.report is not None and report is not None:
+            from fewratio.report.page import render
+
+            files[self.report] = render(report(self.command)).encode()
         if self.output is not None and self._wants_rows and answer.columns is not None:
             write_rows(self.output, answer.columns, answer.tables)
         for path, payload in files.items():
@@ -204,6 +220,10 @@ class Request:
             check_target(self.output, "--output", *inputs, self.model, endings=_RESULTS)
         if self.plot is not None:
             check_picture(self.plot, "--plot", *inputs, self.model)
+        if self.report is not None:
+            check_target(self.report, "--report", *inputs, self.model, endings=_REPORTS)
+            for package in ("jinja2", "vl_convert"):
+                import_home(package, "--report")
         check_scale(self.scale)
         if self.model is not None and self.scale is not None:
             raise ParameterError(
@@ -225,13 +245,15 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
     """
     given = dict(inspect.signature(function).parameters)
     shared = dict(inspect.signature(Request).parameters) if given.pop("request", None) else {}
-    shared = {name: parameter for name, parameter in shared.items() if name not in without}
+    shared = {name: parameter for name, parameter in shared.items() if name not in (*without, "command")}
     given |= shared
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
         if shared:
-            arguments = (Request(**{name: options.pop(name) for name in shared if name in options}), *arguments)
+            request = Request(**{name: options.pop(name) for name in shared if name in options})
+            values = vars(request) | inspect.signature(function).bind(request, *arguments, **options).arguments
+            arguments = (replace(request, command=_command(function.__name__, given, values)), *arguments)
         try:
             with _plain_warnings(given):
                 _check_limit()
@@ -248,6 +270,20 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
 
     run.__signature__ = inspect.Signature([*given.values()])  # type: ignore[attr-defined]
     return run
+
+
+def _command(name: str, parameters: Mapping[str, inspect.Parameter], values: Mapping[str, Any]) -> str:
+    """Write the command that has these values; what is as by default is left out."""
+    words = ["fewratio", name.replace("_", "-")]
+    for parameter in parameters.values():
+        value, info = values.get(parameter.name), parameter.annotation.__metadata__[0]
+        if value in (None, [], parameter.default):
+            continue
+        option = next((each for each in info.param_decls or () if each.startswith("--")), f"--{parameter.name}")
+        is_argument = isinstance(info, typer.models.ArgumentInfo)
+        for each in value if isinstance(value, list) else [value]:
+            words += [str(each)] if is_argument else [option.replace("_", "-")] + [str(each)] * (each is not True)
+    return shlex.join(words)
 
 
 def _check_limit() -> None:

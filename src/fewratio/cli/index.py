@@ -9,7 +9,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@partial(exchange.verb, without=("plot", "output"))
+@partial(exchange.verb, without=("plot", "report", "output"))
 def index(
     request: exchange.Request,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset per file.")],
@@ -33,7 +33,7 @@ def index(
 _COLUMNS = ("columns", "drop", "keep", "id", "categorical", "numeric", "common")
 
 
-@partial(exchange.verb, without=("model", "scale", "plot", "seed", *_COLUMNS))
+@partial(exchange.verb, without=("model", "scale", "plot", "report", "seed", *_COLUMNS))
 def search(
     request: exchange.Request,
     index: Annotated[Path, typer.Argument(help="An index that `fewratio index` wrote.")],

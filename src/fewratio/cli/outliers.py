@@ -1,5 +1,6 @@
 """``fewratio outliers``."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ _MEANINGS = {
 }
 
 
-@exchange.verb
+@partial(exchange.verb, without=("report",))
 def outliers(
     request: exchange.Request,
     unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge; - for CSV on standard input.")],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PIECE_VALUES = 2**22
 
 
-@partial(exchange.verb, without=("seed",))
+@partial(exchange.verb, without=("seed", "report"))
 def ratio(
     request: exchange.Request,
     nu: Annotated[Path, typer.Argument(help="Table of the numerator's sample; - for CSV on standard input.")],

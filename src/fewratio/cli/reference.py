@@ -9,7 +9,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@partial(exchange.verb, without=("model", "scale", "plot", "seed", "output"))
+@partial(exchange.verb, without=("model", "scale", "plot", "report", "seed", "output"))
 def reference(
     request: exchange.Request,
     table: Annotated[Path, typer.Argument(help="Table to compare later ones with; - for CSV on standard input.")],

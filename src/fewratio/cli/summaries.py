@@ -13,7 +13,7 @@ from fewratio.errors import ParameterError
 SUFFIX = ".summary"
 
 
-@partial(exchange.verb, without=("model", "scale", "common", "output", "plot"))
+@partial(exchange.verb, without=("model", "scale", "common", "output", "plot", "report"))
 def map_(
     request: exchange.Request,
     example: Annotated[Path, typer.Argument(help="Table with the columns of those to come, that may be shown.")],
@@ -53,7 +53,7 @@ def map_(
 _OF_COLUMNS = ("columns", "drop", "keep", "id", "categorical", "numeric", "common")
 
 
-@partial(exchange.verb, without=("model", "scale", *_OF_COLUMNS, "output", "plot", "seed"))
+@partial(exchange.verb, without=("model", "scale", *_OF_COLUMNS, "output", "plot", "report", "seed"))
 def summarise(
     request: exchange.Request,
     table: Annotated[Path, typer.Argument(help="All rows of one dataset; - for CSV on standard input.")],

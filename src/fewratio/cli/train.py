@@ -18,7 +18,7 @@ _EPISODES = ("pairs", "inliers")
 _LEARNERS = ("fast", "network", "best")
 
 
-@partial(exchange.verb, without=("model", "scale", "output", "plot"))
+@partial(exchange.verb, without=("model", "scale", "output", "plot", "report"))
 def train(
     request: exchange.Request,
     sources: Annotated[

@@ -9,7 +9,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@partial(exchange.verb, without=("scale",))
+@partial(exchange.verb, without=("scale", "report"))
 def weights(
     request: exchange.Request,
     train: Annotated[Path, typer.Argument(help="Table of the rows to weigh; - for CSV on standard input.")],

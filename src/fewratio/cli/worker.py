@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fewratio.errors import FewRatioError
+from fewratio.errors import FewRatioError, MissingPackageError
+from fewratio.lazy import import_home
 
 # Seconds between two reports of progress.
 _PAUSE = 0.1
@@ -58,7 +59,13 @@ def _warm_up() -> None:
     import fewratio.applications.weights
     import fewratio.cli
     import fewratio.data.collection
-    import fewratio.estimators.auto  # noqa: F401
+    import fewratio.estimators.auto
+    import fewratio.report.comparison  # noqa: F401
+    from fewratio.report.bundle import chart_script
+
+    with suppress(MissingPackageError):
+        chart_script()
+        import_home("jinja2")
 
 
 def _end_with_parent() -> None:

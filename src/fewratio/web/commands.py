@@ -47,6 +47,7 @@ VERBS = {
         ("a", "b"),
         ("permutations", *_SHARED),
         "result = fewratio.compare_datasets({a}, {b}{arguments})\nprint(result.p_value, result.divergence)",
+        has_report=True,
     ),
     "outliers": Verb(
         ("normal", "unlabelled"),

@@ -1,0 +1,238 @@
+"""Charts for reports and notebooks as Vega-Lite specifications, from plain columns of data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fewratio.charts.style import FIRST, MUTED, OUTLIER, SECOND
+
+Data = Mapping[str, Sequence[Any]]
+
+# Text and lines take the colour of the text around the chart, so that one chart is right on light and dark pages.
+_INK = "currentColor"
+_AXIS = {
+    **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor", "gridColor"), _INK),
+    **dict(gridOpacity=0.15, domainOpacity=0.4, tickOpacity=0.4, titleFontWeight="normal", labelLimit=150),
+}
+_CONFIG = {
+    "font": "system-ui, sans-serif",
+    # The element around a chart describes it.
+    "aria": False,
+    "axis": _AXIS,
+    "legend": {"labelColor": _INK, "titleColor": _INK, "titleFontWeight": "normal", "orient": "top", "labelLimit": 220},
+    "header": {"labelColor": _INK, "titleColor": _INK},
+    "view": {"stroke": None},
+    "text": {"color": _INK},
+    "rule": {"color": _INK},
+}
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart.
+
+    Attributes
+    ----------
+    spec : dict
+        A Vega-Lite specification without data. Charts of equal ones share it in a page.
+    data : mapping of str to sequence
+        Columns of equal length.
+    description : str
+        What is to be seen, for those who do not see it.
+    caption : str
+        What is written below.
+    """
+
+    kind: ClassVar[str] = "chart"
+    spec: dict[str, Any]
+    data: Data
+    description: str
+    caption: str = ""
+
+    @property
+    def height(self) -> int:
+        """Pixels that are kept free for the chart."""
+        return int(self.spec["height"]) + (12 if self.spec["config"].get("axis") is None else 60)
+
+    def with_data(self) -> dict[str, Any]:
+        """Return the whole specification, of a fixed width, for a picture."""
+        rows = [dict(zip(self.data, row, strict=True)) for row in zip(*self.data.values(), strict=True)]
+        return {**self.spec, "width": 560, "data": {"values": rows}}
+
+
+def chart_spec(height: int, **content: Any) -> dict[str, Any]:
+    """Return a specification as wide as the element it is in, in the style of all."""
+    size = {"width": "container", "height": height, "autosize": {"type": "fit", "contains": "padding"}}
+    return {"$schema": _SCHEMA, **size, "background": None, "config": _CONFIG, **content}
+
+
+def _number(field: str, title: str | None, **more: Any) -> dict[str, Any]:
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def _colours(names: Sequence[str], colours: Sequence[str] = (FIRST, SECOND, MUTED), **more: Any) -> dict[str, Any]:
+    scale = {"domain": list(names), "range": list(colours)[: len(names)]}
+    return {"field": "sample", "type": "nominal", "title": None, "scale": scale, **more}
+
+
+def interval_chart(value: float, interval: tuple[float, float] | None, largest: float, what: str) -> Chart:
+    """Draw a number on the range it can have, with its interval."""
+    low, high = interval or (value, value)
+    x = _number("value", what, scale={"domain": [0, largest], "nice": False})
+    ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    layer: list[dict[str, Any]] = [{"mark": {"type": "bar", "height": 12, "color": FIRST, "opacity": 0.35}}]
+    layer[0]["encoding"] = ends
+    point = {"type": "point", "shape": "diamond", "filled": True, "size": 160, "color": FIRST, "opacity": 1}
+    layer.append({"mark": point, "encoding": {"x": x}})
+    text = {"type": "text", "dy": -16, "fontWeight": "bold", "fontSize": 13}
+    layer.append({"mark": text, "encoding": {"x": x, "text": {"field": "text", "type": "nominal"}}})
+    found = "" if interval is None else f", 90 % interval {low:.2g} to {high:.2g}"
+    description = f"{what} {value:.3g} on its range from 0 to {largest:.3g}{found}."
+    data: Data = {"value": [value], "low": [low], "high": [high], "text": [f"{value:.3g}"]}
+    return Chart(chart_spec(56, layer=layer), data, description)
+
+
+def test_chart(edges: Sequence[float], counts: Sequence[int], observed: float, statistic: str) -> Chart:
+    """Draw how often a statistic of permutations lies between edges, and the observed one."""
+    bars = {
+        "mark": {"type": "bar", "color": MUTED, "opacity": 0.7, "binSpacing": 0},
+        "encoding": {
+            "x": _number("low", statistic, bin={"binned": True}, axis={"tickCount": 8}),
+            "x2": {"field": "high"},
+            "y": _number("count", "permutations"),
+            "tooltip": [_number(field, field, format=".3~f") for field in ("low", "high", "count")],
+        },
+    }
+    place = {"x": {"datum": observed, "type": "quantitative"}}
+    rule = {"mark": {"type": "rule", "color": OUTLIER, "size": 3}, "encoding": place}
+    label = {"type": "text", "align": "right", "dx": -6, "y": 8, "text": "observed", "fontWeight": "bold"}
+    spec = chart_spec(150, layer=[bars, rule, {"mark": label, "encoding": place}])
+    low = next((edge for edge, count in zip(edges, counts, strict=False) if count), observed)
+    high = max(edge for edge, count in zip(edges[1:], counts, strict=True) if count)
+    description = (
+        f"Histogram of the statistic of {sum(counts)} permutations, from {low:.3g} to {high:.3g}; observed: "
+        f"{observed:.3g}."
+    )
+    return Chart(spec, {"low": edges[:-1], "high": edges[1:], "count": counts}, description)
+
+
+def mirrored_bars(labels: Sequence[str], above: Sequence[float], below: Sequence[float], description: str) -> Chart:
+    """Draw the shares of two samples in the same bins without axes: those of the first up, of the second down."""
+    tooltip = [{"field": "bin", "type": "nominal", "title": "value"}]
+    tooltip += [_number("a", "above", format=".1%"), {**_number("c", "below", format=".1%")}]
+    x = {"field": "place", "type": "quantitative", "axis": None, "scale": {"nice": False, "zero": False}}
+    layer = [
+        {
+            "mark": {"type": "rect", "color": colour},
+            "encoding": {
+                **{"x": x, "x2": {"field": "end"}, "y": _number(field, None, axis=None), "y2": {"datum": 0}},
+                "tooltip": tooltip,
+            },
+        }
+        for field, colour in (("a", FIRST), ("b", SECOND))
+    ]
+    layer.append({"mark": {"type": "rule", "opacity": 0.6}, "encoding": {"y": {"datum": 0}}})
+    spec = chart_spec(44, layer=layer)
+    spec |= {"config": {**_CONFIG, "axis": None}, "padding": 1}
+    # Gaps between bars, in units of a bar.
+    places = [round(place + 0.06, 2) for place in range(len(labels))]
+    ends = [round(place + 0.94, 2) for place in range(len(labels))]
+    data = {"bin": labels, "place": places, "end": ends, "a": above, "b": [-share for share in below], "c": below}
+    return Chart(spec, data, description)
+
+
+def step_lines(
+    edges: Sequence[float] | Sequence[str],
+    shares: Mapping[str, Sequence[float]],
+    title: str,
+    description: str,
+    is_time: bool = False,
+) -> Chart:
+    """Draw histograms of several samples on common bins, each as an area under steps; dates are ISO texts."""
+    names = list(shares)
+    x: dict[str, Any] = {"field": "edge", "type": "temporal" if is_time else "quantitative", "title": title}
+    # Days are in UTC, whatever the zone of the reader.
+    x["scale"] = {"type": "utc"} if is_time else {"zero": False, "nice": False}
+    dashes = {"field": "sample", "type": "nominal", "title": None, "scale": {"domain": names, "range": _DASHES}}
+    y = _number("share", "share of rows", axis={"format": "%", "tickCount": 4}, stack=None)
+    line = {"color": _colours(names), "strokeDash": dashes, "x": x, "y": y}
+    area = {"color": _colours(names), "x": x, "y": y}
+    layer = [
+        {"mark": {"type": "area", "interpolate": "step-after", "opacity": 0.15}, "encoding": area},
+        {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2}, "encoding": line},
+    ]
+    data: dict[str, list[Any]] = {"edge": [], "share": [], "sample": []}
+    for name, values in shares.items():
+        data["edge"] += edges
+        # The last edge ends the last step.
+        data["share"] += [*values, values[-1]]
+        data["sample"] += [name] * len(edges)
+    return Chart(chart_spec(150, layer=layer), data, description)
+
+
+_DASHES = [[1, 0], [6, 3], [2, 2]]
+
+
+def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], title: str, description: str) -> Chart:
+    """Draw the shares of categories in several samples, side by side."""
+    names = list(shares)
+    encoding = {
+        "y": {"field": "category", "type": "nominal", "title": None, "sort": None, "scale": {"paddingInner": 0.2}},
+        "yOffset": {"field": "sample", "sort": names},
+        "x": _number("share", f"{title}: share of rows", axis={"format": "%", "tickCount": 5}),
+        "color": _colours(names),
+        "tooltip": [
+            {"field": "category", "type": "nominal"},
+            {"field": "sample", "type": "nominal"},
+            _number("share", "share", format=".1%"),
+        ],
+    }
+    data: dict[str, list[Any]] = {"category": [], "sample": [], "share": []}
+    for name, values in shares.items():
+        data["category"] += labels
+        data["sample"] += [name] * len(labels)
+        data["share"] += values
+    spec = chart_spec(max(60, 9 * len(labels) * (len(names) + 1)), mark="bar", encoding=encoding)
+    return Chart(spec, data, description)
+
+
+def map_chart(
+    points: Data, axes: tuple[str, str], names: Sequence[str], values: Mapping[str, str], largest: float
+) -> Chart:
+    """Draw rows as points: where they are, of which sample, coloured by the ratio.
+
+    Parameters
+    ----------
+    points : mapping
+        Columns x, y, ratio, sample, name, and those of `values`.
+    axes : (str, str)
+        What x and y are.
+    names : sequence of str
+        The samples.
+    values : mapping of str to str
+        Further columns that are shown for a point, and what they are called.
+    largest : float
+        The ratio of the strongest colour.
+    """
+    scale = {"domain": [0, 1, largest], "range": [SECOND, "#b8bcc4", FIRST], "clamp": True}
+    shape: dict[str, Any] = {"field": "sample", "type": "nominal", "title": None}
+    shape["scale"] = {"domain": list(names), "range": ["circle", "triangle-up", "square"][: len(names)]}
+    texts = {"sample": "sample", "name": "row"}
+    tooltip = [{"field": field, "type": "nominal", "title": title} for field, title in (texts | dict(values)).items()]
+    tooltip.insert(2, _number("ratio", "ratio", format=".2f"))
+    encoding = {
+        "x": _number("x", axes[0], scale={"zero": False}, axis={"tickCount": 6}),
+        "y": _number("y", axes[1], scale={"zero": False}, axis={"tickCount": 6}),
+        "color": _number("ratio", "ratio", scale=scale, legend={"gradientLength": 120, "tickCount": 3}),
+        "shape": shape,
+        "tooltip": tooltip,
+    }
+    # A thin edge keeps points apart, and points of the middle colour visible.
+    mark = {"type": "point", "filled": True, "size": 55, "opacity": 0.85, "stroke": _INK, "strokeWidth": 0.4}
+    return Chart(
+        chart_spec(380, mark=mark, encoding=encoding),
+        points,
+        f"Map of {len(points['x'])} rows of {' and '.join(names)}; rows that are alike are near each other. The tables "
+        "of rows have the same ratios.",
+    )

@@ -1,0 +1,166 @@
+"""The report of a comparison of two datasets."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fewratio.charts.style import LEVEL
+from fewratio.charts.vega import interval_chart, step_lines, test_chart
+from fewratio.data.columns import counted
+from fewratio.data.encoding import Column
+from fewratio.report import page, rows
+from fewratio.report.columns import column_treatment
+from fewratio.report.distributions import Distribution, by_column
+
+_NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 8
+# Rows of the table of columns.
+_MOST_COLUMNS = 1000
+_BINS = 40
+
+
+def report_comparison(
+    result: Any, columns: Mapping[str | int, tuple[Column, slice]], command: str | None
+) -> page.Report:
+    """Say what a comparison found.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+    columns : mapping
+        Of each column what became of it, and where its features are.
+    command : str or None
+        What makes the report again; by default a call in Python.
+    """
+    shown = result.columns[:_MOST_COLUMNS]
+    samples = [table.numbers for table in result.samples.tables]
+    distributions = by_column({each.column: columns[each.column] for each in shown}, samples)
+    a, b = result.names
+    call = "compare_datasets", ("A",) if result.settings.get("by") else ("A", "B")
+    return page.Report(
+        f"{a} and {b}",
+        _answer(result),
+        _facts(result),
+        [
+            page.Section("How far apart", _how_far(result)),
+            page.Section("Columns", _columns(result, shown, distributions)),
+            page.Section("Rows", _rows(result)),
+            page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
+            page.Section("How this was made", page.made_with(result.settings, command, *call)),
+        ],
+    )
+
+
+def _answer(result: Any) -> str:
+    named = [str(each.column) for each in result.columns if each.p_value is None or each.p_value <= LEVEL][:_NAMED]
+    strongest = f" Strongest: {', '.join(named)}."
+    if result.p_value is None:
+        return f"The divergence is {result.divergence:.3g}; no test was made.{strongest}"
+    if result.p_value > LEVEL:
+        return f"No difference was found (p = {result.p_value:.2g})."
+    together = " No single column stands out; they differ together."
+    return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}"
+
+
+def _facts(result: Any) -> dict[str, str]:
+    sizes = len(result.ratios_a), len(result.ratios_b)
+    facts = {name: counted(size, "row") for name, size in zip(result.names, sizes, strict=True)}
+    most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
+    interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
+    facts["Divergence"] = f"{result.forward:.3g}{most}{interval}"
+    if result.p_value is not None:
+        which = "all " if result.exact else ""
+        facts["Test"] = f"p = {result.p_value:.3g}, from {which}{len(result.null)} permutations"
+    if sum(result.n_tested) < sum(sizes):
+        facts["Rows used"] = f"{result.n_tested[0]} and {result.n_tested[1]}, drawn at random, for test and divergence"
+    if result.encoding is not None and result.encoding.is_named:
+        facts["Columns"] = result.encoding.summary
+    if result.separating:
+        apart = ", ".join(each.column for each in result.separating)
+        facts["Told apart by"] = f"{apart}, by themselves" if len(result.separating) > 1 else f"{apart}, by itself"
+    if isolated := int(result.isolated_a.sum() + result.isolated_b.sum()):
+        facts["Isolated"] = f"{counted(isolated, 'row')} far from all others, where ratios say little"
+    return facts
+
+
+def _how_far(result: Any) -> list[page.Block]:
+    blocks: list[page.Block] = []
+    if math.isfinite(result.largest):
+        about = "0: the samples are alike; the right end: they have nothing in common."
+        interval = "" if result.interval is None else " The bar is a 90 % interval."
+        chart = interval_chart(result.forward, result.interval, result.largest, "divergence")
+        blocks.append(replace(chart, caption=about + interval))
+    if result.statistic is not None:
+        # Bins over all of it, so that permutations that lie close together are still bars.
+        low, high = min(result.null.min(), result.statistic), max(result.null.max(), result.statistic)
+        edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
+        counts = np.histogram(result.null, edges)[0]
+        statistic = "test statistic: evidence of a difference"
+        chart = test_chart(edges.round(4).tolist(), counts.tolist(), float(result.statistic), statistic)
+        n_as_large = f"{result.p_value:.1%} of the permutations" if result.p_value >= 0.001 else "almost none"
+        about = (
+            "If both samples were of one distribution, dealing their rows anew would make no difference. The bars are "
+            f"the test statistic of {len(result.null)} such permutations; as large as observed are {n_as_large}, with "
+            "the observed one counted among them."
+        )
+        blocks.append(replace(chart, caption=about))
+    return blocks
+
+
+def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int, Distribution]) -> list[page.Block]:
+    a, b = result.names
+    is_tested = result.p_value is not None
+    has_gaps = any(any(each.missing) for each in distributions.values())
+    headings = ["column", "kind", a, b, "effect", *(["p", "share"] if is_tested else []), "distributions"]
+    table = []
+    for each in shown:
+        found = distributions[each.column]
+        test = (page.Number(each.p_value, f"{each.p_value:.3g}"), page.Number(each.share, f"{each.share:.0%}"))
+        gaps = "missing " + " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
+        effect = page.Number(each.effect, f"{each.effect:+.2f}")
+        cells = [str(each.column), each.kind, each.first, each.second, effect, *(test if is_tested else ())]
+        table.append([*cells, found.small_chart(result.names), *([gaps] if has_gaps else [])])
+    left = len(result.columns) - len(shown)
+    note = (
+        f"Effect: Cohen's d of means, h of shares; above 0 if more in {a}. "
+        + "p: adjusted for all columns. Share: of the joint difference. " * is_tested
+        + f"Distributions: {a} above the line, {b} below it, on the same bins."
+        + f" {left} more columns, which differ less, are left out here." * (left > 0)
+    )
+    headings += ["missing"] if has_gaps else []
+    blocks: list[page.Block] = [page.Table("Columns, the strongest first", headings, table, True, note)]
+    return [*blocks, page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]])]
+
+
+def _rows(result: Any) -> list[page.Block]:
+    a, b = result.names
+    labels = [str(each.column) for each in result.columns]
+    tables, ratios = result.samples.tables, (result.ratios_a, result.ratios_b)
+    raws = [rows.as_given(X, table) for X, table in zip(result.samples.given, tables, strict=True)]
+    largest = 2.0 if math.isfinite(result.largest) else float(max(each.max() for each in ratios))
+    edges = np.linspace(0, max(largest, *(float(each.max()) for each in ratios)), 21)
+    shares = {
+        name: (np.histogram(each, edges)[0] / len(each)).round(4).tolist()
+        for name, each in zip(result.names, ratios, strict=True)
+    }
+    medians = [float(np.median(each)) for each in ratios]
+    chart = step_lines(
+        edges.round(4).tolist(),
+        shares,
+        f"ratio {a}/{b}",
+        f"Ratio at the rows: median {medians[0]:.2f} at those of {a}, {medians[1]:.2f} at those of {b}.",
+    )
+    about = (
+        f"The ratio compares how likely a row is in {a} and in {b}: above 1 it is more typical of {a}, below 1 of {b}, "
+        "near 1 of both."
+    )
+    points = rows.row_map(result.names, tables, raws, ratios, labels, largest)
+    blocks: list[page.Block] = [page.Text(about), chart, points]
+    for name, table, raw, order, each in zip(
+        result.names, tables, raws, (result.rows_a, result.rows_b), ratios, strict=True
+    ):
+        caption = f"The rows most typical of {name}"
+        blocks.append(rows.row_table(caption, table, raw, order[:_TYPICAL], {"ratio": each}, labels[:_VALUES]))
+    return blocks

@@ -1,0 +1,153 @@
+"""What a column holds in several samples, counted on common bins."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from fewratio.charts.vega import Chart, grouped_bars, mirrored_bars, step_lines
+from fewratio.core.shapes import Floats
+from fewratio.data.columns import CATEGORY, DATE
+from fewratio.data.encoding import Column
+from fewratio.data.separating import as_text
+from fewratio.data.values import text_of_days
+
+# Bins of numbers; so few different values have a bin each.
+_BINS, _FEW_VALUES = 20, 10
+# Categories that are drawn; the others are one.
+_MOST_CATEGORIES = 12
+# The ends beyond these shares of the values are one bin each where they would leave no room for the others.
+_ENDS, _FAR = (0.005, 0.995), 3.0
+
+
+class Distribution(NamedTuple):
+    """Shares of samples in the bins of a column.
+
+    Attributes
+    ----------
+    column : Column
+    labels : list of str
+        What is in each bin.
+    edges : list of float or None
+        Between bins of numbers and dates; None if each bin is a value.
+    shares : list of list of float
+        Of each sample the share of its values in each bin.
+    missing : list of float
+        Of each sample the share of rows without a value.
+    """
+
+    column: Column
+    labels: list[str]
+    edges: list[float] | None
+    shares: list[list[float]]
+    missing: list[float]
+
+    @property
+    def words(self) -> str:
+        """The shares in words: the fullest bins, and what is missing."""
+        parts = []
+        for shares, missing in zip(self.shares, self.missing, strict=True):
+            fullest = sorted(range(len(shares)), key=lambda place: -shares[place])[:2]
+            found = ", ".join(f"{self.labels[place]} ({shares[place]:.0%})" for place in fullest if shares[place])
+            parts.append(found + f", missing {missing:.0%}" * (missing > 0))
+        return "; ".join(parts)
+
+    def small_chart(self, names: Sequence[str]) -> Chart:
+        """Draw two samples for a cell of a table."""
+        return mirrored_bars(
+            self.labels, self.shares[0], self.shares[1], f"Most in {' and '.join(names)}: {self.words}"
+        )
+
+    def chart(self, names: Sequence[str]) -> Chart:
+        """Draw all samples with axes: dates along time, numbers along their values, categories side by side."""
+        title, shares = self.column.name, dict(zip(names, self.shares, strict=True))
+        description = f"{title}. Most in {', '.join(names)}: {self.words}."
+        if self.edges is None:
+            return grouped_bars(self.labels, shares, title, description)
+        is_time = self.column.kind == DATE
+        edges = [text_of_days(edge).replace(" ", "T") for edge in self.edges] if is_time else self.edges
+        return step_lines(edges, shares, title, description, is_time)
+
+
+def distribution(
+    column: Column, samples: Sequence[Floats], weights: Sequence[Floats | None] | None = None
+) -> Distribution:
+    """Count what a column holds in samples.
+
+    Parameters
+    ----------
+    column : Column
+        What became of it.
+    samples : sequence of ndarray of shape (n, n_features of the column)
+        Its features in each sample.
+    weights : sequence of ndarray of shape (n,) or None, optional
+        What each row counts.
+    """
+    weighed = [
+        np.full(len(rows), 1 / len(rows)) if weight is None else weight / weight.sum()
+        for rows, weight in zip(samples, weights or [None] * len(samples), strict=True)
+    ]
+    gaps = [rows[:, -1] > 0 if column.marks_missing else np.zeros(len(rows), bool) for rows in samples]
+    missing = [_short(float(weight[gap].sum())) for weight, gap in zip(weighed, gaps, strict=True)]
+    if column.kind == CATEGORY:
+        labels = [*column.categories, *(["other"] if column.pools_others else [])]
+        shares = [weight @ rows[:, : len(labels)] for weight, rows in zip(weighed, samples, strict=True)]
+        return Distribution(column, *_largest(labels, np.array(shares)), missing)
+    values = [np.asarray(rows[~gap, 0], np.float64) for rows, gap in zip(samples, gaps, strict=True)]
+    kept = [weight[~gap] for weight, gap in zip(weighed, gaps, strict=True)]
+    pooled = np.concatenate(values)
+    # Most columns have many values, as the first of them show.
+    distinct = np.unique(pooled[:1000])
+    distinct = np.unique(pooled) if len(distinct) <= _FEW_VALUES else distinct
+    if len(distinct) <= _FEW_VALUES:
+        labels, edges = [as_text(column, value, 6) for value in distinct.tolist()], None
+        inner = np.append(distinct, np.inf)
+    else:
+        labels, edges, inner = _bins(column, pooled)
+    counted = [np.histogram(side, inner, weights=weight)[0] for side, weight in zip(values, kept, strict=True)]
+    return Distribution(column, labels, edges, [_shares(each) for each in counted], missing)
+
+
+def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Floats]:
+    """Return what is in each bin, the edges between them as they are drawn, and as values are counted."""
+    low, high = float(values.min()), float(values.max())
+    first, last = (float(end) for end in np.quantile(values, _ENDS))
+    is_cut = high - low > _FAR * (last - first) > 0
+    edges = np.linspace(first if is_cut else low, last if is_cut else high, _BINS + 1)
+    texts = [as_text(column, edge) for edge in edges.tolist()]
+    labels = [f"{start} to {end}" for start, end in pairwise(texts)]
+    if is_cut:
+        labels[0], labels[-1] = f"up to {texts[1]}", f"{texts[-2]} and more"
+    return labels, [_short(edge, 8) for edge in edges.tolist()], np.r_[-np.inf, edges[1:-1], np.inf]
+
+
+def _largest(labels: list[str], shares: Floats) -> tuple[list[str], None, list[list[float]]]:
+    """Keep the categories with the largest shares in any sample, in their order, and sum up the others."""
+    if len(labels) > _MOST_CATEGORIES:
+        kept = np.sort(np.argsort(-shares.max(0), kind="stable")[: _MOST_CATEGORIES - 1])
+        rest = shares.sum(1, keepdims=True) - shares[:, kept].sum(1, keepdims=True)
+        rest_label = f"{len(labels) - len(kept)} others"
+        labels, shares = [*(labels[place] for place in kept), rest_label], np.hstack([shares[:, kept], rest.clip(0)])
+    return labels, None, [_shares(each) for each in shares]
+
+
+def _shares(values: Floats) -> list[float]:
+    return [_short(value) for value in values.tolist()]
+
+
+def _short(value: float, digits: int = 3) -> float:
+    """Round to so many digits: pages stay small, and the same everywhere."""
+    return float(f"{value:.{digits}g}")
+
+
+def by_column(
+    columns: Mapping[str | int, tuple[Column, slice]],
+    samples: Sequence[Floats],
+    weights: Sequence[Floats | None] | None = None,
+) -> dict[str | int, Distribution]:
+    """Count what each of several columns, with the places of their features, holds in samples."""
+    return {
+        label: distribution(column, [rows[:, place] for rows in samples], weights)
+        for label, (column, place) in columns.items()
+    }

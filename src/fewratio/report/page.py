@@ -1,0 +1,249 @@
+"""A report in plain structures, and the page that is made of it."""
+
+import base64
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import fewratio
+from fewratio.charts.vega import Chart
+from fewratio.core.tensorfile import new_file, write_atomically
+from fewratio.lazy import import_home
+from fewratio.report.bundle import chart_script
+
+_STATIC = Path(__file__).parent / "static"
+# Of a notebook's table, rows that are shown, and charts of a section.
+_FEW_ROWS, _FEW_CHARTS = 10, 2
+_LONGEST_SETTING = 1000
+
+
+class Number(NamedTuple):
+    """A number, and how it is written; tables are sorted by the number."""
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; the first cell of each row names it.
+
+    Attributes
+    ----------
+    caption : str
+    headings : sequence of str
+    rows : sequence of sequence
+        Cells: texts, numbers, `Number`, charts, or None for nothing.
+    is_searchable : bool
+        Whether rows can be searched and sorted.
+    note : str
+        What is written below.
+    """
+
+    kind: ClassVar[str] = "table"
+    caption: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    is_searchable: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    kind: ClassVar[str] = "text"
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to copy."""
+
+    kind: ClassVar[str] = "code"
+    text: str
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Charts:
+    """Charts side by side, as many as fit."""
+
+    kind: ClassVar[str] = "charts"
+    charts: Sequence[Chart]
+
+
+Block = Chart | Charts | Table | Text | Code
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report under a heading."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report tells.
+
+    Attributes
+    ----------
+    title : str
+    answer : str
+        One sentence, or two.
+    facts : mapping of str to str
+        What the answer rests on.
+    sections : sequence of Section
+    """
+
+    title: str
+    answer: str
+    facts: Mapping[str, str]
+    sections: Sequence[Section]
+
+
+def render(report: Report) -> str:
+    """Return a report as one HTML file that needs nothing else; the same report gives the same text."""
+    charts = _Charts()
+    sections = [(section.title, [charts.numbered(block) for block in section.blocks]) for section in report.sections]
+    scripts = [chart_script(), _static("report.js")] if charts.entries else [_static("report.js")]
+    return _template("page.html").render(
+        report=report,
+        sections=sections,
+        style=_static("report.css"),
+        scripts=scripts,
+        hashes=[_hash(script) for script in scripts],
+        data=charts.as_json(),
+        version=fewratio.__version__,
+    )
+
+
+def render_fragment(report: Report) -> str:
+    """Return the beginning of a report for a notebook: without scripts, and with charts as pictures."""
+    pictures = _Pictures()
+    sections = [(section.title, pictures.first_of(section)) for section in report.sections[:2]]
+    return _template("fragment.html").render(report=report, sections=sections, style=_static("fragment.css"))
+
+
+def write(report: Report, path: Any = None) -> str | None:
+    """Write a report to a file; without a path return it."""
+    page = render(report)
+    if path is None:
+        return page
+    write_atomically(new_file(path, "report"), page.encode())
+    return None
+
+
+def made_with(settings: Mapping[str, Any], command: str | None, function: str, tables: Sequence[str]) -> list[Block]:
+    """Return what makes a report again: the command, or a call of a function of tables; settings and versions."""
+    given = {name: _as_code(value) for name, value in settings.items() if value is not None}
+    if command is None:
+        arguments = ", ".join([*tables, *(f"{name}={value}" for name, value in given.items())])
+        command = f"{function}({arguments}).to_html(path)"
+    packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    versions = {"fewratio": fewratio.__version__, "Python": platform.python_version(), **packages}
+    return [
+        Code(command, "This makes the report again:"),
+        Table("Settings", ("setting", "value"), list(given.items())),
+        Table("Versions", ("package", "version"), list(versions.items())),
+    ]
+
+
+def _as_code(value: Any) -> str:
+    """Write a setting as Python would; dots for what is no text to copy, such as an array."""
+    text = repr(value)
+    is_plain = isinstance(value, str | int | float | list | tuple) or hasattr(value, "get_params")
+    return text if is_plain and len(text) <= _LONGEST_SETTING else "..."
+
+
+class _Cell(NamedTuple):
+    """A cell as the template takes it: a text, the number that it is sorted by, a chart, the number of that."""
+
+    text: str
+    value: float | None = None
+    chart: Chart | None = None
+    number: Any = None
+
+
+class _Charts:
+    """The charts of a page; a specification that several have is kept once."""
+
+    def __init__(self) -> None:
+        self.specs: dict[str, int] = {}
+        self.entries: list[tuple[int, Any]] = []
+
+    def add(self, chart: Chart) -> Any:
+        """Take a chart, and return what the template calls it by."""
+        place = self.specs.setdefault(json.dumps(chart.spec, sort_keys=True, allow_nan=False), len(self.specs))
+        self.entries.append((place, chart.data))
+        return len(self.entries) - 1
+
+    def numbered(self, block: Block) -> dict[str, Any]:
+        """Return a block as the template takes it."""
+        rows = [[self._cell(cell) for cell in row] for row in block.rows] if isinstance(block, Table) else None
+        charts = block.charts if isinstance(block, Charts) else [block] if isinstance(block, Chart) else []
+        return {"kind": block.kind, "block": block, "rows": rows, "charts": [(each, self.add(each)) for each in charts]}
+
+    def _cell(self, cell: Any) -> _Cell:
+        if isinstance(cell, Chart):
+            return _Cell(cell.description, chart=cell, number=self.add(cell))
+        if isinstance(cell, Number):
+            return _Cell(cell.text, cell.value if math.isfinite(cell.value) else None)
+        if isinstance(cell, float | int):
+            return _Cell(f"{cell:.4g}" if isinstance(cell, float) else str(cell), cell)
+        return _Cell("" if cell is None else str(cell))
+
+    def as_json(self) -> str:
+        """Return all as JSON that cannot end the element that it is in."""
+        specs = f"[{','.join(self.specs)}]"
+        entries = json.dumps(self.entries, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return f'{{"specs":{specs},"charts":{entries}}}'.replace("<", "\\u003c")
+
+
+class _Pictures(_Charts):
+    """The same for a notebook: a chart becomes a picture at once, and there are few."""
+
+    def add(self, chart: Chart) -> Any:
+        return import_home("vl_convert", "A report with charts").vegalite_to_svg(chart.with_data())
+
+    def first_of(self, section: Section) -> list[dict[str, Any]]:
+        """Return the first charts and the first table of a section as the template takes them."""
+        charts = [block for block in section.blocks if isinstance(block, Chart)][:_FEW_CHARTS]
+        tables = [_without_charts(block) for block in section.blocks if isinstance(block, Table)][:1]
+        return [*map(self.numbered, charts), *map(self.numbered, tables)]
+
+
+def _without_charts(table: Table) -> Table:
+    rest = len(table.rows) - _FEW_ROWS
+    kept = [place for place, cell in enumerate(table.rows[0] if table.rows else ()) if not isinstance(cell, Chart)]
+    note = f"and {rest} more; to_html(path) writes all" if rest > 0 else table.note
+    rows = [[row[place] for place in kept] for row in table.rows[:_FEW_ROWS]]
+    return replace(table, headings=[table.headings[place] for place in kept], rows=rows, note=note)
+
+
+def _hash(script: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+def _static(name: str) -> str:
+    return (_STATIC / name).read_text(encoding="utf-8")
+
+
+@cache
+def _template(name: str) -> Any:
+    jinja2 = import_home("jinja2", "A report")
+    # Everything is escaped but what the template calls safe: our own style and scripts, and JSON.
+    loader = jinja2.FileSystemLoader(_STATIC)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(name)

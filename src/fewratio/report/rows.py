@@ -1,0 +1,122 @@
+"""Rows in reports: their values as they were given, tables of some, and a map of all."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fewratio.charts.vega import Chart, map_chart
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.table import Table
+from fewratio.estimators.randomness import draw_rows
+from fewratio.estimators.scaling import ColumnScaling
+from fewratio.report import page
+
+# Points of each sample that are drawn, and values that are shown for each.
+_POINTS, _HOVERED = 1000, 4
+_LONGEST = 60
+
+
+def as_given(X: Any, table: Table) -> RawTable:
+    """Return a table as the user gave it; of one that was encoded already, the features."""
+    if isinstance(X, Table):
+        labels = X.feature_names or tuple(map(str, range(X.n_features)))
+        return RawTable(X.argument, labels, X.feature_names is not None, X.numbers, X.row_names)
+    return as_raw(X, table.argument)
+
+
+def cells(raw: RawTable, rows: Numbers, labels: Sequence[str]) -> dict[str, list[str]]:
+    """Return values of some rows as texts, by column; those that the table has."""
+    some = raw.take(rows)
+    return {label: [_text(value) for value in some.cells(label)] for label in labels if label in raw.places}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def row_names(table: Table, rows: Numbers) -> list[str]:
+    """Return what rows are called: their names, or their numbers counted from 0."""
+    return [str(row if table.row_names is None else table.row_names[row]) for row in rows.tolist()]
+
+
+def row_table(
+    caption: str, table: Table, raw: RawTable, rows: Numbers, found: Mapping[str, Floats], labels: Sequence[str]
+) -> page.Table:
+    """Return a table of some rows: what was found for them, and their values in some columns."""
+    values = cells(raw, rows, labels)
+    numbers = [[page.Number(value, f"{value:.3g}") for value in each[rows].tolist()] for each in found.values()]
+    called = "row (counted from 0)" if table.row_names is None else "row"
+    return page.Table(
+        caption,
+        [called, *found, *values],
+        list(zip(row_names(table, rows), *numbers, *values.values(), strict=True)),
+    )
+
+
+def row_map(
+    names: Sequence[str],
+    tables: Sequence[Table],
+    raws: Sequence[RawTable],
+    ratios: Sequence[Floats],
+    labels: Sequence[str],
+    largest: float,
+) -> Chart:
+    """Draw rows of samples on the two directions in which they differ most; of many rows, some.
+
+    Parameters
+    ----------
+    names, tables, raws, ratios : sequence
+        Of each sample what it is called, its encoded rows, its rows as given, and the ratio at them.
+    labels : sequence of str
+        Columns whose values are shown for a point, as far as there is room.
+    largest : float
+        The ratio of the strongest colour.
+    """
+    rng = np.random.default_rng(0)
+    chosen = [draw_rows(table.numbers, _POINTS, rng) for table in tables]
+    X = np.concatenate([table.numbers[rows] for table, rows in zip(tables, chosen, strict=True)], dtype=np.float64)
+    at_rows = np.concatenate([each[rows] for each, rows in zip(ratios, chosen, strict=True)])
+    places, axes = _places(X, at_rows)
+    shown = [label for label in labels if all(label in raw.places for raw in raws)][:_HOVERED]
+    points: dict[str, list[Any]] = {
+        "x": _rounded(places[:, 0]),
+        "y": _rounded(places[:, 1]),
+        "ratio": _rounded(at_rows),
+        "sample": [name for name, rows in zip(names, chosen, strict=True) for _ in rows],
+        "name": [name for table, rows in zip(tables, chosen, strict=True) for name in row_names(table, rows)],
+    }
+    values = [cells(raw, rows, shown) for raw, rows in zip(raws, chosen, strict=True)]
+    # Fields are numbered: a dot or a bracket in a name would mean something.
+    fields = {f"v{place}": label for place, label in enumerate(shown)}
+    points |= {field: [text for each in values for text in each[label]] for field, label in fields.items()}
+    chart = map_chart(points, axes, names, fields, largest)
+    drawn, n_rows = len(X), sum(table.n_rows for table in tables)
+    which = f"{drawn} of {n_rows} rows, drawn at random" if drawn < n_rows else f"all {n_rows} rows"
+    caption = (
+        f"Map of {which}: rows that are alike are near each other. Colour: the ratio; shape: the sample. Point at a "
+        "row to see its values."
+    )
+    return Chart(chart.spec, chart.data, chart.description, caption)
+
+
+def _places(X: Floats, ratios: Floats) -> tuple[Floats, tuple[str, str]]:
+    """Return two coordinates of rows, and what they are."""
+    from sklearn.decomposition import PCA
+
+    scaled = ColumnScaling.of([X], "columns")(X)
+    if min(scaled.shape) < 2:
+        return np.column_stack([X[:, 0], ratios]), ("value" if X.shape[1] == 1 else "first column", "ratio")
+    analysis = PCA(2, random_state=0)
+    places = analysis.fit_transform(scaled)
+    shares = np.nan_to_num(analysis.explained_variance_ratio_)
+    first, second = (f"component {place} ({share:.0%} of the variance)" for place, share in enumerate(shares, 1))
+    return places, (first, second)
+
+
+def _rounded(values: Floats) -> list[float]:
+    return [float(f"{value:.4g}") for value in values.tolist()]

@@ -1,0 +1,59 @@
+"use strict";
+(() => {
+  const { specs, charts } = JSON.parse(document.getElementById("charts").textContent);
+
+  // Columns of equal length as rows.
+  const rowsOf = (columns) => {
+    const names = Object.keys(columns);
+    return columns[names[0]].map((_, i) => Object.fromEntries(names.map((name) => [name, columns[name][i]])));
+  };
+  // ast: expressions are interpreted, so that no text is ever run as a script.
+  const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
+  const draw = (element) => {
+    observer.unobserve(element);
+    if (element.dataset.drawn) return;
+    element.dataset.drawn = "yes";
+    const [spec, data] = charts[element.dataset.chart];
+    window.vegaEmbed(element, { ...specs[spec], data: { values: rowsOf(data) } }, options).then(() => {
+      // The element around it has the description.
+      element.querySelector("svg").setAttribute("aria-hidden", "true");
+    });
+  };
+  const observer = new IntersectionObserver(
+    (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
+    { rootMargin: "400px" },
+  );
+  const elements = document.querySelectorAll("[data-chart]");
+  elements.forEach((element) => observer.observe(element));
+  window.addEventListener("beforeprint", () => elements.forEach(draw));
+
+  for (const table of document.querySelectorAll("[data-searchable]")) {
+    const body = table.querySelector("tbody");
+    const rows = [...body.rows];
+    const search = table.querySelector(".search");
+    const status = search.querySelector("[role=status]");
+    search.hidden = false;
+    search.querySelector("input").addEventListener("input", (event) => {
+      const wanted = event.target.value.trim().toLowerCase();
+      rows.forEach((row) => (row.hidden = !row.textContent.toLowerCase().includes(wanted)));
+      status.textContent = wanted ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
+    });
+    const headings = [...table.querySelectorAll("thead th")];
+    headings.forEach((heading, column) => {
+      if (!rows.length || rows[0].cells[column].querySelector(".chart")) return;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = heading.textContent;
+      heading.replaceChildren(button);
+      const isNumber = rows.some((row) => row.cells[column].dataset.value !== undefined);
+      button.addEventListener("click", () => {
+        const falls = heading.getAttribute("aria-sort") === "ascending";
+        headings.forEach((other) => other.removeAttribute("aria-sort"));
+        heading.setAttribute("aria-sort", falls ? "descending" : "ascending");
+        const key = (row) => row.cells[column].dataset.value ?? (isNumber ? Infinity : row.cells[column].textContent);
+        const compare = isNumber ? (a, b) => key(a) - key(b) : (a, b) => key(a).localeCompare(key(b), "en", { numeric: true });
+        body.append(...[...rows].sort((a, b) => (falls ? -1 : 1) * compare(a, b)));
+      });
+    });
+  }
+})();
