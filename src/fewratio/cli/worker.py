@@ -1,8 +1,8 @@
 """The process that does one piece of work for the page: ``python -m fewratio.cli.worker``.
 
-It imports what verbs need, reads one task from standard input, a line of JSON, and does it under limits on memory,
+It reads one task from standard input, a line of JSON, and does it under limits on memory,
 processor time and the size of files. What it writes to standard output are lines of JSON: how far it is, and how it
-ended. When standard input is closed it ends.
+ended. With ``--warm`` it first imports what verbs need. When standard input is closed it ends.
 """
 
 import json
@@ -25,7 +25,8 @@ _PAUSE = 0.1
 def main() -> None:
     """Do one task."""
     channel = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    _warm_up()
+    if "--warm" in sys.argv:
+        _warm_up()
     line = sys.stdin.readline()
     if not line:
         return

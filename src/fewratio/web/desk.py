@@ -40,8 +40,7 @@ class Desk:
         folder = self.store.new_folder()
         task = {"folder": str(folder), "stdout": "answer.txt", "examples": str(folder)}
         await asyncio.gather(self.workers.refill(), self.workers.run(task, lambda progress: None))
-        for id, place in EXAMPLES.items():
-            path = folder / place
+        for id, path in ((id, folder / place) for id, place in EXAMPLES.items() if (folder / place).exists()):
             self.store.add(None, path, id=id).n_files = len(list(path.iterdir())) if path.is_dir() else 1
         self.has_examples.set()
 

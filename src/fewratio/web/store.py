@@ -63,6 +63,7 @@ class Job:
         """Change what is known of the job, and wake whoever waits for that."""
         for name, value in news.items():
             setattr(self, name, value)
+        self.used = time.monotonic()
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -119,8 +120,10 @@ class Store:
                 self.files.pop(result.id, None)
             shutil.rmtree(job.folder, ignore_errors=True)
         needed = {file.id for job in self.jobs.values() for file in job.files}
-        for file in [each for each in self.files.values() if each.owner is not None and each.used <= oldest]:
-            if file.id not in needed:
+        # Examples are everybody's, and a job may wait long for its tables.
+        busy = {None, *(job.owner for job in self.jobs.values() if not job.is_over)}
+        for file in [each for each in self.files.values() if each.used <= oldest]:
+            if file.id not in needed and file.owner not in busy:
                 del self.files[file.id]
                 shutil.rmtree(file.path.parent, ignore_errors=True)
 

@@ -38,7 +38,7 @@ class Workers:
     async def refill(self) -> None:
         """Start processes until enough wait for work."""
         while len(self._spare) < self.limits.spare:
-            self._spare.append(await self._start())
+            self._spare.append(await self._start("--warm"))
 
     async def run(self, task: Mapping[str, Any], report: Callable[[dict[str, Any] | None], None]) -> str | None:
         """Do a task when it is its turn; return what went wrong, or None.
@@ -79,11 +79,11 @@ class Workers:
             text = text.replace(f"{place}{os.sep}", "").replace(place, "")
         return [line.removeprefix("fewratio: ") for line in text.splitlines() if line.startswith("fewratio: ")]
 
-    async def _start(self) -> Process:
+    async def _start(self, *options: str) -> Process:
         # One thread each: more of them than cores slow all down.
         environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUTF8": "1"}
         process = await asyncio.create_subprocess_exec(
-            *self.command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True
+            *self.command, *options, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True
         )
         self._all.add(process)
         return process

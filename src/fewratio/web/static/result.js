@@ -31,5 +31,6 @@ export async function showResult(place, job) {
     make("details", {}, make("summary", {}, "The same on the command line and in Python"),
       ...lines("Shell", `${job.shell}\n`, "same.sh"), ...lines("Python", job.python, "same.py")));
   place.hidden = false;
-  heading.focus();
+  heading.focus({ preventScroll: true });
+  heading.scrollIntoView();
 }
