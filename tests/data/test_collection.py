@@ -147,6 +147,16 @@ def test_collection_as_a_container(collection):
     assert repr(collection[2:]) == "Collection('toy', 1 dataset of 1 row, 3 features)"
 
 
+def test_a_notebook_shows_the_first_datasets_as_text():
+    collection = Collection.from_arrays({f"<b>{number}": [[number]] for number in range(12)}, name="<i>many")
+    shown = collection._repr_html_()
+    assert shown.count("<tr>") == 11
+    assert "and 2 more" in shown
+    assert "&lt;b&gt;9" in shown
+    assert "<b>" not in shown
+    assert "<i>" not in shown
+
+
 @pytest.mark.parametrize(
     ("key", "names"),
     [

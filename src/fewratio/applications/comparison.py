@@ -18,7 +18,7 @@ from fewratio.charts.style import LEVEL
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
-from fewratio.data.encoding import Column, ColumnOptions, Encoding
+from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.data.partition import groups_of
 from fewratio.data.raw import as_raw
 from fewratio.data.separating import Separating
@@ -136,7 +136,7 @@ class ComparisonResult(Reported):
     def columns(self) -> list[ColumnDifference]:
         """How each column differs, the strongest first: a table for ``pandas.DataFrame(result.columns)``."""
         first, second = (table.numbers for table in self.samples.tables)
-        described = _columns(self.samples)
+        described = self.samples.columns
         nothing = [None] * len(described)
         p_values = nothing if self._test is None else self._test.column_p_values.tolist()
         shares = nothing if self._test is None else self._test.column_shares.tolist()
@@ -168,7 +168,7 @@ class ComparisonResult(Reported):
     def _report(self, command: str | None = None) -> "Report":
         from fewratio.report.comparison import report_comparison
 
-        return report_comparison(self, _columns(self.samples), command)
+        return report_comparison(self, command)
 
     def __repr__(self) -> str:
         a, b = self.names
@@ -325,7 +325,7 @@ def _tested(
     progress: bool | None,
 ) -> TwoSampleTest:
     """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
-    columns = [place for _, place in _columns(samples).values()]
+    columns = [place for _, place in samples.columns.values()]
     if groups is None and len(columns) > 1:
         warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
     exchange, _ = exchange_of(marks, groups)
@@ -354,14 +354,6 @@ def _fitted(
         return forward, backward, in_blocks(forward._ratio, pooled), in_blocks(backward._ratio, pooled)
     ratios = (forward.ratio_nu_, forward.ratio_de_), (backward.ratio_de_, backward.ratio_nu_)
     return forward, backward, np.concatenate(ratios[0]), np.concatenate(ratios[1])
-
-
-def _columns(samples: inputs.Samples) -> dict[str | int, tuple[Column, slice]]:
-    """Return what became of each column, and where its features are."""
-    table = samples.tables[0]
-    encoding = samples.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
-    labels = encoding.names if encoding.is_named else range(len(encoding.used))
-    return dict(zip(labels, zip(encoding.used, encoding.places.values(), strict=True), strict=True))
 
 
 def _two_samples(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:

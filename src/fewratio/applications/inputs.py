@@ -12,7 +12,7 @@ from fewratio.core.given import check_count as check_count
 from fewratio.core.given import check_number as check_number
 from fewratio.core.given import check_switch as check_switch
 from fewratio.core.shapes import Floats
-from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding
+from fewratio.data.encoding import Column, ColumnOptions, ColumnRules, Encoding
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
 from fewratio.errors import ParameterError
@@ -95,6 +95,14 @@ class Samples(NamedTuple):
     tables: list[Table]
     separating: list[Separating]
     given: tuple[Any, ...] = ()
+
+    @property
+    def columns(self) -> dict[str | int, tuple[Column, slice]]:
+        """What became of each column that is used, and where its features are."""
+        table = self.tables[0]
+        encoding = self.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
+        labels = encoding.names if encoding.is_named else range(len(encoding.used))
+        return dict(zip(labels, zip(encoding.used, encoding.places.values(), strict=True), strict=True))
 
 
 def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: ColumnOptions) -> Samples:

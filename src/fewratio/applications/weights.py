@@ -1,7 +1,7 @@
 """Weights that make a training sample look like a target sample."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -15,9 +15,12 @@ from fewratio.estimators.base import RatioEstimator, in_blocks
 from fewratio.estimators.classifier import ClassifierRatio
 from fewratio.estimators.randomness import deal, draw_rows
 from fewratio.progress import progress_bar
+from fewratio.report.reported import Reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from fewratio.report.page import Report
 
 _THIN_SIZE, _THIN_RATIO = 0.1, 0.1
 # Rows per sample that the ratio is fitted to: more cost much and gain little.
@@ -28,7 +31,7 @@ _LEAST_ERRORS, _LEAST_SIZE = 2.0, 50
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImportanceWeights:
+class ImportanceWeights(Reported):
     """Weights of training rows, made by `importance_weights`; NumPy reads them as an array.
 
     Attributes
@@ -44,6 +47,8 @@ class ImportanceWeights:
     held_out_gain, held_out_error : float
         By how much the ratio has a smaller error J (`relative_squared_error`) than constant weights at rows that it was
         not fitted to, and the standard error of that; NaN where a sample has a single row.
+    settings : dict
+        What `importance_weights` was told.
     """
 
     weights: Floats
@@ -52,6 +57,7 @@ class ImportanceWeights:
     samples: inputs.Samples
     held_out_gain: float = np.nan
     held_out_error: float = np.nan
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def effective_sample_size(self) -> float:
@@ -109,6 +115,13 @@ class ImportanceWeights:
         from fewratio.charts.results import draw_weights
 
         return draw_weights(self.weights, self.effective_sample_size, self.overlap, self.n_clipped)
+
+    def _report(
+        self, command: str | None = None, names: tuple[str, str] = ("training rows", "target rows")
+    ) -> "Report":
+        from fewratio.report.weights import report_weights
+
+        return report_weights(self, names, command)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return self.weights.astype(self.weights.dtype if dtype is None else dtype, copy=bool(copy))
@@ -198,7 +211,8 @@ def importance_weights(
         )
     n_clipped = int((ratio > limit).sum())
     weights = weights / weights.mean() if normalise else weights
-    result = ImportanceWeights(weights, ratio, n_clipped, samples, *_held_out_gain(model, *drawn, rng))
+    settings = {"estimator": estimator, "clip": clip, "normalise": normalise, "random_state": random_state, **columns}
+    result = ImportanceWeights(weights, ratio, n_clipped, samples, *_held_out_gain(model, *drawn, rng), settings)
     if result._is_thin:
         n, size = len(result), result.effective_sample_size
         warnings.warn(

@@ -12,7 +12,10 @@ Data = Mapping[str, Sequence[Any]]
 _INK = "currentColor"
 _AXIS = {
     **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor", "gridColor"), _INK),
-    **dict(gridOpacity=0.15, domainOpacity=0.4, tickOpacity=0.4, titleFontWeight="normal", labelLimit=150),
+    **dict(
+        gridOpacity=0.15, domainOpacity=0.4, tickOpacity=0.4, titleFontWeight="normal", labelLimit=150, labelFontSize=11
+    ),
+    **dict(titleFontSize=12, tickCount=6),
 }
 _CONFIG = {
     "font": "system-ui, sans-serif",
@@ -25,6 +28,8 @@ _CONFIG = {
     "text": {"color": _INK},
     "rule": {"color": _INK},
 }
+# So that lines can be told apart without colour.
+_DASHES = [[1, 0], [6, 3], [2, 2]]
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
@@ -53,7 +58,7 @@ class Chart:
     @property
     def height(self) -> int:
         """Pixels that are kept free for the chart."""
-        return int(self.spec["height"]) + (12 if self.spec["config"].get("axis") is None else 60)
+        return int(self.spec["height"])
 
     def with_data(self) -> dict[str, Any]:
         """Return the whole specification, of a fixed width, for a picture."""
@@ -90,24 +95,26 @@ def interval_chart(value: float, interval: tuple[float, float] | None, largest: 
     found = "" if interval is None else f", 90 % interval {low:.2g} to {high:.2g}"
     description = f"{what} {value:.3g} on its range from 0 to {largest:.3g}{found}."
     data: Data = {"value": [value], "low": [low], "high": [high], "text": [f"{value:.3g}"]}
-    return Chart(chart_spec(56, layer=layer), data, description)
+    return Chart(chart_spec(84, layer=layer), data, description)
 
 
-def test_chart(edges: Sequence[float], counts: Sequence[int], observed: float, statistic: str) -> Chart:
+def permutation_chart(edges: Sequence[float], counts: Sequence[int], observed: float, statistic: str) -> Chart:
     """Draw how often a statistic of permutations lies between edges, and the observed one."""
     bars = {
-        "mark": {"type": "bar", "color": MUTED, "opacity": 0.7, "binSpacing": 0},
+        "mark": {"type": "bar", "color": MUTED, "opacity": 0.8, "binSpacing": 0},
         "encoding": {
-            "x": _number("low", statistic, bin={"binned": True}, axis={"tickCount": 8}),
+            "x": _number("low", statistic, bin={"binned": True}),
             "x2": {"field": "high"},
             "y": _number("count", "permutations"),
             "tooltip": [_number(field, field, format=".3~f") for field in ("low", "high", "count")],
         },
     }
-    place = {"x": {"datum": observed, "type": "quantitative"}}
-    rule = {"mark": {"type": "rule", "color": OUTLIER, "size": 3}, "encoding": place}
-    label = {"type": "text", "align": "right", "dx": -6, "y": 8, "text": "observed", "fontWeight": "bold"}
-    spec = chart_spec(150, layer=[bars, rule, {"mark": label, "encoding": place}])
+    once = {"data": {"values": [{"low": observed}]}, "encoding": {"x": _number("low", statistic)}}
+    rule = {"mark": {"type": "rule", "color": OUTLIER, "size": 3}, **once}
+    is_right = observed > (edges[0] + edges[-1]) / 2
+    label = {"type": "text", "y": 8, "text": "observed", "fontWeight": "bold"}
+    label |= {"align": "right", "dx": -6} if is_right else {"align": "left", "dx": 6}
+    spec = chart_spec(190, layer=[bars, rule, {"mark": label, **once}])
     low = next((edge for edge, count in zip(edges, counts, strict=False) if count), observed)
     high = max(edge for edge, count in zip(edges[1:], counts, strict=True) if count)
     description = (
@@ -119,27 +126,21 @@ def test_chart(edges: Sequence[float], counts: Sequence[int], observed: float, s
 
 def mirrored_bars(labels: Sequence[str], above: Sequence[float], below: Sequence[float], description: str) -> Chart:
     """Draw the shares of two samples in the same bins without axes: those of the first up, of the second down."""
-    tooltip = [{"field": "bin", "type": "nominal", "title": "value"}]
-    tooltip += [_number("a", "above", format=".1%"), {**_number("c", "below", format=".1%")}]
-    x = {"field": "place", "type": "quantitative", "axis": None, "scale": {"nice": False, "zero": False}}
-    layer = [
-        {
-            "mark": {"type": "rect", "color": colour},
-            "encoding": {
-                **{"x": x, "x2": {"field": "end"}, "y": _number(field, None, axis=None), "y2": {"datum": 0}},
-                "tooltip": tooltip,
-            },
-        }
-        for field, colour in (("a", FIRST), ("b", SECOND))
-    ]
-    layer.append({"mark": {"type": "rule", "opacity": 0.6}, "encoding": {"y": {"datum": 0}}})
-    spec = chart_spec(44, layer=layer)
-    spec |= {"config": {**_CONFIG, "axis": None}, "padding": 1}
     # Gaps between bars, in units of a bar.
-    places = [round(place + 0.06, 2) for place in range(len(labels))]
-    ends = [round(place + 0.94, 2) for place in range(len(labels))]
-    data = {"bin": labels, "place": places, "end": ends, "a": above, "b": [-share for share in below], "c": below}
-    return Chart(spec, data, description)
+    sums = {"place": "datum.number - 0.94", "end": "datum.number - 0.06", "down": "-datum.below"}
+    transform: list[dict[str, Any]] = [{"window": [{"op": "row_number", "as": "number"}]}]
+    transform += [{"calculate": sum, "as": name} for name, sum in sums.items()]
+    tooltip = [{"field": "bin", "type": "nominal", "title": "value"}]
+    tooltip += [_number(field, field, format=".1%") for field in ("above", "below")]
+    x = _number("place", None, axis=None, scale={"nice": False, "zero": False})
+    layer: list[dict[str, Any]] = []
+    for field, colour in (("above", FIRST), ("down", SECOND)):
+        y = {"y": _number(field, None, axis=None), "y2": {"datum": 0}}
+        encoding = {"x": x, "x2": {"field": "end"}, **y, "tooltip": tooltip}
+        layer.append({"mark": {"type": "rect", "color": colour}, "encoding": encoding})
+    layer.append({"mark": {"type": "rule", "opacity": 0.6}, "encoding": {"y": {"datum": 0}}})
+    spec = chart_spec(44, transform=transform, layer=layer, padding=1)
+    return Chart(spec, {"bin": labels, "above": above, "below": below}, description)
 
 
 def step_lines(
@@ -149,29 +150,23 @@ def step_lines(
     description: str,
     is_time: bool = False,
 ) -> Chart:
-    """Draw histograms of several samples on common bins, each as an area under steps; dates are ISO texts."""
+    """Draw histograms of several samples on common bins, each as a line of steps; dates are ISO texts."""
     names = list(shares)
     x: dict[str, Any] = {"field": "edge", "type": "temporal" if is_time else "quantitative", "title": title}
     # Days are in UTC, whatever the zone of the reader.
     x["scale"] = {"type": "utc"} if is_time else {"zero": False, "nice": False}
     dashes = {"field": "sample", "type": "nominal", "title": None, "scale": {"domain": names, "range": _DASHES}}
-    y = _number("share", "share of rows", axis={"format": "%", "tickCount": 4}, stack=None)
-    line = {"color": _colours(names), "strokeDash": dashes, "x": x, "y": y}
-    area = {"color": _colours(names), "x": x, "y": y}
-    layer = [
-        {"mark": {"type": "area", "interpolate": "step-after", "opacity": 0.15}, "encoding": area},
-        {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2}, "encoding": line},
-    ]
+    y = _number("share", "share of rows", axis={"format": "%", "tickCount": 4, "grid": False}, stack=None)
+    strokes = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 300}
+    line = {"color": _colours(names, legend=strokes), "strokeDash": dashes, "x": x, "y": y}
+    mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
     data: dict[str, list[Any]] = {"edge": [], "share": [], "sample": []}
     for name, values in shares.items():
         data["edge"] += edges
         # The last edge ends the last step.
         data["share"] += [*values, values[-1]]
         data["sample"] += [name] * len(edges)
-    return Chart(chart_spec(150, layer=layer), data, description)
-
-
-_DASHES = [[1, 0], [6, 3], [2, 2]]
+    return Chart(chart_spec(200, mark=mark, encoding=line), data, description)
 
 
 def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], title: str, description: str) -> Chart:
@@ -193,7 +188,8 @@ def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], t
         data["category"] += labels
         data["sample"] += [name] * len(labels)
         data["share"] += values
-    spec = chart_spec(max(60, 9 * len(labels) * (len(names) + 1)), mark="bar", encoding=encoding)
+    # A line of text for each category at least.
+    spec = chart_spec(70 + len(labels) * max(18, 8 * (len(names) + 1)), mark="bar", encoding=encoding)
     return Chart(spec, data, description)
 
 
@@ -222,8 +218,8 @@ def map_chart(
     tooltip = [{"field": field, "type": "nominal", "title": title} for field, title in (texts | dict(values)).items()]
     tooltip.insert(2, _number("ratio", "ratio", format=".2f"))
     encoding = {
-        "x": _number("x", axes[0], scale={"zero": False}, axis={"tickCount": 6}),
-        "y": _number("y", axes[1], scale={"zero": False}, axis={"tickCount": 6}),
+        "x": _number("x", axes[0], scale={"zero": False}),
+        "y": _number("y", axes[1], scale={"zero": False}),
         "color": _number("ratio", "ratio", scale=scale, legend={"gradientLength": 120, "tickCount": 3}),
         "shape": shape,
         "tooltip": tooltip,
@@ -231,8 +227,32 @@ def map_chart(
     # A thin edge keeps points apart, and points of the middle colour visible.
     mark = {"type": "point", "filled": True, "size": 55, "opacity": 0.85, "stroke": _INK, "strokeWidth": 0.4}
     return Chart(
-        chart_spec(380, mark=mark, encoding=encoding),
+        chart_spec(440, mark=mark, encoding=encoding),
         points,
         f"Map of {len(points['x'])} rows of {' and '.join(names)}; rows that are alike are near each other. The tables "
         "of rows have the same ratios.",
     )
+
+
+def before_and_after(names: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Chart:
+    """Draw how far samples are apart in each column, before and after something was done about it."""
+    both = ["before", "after"]
+    scale = {"domain": both, "range": ["circle", "diamond"]}
+    encoding = {
+        "y": {"field": "column", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 130}},
+        "x": _number("value", "difference of the means, in deviations"),
+        "color": _colours(both, (OUTLIER, FIRST)),
+        "shape": {"field": "sample", "type": "nominal", "title": None, "scale": scale},
+        "tooltip": [
+            {"field": "column", "type": "nominal"},
+            {"field": "sample", "type": "nominal"},
+            _number("value", "difference", format=".2f"),
+        ],
+    }
+    zero = {"mark": {"type": "rule", "opacity": 0.7}, "encoding": {"x": {"datum": 0}}}
+    points = {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.9}, "encoding": encoding}
+    spec = chart_spec(80 + 20 * len(names), layer=[zero, points])
+    data: Data = {"column": [*names, *names], "value": [*before, *after], "sample": [n for n in both for _ in names]}
+    largest = max(map(abs, before)), max(map(abs, after))
+    description = f"Differences of the means by column: at most {largest[0]:.2f} before, {largest[1]:.2f} after."
+    return Chart(spec, data, description, description)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PIECE_VALUES = 2**22
 
 
-@partial(exchange.verb, without=("seed", "report"))
+@partial(exchange.verb, without=("seed",))
 def ratio(
     request: exchange.Request,
     nu: Annotated[Path, typer.Argument(help="Table of the numerator's sample; - for CSV on standard input.")],
@@ -43,6 +43,7 @@ def ratio(
     from fewratio.data.raw import naming_rows
     from fewratio.estimators.base import block_rows
     from fewratio.progress import progress_bar
+    from fewratio.report.ratio import RatioRows
 
     tables = [read_raw(file) for file in files[:2]]
     if estimator is None or request.model is None:
@@ -54,6 +55,7 @@ def ratio(
     step = block_rows(X_nu.n_features)
     step *= max(1, _PIECE_VALUES // (step * X_nu.n_features))
     n_places = int(X_nu.n_features == 1)
+    shown = RatioRows()
     pieces: list[tuple[dict[str, Sequence[Any]], NDArray[Any]]] = []
     with nullcontext(tables[0]) if rows is None else open_rows(files[2]) as source:
         estimator.fit(X_nu, X_de)
@@ -63,7 +65,10 @@ def ratio(
                 with naming_rows(raw, start, n_rows):
                     encoding = None if estimator.has_sources else samples.encoding
                     table = estimator._open(raw, "X") if encoding is None else encoding.encode(raw)
-                columns = exchange.row_columns(table, start) | {"ratio": estimator.predict(table).tolist()}
+                ratios = estimator.predict(table)
+                columns = exchange.row_columns(table, start) | {"ratio": ratios.tolist()}
+                if request.report is not None:
+                    shown.add(table, raw, ratios, start)
                 write(columns, raw)
                 # Without JSON or a picture only the first rows are shown.
                 if not pieces or request.wants_json or request.plot is not None:
@@ -85,4 +90,5 @@ def ratio(
     request.deliver(
         exchange.Answer(lines, {"divergence": divergence, "ratio": values, "row_names": names or None}, None),
         lambda: draw_ratios(np.array(values), np.concatenate([X for _, X in pieces]), X_nu.feature_names, title),
+        lambda command: shown.report(labels, divergence, samples, {"estimator": estimator}, command),
     )

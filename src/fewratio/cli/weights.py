@@ -9,7 +9,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@partial(exchange.verb, without=("scale", "report"))
+@partial(exchange.verb, without=("scale",))
 def weights(
     request: exchange.Request,
     train: Annotated[Path, typer.Argument(help="Table of the rows to weigh; - for CSV on standard input.")],
@@ -35,4 +35,8 @@ def weights(
         *request.first_rows(columns, len(result)),
     ]
     payload = result.to_dict() | {"row_names": columns.get("name")} if request.wants_json else {}
-    request.deliver(exchange.Answer(lines, payload, columns, [X_train]), result.plot)
+    request.deliver(
+        exchange.Answer(lines, payload, columns, [X_train]),
+        result.plot,
+        lambda command: result._report(command, (names[0], names[1])),
+    )

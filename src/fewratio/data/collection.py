@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any, Unpack, overload
 
 import numpy as np
@@ -26,6 +27,9 @@ from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.progress import progress_bar
 
 __all__ = ["Collection", "Dataset"]
+
+# Datasets that a notebook shows.
+_SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -294,6 +298,16 @@ class Collection:
 
     def __repr__(self) -> str:
         return f"Collection({self.name!r}, {self.summary})"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first datasets for a notebook."""
+        rows = [(each.name, each.group or "", len(each)) for each in self.datasets[:_SHOWN]]
+        cells = ["".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows]
+        heading = "".join(f"<th scope='col'>{name}</th>" for name in ("dataset", "group", "rows"))
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        more = f"<p>and {len(self) - _SHOWN} more</p>" if len(self) > _SHOWN else ""
+        about = f"<p><strong>{escape(self.name)}</strong>: {self.summary}</p>"
+        return f"{about}<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     @property
     def summary(self) -> str:

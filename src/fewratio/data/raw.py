@@ -185,6 +185,15 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
     return raw_of_arrow(pa.Table.from_arrays(arrays, names=labels), argument, is_named, index)
 
 
+def joined(tables: Sequence[RawTable]) -> RawTable:
+    """Return the rows of tables of the same columns, one after the other, as one table without row names."""
+    datas = [table.data for table in tables]
+    data = (
+        np.concatenate(datas) if tables[0].array is not None else pa.concat_tables(datas, promote_options="permissive")
+    )
+    return replace(tables[0], data=data, index=None)
+
+
 @contextmanager
 def naming_rows(piece: RawTable, start: int, n_rows: int) -> Iterator[None]:
     """Say in messages about a piece of a table of `n_rows` which rows it has, and count them from the table's first."""

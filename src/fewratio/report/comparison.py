@@ -8,32 +8,28 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.style import LEVEL
-from fewratio.charts.vega import interval_chart, step_lines, test_chart
-from fewratio.data.columns import counted
-from fewratio.data.encoding import Column
+from fewratio.charts.vega import interval_chart, permutation_chart, step_lines
+from fewratio.data.columns import counted, shortened
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import Distribution, by_column
 
 _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 8
 # Rows of the table of columns.
-_MOST_COLUMNS = 1000
+_MOST_COLUMNS = 600
 _BINS = 40
 
 
-def report_comparison(
-    result: Any, columns: Mapping[str | int, tuple[Column, slice]], command: str | None
-) -> page.Report:
+def report_comparison(result: Any, command: str | None) -> page.Report:
     """Say what a comparison found.
 
     Parameters
     ----------
     result : ComparisonResult
-    columns : mapping
-        Of each column what became of it, and where its features are.
     command : str or None
         What makes the report again; by default a call in Python.
     """
+    columns = result.samples.columns
     shown = result.columns[:_MOST_COLUMNS]
     samples = [table.numbers for table in result.samples.tables]
     distributions = by_column({each.column: columns[each.column] for each in shown}, samples)
@@ -61,7 +57,13 @@ def _answer(result: Any) -> str:
     if result.p_value > LEVEL:
         return f"No difference was found (p = {result.p_value:.2g})."
     together = " No single column stands out; they differ together."
-    return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}"
+    return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}{_apart(result)}"
+
+
+def _apart(result: Any) -> str:
+    """Name the columns that tell the samples apart by themselves."""
+    names = [each.column for each in result.separating]
+    return f" Told apart by {shortened(names, _NAMED)} alone." if names else ""
 
 
 def _facts(result: Any) -> dict[str, str]:
@@ -77,9 +79,6 @@ def _facts(result: Any) -> dict[str, str]:
         facts["Rows used"] = f"{result.n_tested[0]} and {result.n_tested[1]}, drawn at random, for test and divergence"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
-    if result.separating:
-        apart = ", ".join(each.column for each in result.separating)
-        facts["Told apart by"] = f"{apart}, by themselves" if len(result.separating) > 1 else f"{apart}, by itself"
     if isolated := int(result.isolated_a.sum() + result.isolated_b.sum()):
         facts["Isolated"] = f"{counted(isolated, 'row')} far from all others, where ratios say little"
     return facts
@@ -98,7 +97,7 @@ def _how_far(result: Any) -> list[page.Block]:
         edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
         counts = np.histogram(result.null, edges)[0]
         statistic = "test statistic: evidence of a difference"
-        chart = test_chart(edges.round(4).tolist(), counts.tolist(), float(result.statistic), statistic)
+        chart = permutation_chart(edges.round(4).tolist(), counts.tolist(), float(result.statistic), statistic)
         n_as_large = f"{result.p_value:.1%} of the permutations" if result.p_value >= 0.001 else "almost none"
         about = (
             "If both samples were of one distribution, dealing their rows anew would make no difference. The bars are "
@@ -113,15 +112,17 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     a, b = result.names
     is_tested = result.p_value is not None
     has_gaps = any(any(each.missing) for each in distributions.values())
-    headings = ["column", "kind", a, b, "effect", *(["p", "share"] if is_tested else []), "distributions"]
+    headings = ["column", "distributions", "kind", a, b, *(["missing"] if has_gaps else []), "effect"]
+    headings += ["p", "share"] if is_tested else []
     table = []
     for each in shown:
         found = distributions[each.column]
-        test = (page.Number(each.p_value, f"{each.p_value:.3g}"), page.Number(each.share, f"{each.share:.0%}"))
-        gaps = "missing " + " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
+        gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
         effect = page.Number(each.effect, f"{each.effect:+.2f}")
-        cells = [str(each.column), each.kind, each.first, each.second, effect, *(test if is_tested else ())]
-        table.append([*cells, found.small_chart(result.names), *([gaps] if has_gaps else [])])
+        test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
+        test += [] if each.share is None else [page.Number(each.share, f"{each.share:.0%}")]
+        cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
+        table.append([str(each.column), found.small_chart(result.names), *cells])
     left = len(result.columns) - len(shown)
     note = (
         f"Effect: Cohen's d of means, h of shares; above 0 if more in {a}. "
@@ -129,7 +130,6 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
     )
-    headings += ["missing"] if has_gaps else []
     blocks: list[page.Block] = [page.Table("Columns, the strongest first", headings, table, True, note)]
     return [*blocks, page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]])]
 

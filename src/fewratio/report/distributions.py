@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.charts.vega import Chart, grouped_bars, mirrored_bars, step_lines
 from fewratio.core.shapes import Floats
@@ -13,8 +14,8 @@ from fewratio.data.encoding import Column
 from fewratio.data.separating import as_text
 from fewratio.data.values import text_of_days
 
-# Bins of numbers; so few different values have a bin each.
-_BINS, _FEW_VALUES = 20, 10
+# Most bins of numbers, and fewest; so few different values have a bin each.
+_MOST_BINS, _LEAST_BINS, _FEW_VALUES = 20, 8, 10
 # Categories that are drawn; the others are one.
 _MOST_CATEGORIES = 12
 # The ends beyond these shares of the values are one bin each where they would leave no room for the others.
@@ -102,11 +103,12 @@ def distribution(
     distinct = np.unique(pooled) if len(distinct) <= _FEW_VALUES else distinct
     if len(distinct) <= _FEW_VALUES:
         labels, edges = [as_text(column, value, 6) for value in distinct.tolist()], None
-        inner = np.append(distinct, np.inf)
+        inner = distinct[1:]
     else:
         labels, edges, inner = _bins(column, pooled)
-    counted = [np.histogram(side, inner, weights=weight)[0] for side, weight in zip(values, kept, strict=True)]
-    return Distribution(column, labels, edges, [_shares(each) for each in counted], missing)
+    bins = [np.searchsorted(inner, side, "right") for side in values]
+    counted = [_shares(np.bincount(*each, len(labels))) for each in zip(bins, kept, strict=True)]
+    return Distribution(column, labels, edges, counted, missing)
 
 
 def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Floats]:
@@ -114,12 +116,13 @@ def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Float
     low, high = float(values.min()), float(values.max())
     first, last = (float(end) for end in np.quantile(values, _ENDS))
     is_cut = high - low > _FAR * (last - first) > 0
-    edges = np.linspace(first if is_cut else low, last if is_cut else high, _BINS + 1)
+    n_bins = min(_MOST_BINS, max(_LEAST_BINS, round(2 * len(values) ** 0.5)))
+    edges = np.linspace(first if is_cut else low, last if is_cut else high, n_bins + 1)
     texts = [as_text(column, edge) for edge in edges.tolist()]
     labels = [f"{start} to {end}" for start, end in pairwise(texts)]
     if is_cut:
         labels[0], labels[-1] = f"up to {texts[1]}", f"{texts[-2]} and more"
-    return labels, [_short(edge, 8) for edge in edges.tolist()], np.r_[-np.inf, edges[1:-1], np.inf]
+    return labels, [_short(edge, 8) for edge in edges.tolist()], edges[1:-1]
 
 
 def _largest(labels: list[str], shares: Floats) -> tuple[list[str], None, list[list[float]]]:
@@ -132,7 +135,7 @@ def _largest(labels: list[str], shares: Floats) -> tuple[list[str], None, list[l
     return labels, None, [_shares(each) for each in shares]
 
 
-def _shares(values: Floats) -> list[float]:
+def _shares(values: NDArray[Any]) -> list[float]:
     return [_short(value) for value in values.tolist()]
 
 

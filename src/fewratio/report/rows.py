@@ -26,16 +26,18 @@ def as_given(X: Any, table: Table) -> RawTable:
     return as_raw(X, table.argument)
 
 
-def cells(raw: RawTable, rows: Numbers, labels: Sequence[str]) -> dict[str, list[str]]:
-    """Return values of some rows as texts, by column; those that the table has."""
+def cells(raw: RawTable, rows: Numbers, labels: Sequence[str]) -> dict[str, list[Any]]:
+    """Return values of some rows for a table, by column; of the columns that there are."""
     some = raw.take(rows)
-    return {label: [_text(value) for value in some.cells(label)] for label in labels if label in raw.places}
+    return {label: [_cell(value) for value in some.cells(label)] for label in labels if label in raw.places}
 
 
-def _text(value: Any) -> str:
+def _cell(value: Any) -> Any:
     if value is None:
         return "–"
-    text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return page.Number(value, f"{value:.6g}" if isinstance(value, float) else str(value))
+    text = " ".join(str(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
@@ -49,7 +51,7 @@ def row_table(
 ) -> page.Table:
     """Return a table of some rows: what was found for them, and their values in some columns."""
     values = cells(raw, rows, labels)
-    numbers = [[page.Number(value, f"{value:.3g}") for value in each[rows].tolist()] for each in found.values()]
+    numbers = [[page.Number(value, f"{value:.2f}") for value in each[rows].tolist()] for each in found.values()]
     called = "row (counted from 0)" if table.row_names is None else "row"
     return page.Table(
         caption,
@@ -65,6 +67,7 @@ def row_map(
     ratios: Sequence[Floats],
     labels: Sequence[str],
     largest: float,
+    n_rows: int | None = None,
 ) -> Chart:
     """Draw rows of samples on the two directions in which they differ most; of many rows, some.
 
@@ -76,9 +79,11 @@ def row_map(
         Columns whose values are shown for a point, as far as there is room.
     largest : float
         The ratio of the strongest colour.
+    n_rows : int, optional
+        How many rows there are, if these are not all.
     """
     rng = np.random.default_rng(0)
-    chosen = [draw_rows(table.numbers, _POINTS, rng) for table in tables]
+    chosen = [np.sort(draw_rows(table.numbers, _POINTS, rng)) for table in tables]
     X = np.concatenate([table.numbers[rows] for table, rows in zip(tables, chosen, strict=True)], dtype=np.float64)
     at_rows = np.concatenate([each[rows] for each, rows in zip(ratios, chosen, strict=True)])
     places, axes = _places(X, at_rows)
@@ -93,9 +98,12 @@ def row_map(
     values = [cells(raw, rows, shown) for raw, rows in zip(raws, chosen, strict=True)]
     # Fields are numbered: a dot or a bracket in a name would mean something.
     fields = {f"v{place}": label for place, label in enumerate(shown)}
-    points |= {field: [text for each in values for text in each[label]] for field, label in fields.items()}
+    points |= {
+        field: [getattr(cell, "text", cell) for each in values for cell in each[label]]
+        for field, label in fields.items()
+    }
     chart = map_chart(points, axes, names, fields, largest)
-    drawn, n_rows = len(X), sum(table.n_rows for table in tables)
+    drawn, n_rows = len(X), n_rows or sum(table.n_rows for table in tables)
     which = f"{drawn} of {n_rows} rows, drawn at random" if drawn < n_rows else f"all {n_rows} rows"
     caption = (
         f"Map of {which}: rows that are alike are near each other. Colour: the ratio; shape: the sample. Point at a "
@@ -112,7 +120,9 @@ def _places(X: Floats, ratios: Floats) -> tuple[Floats, tuple[str, str]]:
     if min(scaled.shape) < 2:
         return np.column_stack([X[:, 0], ratios]), ("value" if X.shape[1] == 1 else "first column", "ratio")
     analysis = PCA(2, random_state=0)
-    places = analysis.fit_transform(scaled)
+    # Of equal rows the variance is 0, and no share of it is known.
+    with np.errstate(invalid="ignore"):
+        places = analysis.fit_transform(scaled)
     shares = np.nan_to_num(analysis.explained_variance_ratio_)
     first, second = (f"component {place} ({share:.0%} of the variance)" for place, share in enumerate(shares, 1))
     return places, (first, second)

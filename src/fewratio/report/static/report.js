@@ -14,10 +14,11 @@
     if (element.dataset.drawn) return;
     element.dataset.drawn = "yes";
     const [spec, data] = charts[element.dataset.chart];
-    window.vegaEmbed(element, { ...specs[spec], data: { values: rowsOf(data) } }, options).then(() => {
-      // The element around it has the description.
-      element.querySelector("svg").setAttribute("aria-hidden", "true");
-    });
+    // The element around it keeps the description, which Vega would write over.
+    const inside = document.createElement("div");
+    inside.setAttribute("aria-hidden", "true");
+    element.replaceChildren(inside);
+    window.vegaEmbed(inside, { ...specs[spec], data: { values: rowsOf(data) } }, options);
   };
   const observer = new IntersectionObserver(
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
@@ -30,12 +31,15 @@
   for (const table of document.querySelectorAll("[data-searchable]")) {
     const body = table.querySelector("tbody");
     const rows = [...body.rows];
+    const texts = rows.map((row) =>
+      [...row.cells].map((cell) => (cell.querySelector(".chart") ? "" : cell.textContent.toLowerCase())).join("\n"),
+    );
     const search = table.querySelector(".search");
     const status = search.querySelector("[role=status]");
     search.hidden = false;
     search.querySelector("input").addEventListener("input", (event) => {
       const wanted = event.target.value.trim().toLowerCase();
-      rows.forEach((row) => (row.hidden = !row.textContent.toLowerCase().includes(wanted)));
+      rows.forEach((row, i) => (row.hidden = !texts[i].includes(wanted)));
       status.textContent = wanted ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
     });
     const headings = [...table.querySelectorAll("thead th")];

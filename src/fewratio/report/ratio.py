@@ -1,0 +1,95 @@
+"""The report of density ratios at rows, which may come in pieces."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fewratio.charts.vega import step_lines
+from fewratio.core.shapes import Floats
+from fewratio.data.columns import counted
+from fewratio.data.raw import RawTable, joined
+from fewratio.data.table import Table
+from fewratio.estimators.randomness import draw_rows
+from fewratio.report import page, rows
+from fewratio.report.columns import column_treatment
+
+_EXTREME, _POINTS, _VALUES, _BINS = 10, 1000, 8, 30
+
+
+class RatioRows:
+    """The ratios at the rows of a table, and the rows that a report shows: the extreme ones, and some of the others."""
+
+    def __init__(self) -> None:
+        self.ratios: list[Floats] = []
+        self._shown: list[tuple[Floats, RawTable, Table]] = []
+        self._rng = np.random.default_rng(0)
+
+    def add(self, table: Table, raw: RawTable, ratios: Floats, start: int) -> None:
+        """Take a piece of the table, whose first row has the number `start`."""
+        self.ratios.append(ratios)
+        order = np.argsort(ratios, kind="stable")
+        kept = np.unique(np.r_[order[:_EXTREME], order[-_EXTREME:], draw_rows(table.numbers, _POINTS, self._rng)])
+        names = rows.row_names(table, kept) if table.row_names is not None else [str(start + row) for row in kept]
+        some = Table(table.numbers[kept], table.feature_names, table.argument, names)
+        self._shown.append((ratios[kept], raw.take(kept), some))
+
+    def report(
+        self, names: Sequence[str], divergence: float, samples: Any, settings: Mapping[str, Any], command: str
+    ) -> page.Report:
+        """Say what the ratios are.
+
+        Parameters
+        ----------
+        names : sequence of str
+            What numerator, denominator and the table of rows are called.
+        divergence : float
+            Of the two samples.
+        samples : Samples
+            The two samples.
+        settings : mapping
+            What the estimator was told.
+        command : str
+            What makes the report again.
+        """
+        ratios, nu, de = np.concatenate(self.ratios), names[0], names[1]
+        above = float((ratios > 1).mean())
+        answer = (
+            f"{above:.0%} of the {counted(len(ratios), 'row')} of {names[2]} are more typical of {nu} than of {de}."
+        )
+        facts = {name: counted(table.n_rows, "row") for name, table in zip(names, samples.tables, strict=False)}
+        low, middle, high = np.quantile(ratios, (0, 0.5, 1)).tolist()
+        facts["Ratio"] = f"{low:.3g} to {high:.3g}, median {middle:.3g}"
+        facts["Divergence"] = f"{divergence:.3g}"
+        if samples.encoding is not None and samples.encoding.is_named:
+            facts["Columns"] = samples.encoding.summary
+        sections = [
+            page.Section("Ratios", self._distribution(ratios, names)),
+            page.Section("Rows", self._rows(names, [str(label) for label in samples.columns])),
+            page.Section("What was done to the columns", column_treatment(samples, names[:2])),
+            page.Section("How this was made", page.made_with(settings, command, "", ())),
+        ]
+        return page.Report(f"Ratio of {nu} to {de} at the rows of {names[2]}", answer, facts, sections)
+
+    def _distribution(self, ratios: Floats, names: Sequence[str]) -> list[page.Block]:
+        edges = np.linspace(0, max(float(ratios.max()), 1.0), _BINS + 1)
+        shares = (np.histogram(ratios, edges)[0] / len(ratios)).round(4).tolist()
+        about = f"A ratio above 1: a row is more typical of {names[0]}; below 1: of {names[1]}."
+        description = f"Ratios at {len(ratios)} rows, half of them below {np.median(ratios):.3g}."
+        title = f"ratio {names[0]}/{names[1]}"
+        return [page.Text(about), step_lines(edges.round(4).tolist(), {names[2]: shares}, title, description)]
+
+    def _rows(self, names: Sequence[str], labels: Sequence[str]) -> list[page.Block]:
+        ratios, raw = np.concatenate([each for each, _, _ in self._shown]), joined([each for _, each, _ in self._shown])
+        tables = [each for _, _, each in self._shown]
+        called = [name for table in tables for name in table.row_names or ()]
+        table = Table(np.concatenate([each.numbers for each in tables]), tables[0].feature_names, row_names=called)
+        order, found = np.argsort(-ratios, kind="stable"), {"ratio": ratios}
+        largest = max(2.0, float(ratios.max()))
+        chart = rows.row_map(names[2:], [table], [raw], [ratios], labels, largest, sum(map(len, self.ratios)))
+        some = order[:_EXTREME], order[::-1][:_EXTREME]
+        return [
+            chart,
+            rows.row_table(f"The rows most typical of {names[0]}", table, raw, some[0], found, labels[:_VALUES]),
+            rows.row_table(f"The rows most typical of {names[1]}", table, raw, some[1], found, labels[:_VALUES]),
+        ]

@@ -1,0 +1,128 @@
+"""Reports in a browser: they draw, fit a phone, print, and can be read without eyes or a mouse."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewratio import compare_datasets, importance_weights
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def frame(n, seed):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "name": [f"</script>{HOSTILE}{row}" for row in range(n)],
+            HOSTILE: rng.normal(seed, 1, n),
+            "a.b['c']": rng.choice(["<img src=x onerror=alert(1)>", "b", None], n),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D"),
+            **{f"a long name of a column {number}": rng.normal(0, 1, n) for number in range(12)},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """Write a report of each kind."""
+    folder = tmp_path_factory.mktemp("reports")
+    A, B = frame(40, 0), frame(50, 1)
+    compare_datasets(A, B, n_permutations=99, random_state=0).to_html(folder / "comparison.html")
+    importance_weights(A, B, random_state=0).to_html(folder / "weights.html")
+    return {path.stem: path.as_uri() for path in folder.iterdir()}
+
+
+KINDS = ("comparison", "weights")
+
+
+def draw_all(page):
+    """Draw the charts that are not in view."""
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function(
+        "[...document.querySelectorAll('[data-chart]')].every((chart) => chart.querySelector('svg'))"
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_nothing_serious(visit, findings, reports, kind):
+    with visit(reports[kind]) as page:
+        draw_all(page)
+        assert findings(page) == []
+        # Only colours change.
+        page.emulate_media(color_scheme="dark")
+        assert findings(page, "color-contrast") == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_phone_shows_it_without_sideways_scrolling(visit, reports, kind):
+    with visit(reports[kind], width=360) as page:
+        draw_all(page)
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_charts_are_drawn_when_they_come_into_view(visit, reports):
+    with visit(reports["comparison"]) as page:
+        page.locator("[data-chart] svg").first.wait_for()
+        charts = page.locator("[data-chart]").count()
+        assert page.locator("[data-chart] svg").count() < charts
+        descriptions = page.get_by_role("img").evaluate_all("(all) => all.map((each) => each.ariaLabel)")
+        draw_all(page)
+        assert page.locator("[data-chart] svg").count() == charts
+        assert page.get_by_role("img").evaluate_all("(all) => all.map((each) => each.ariaLabel)") == descriptions
+        assert all(len(each) > 20 for each in descriptions)
+
+
+def test_all_charts_are_printed(visit, reports):
+    with visit(reports["comparison"]) as page:
+        assert page.pdf(format="A4")[:4] == b"%PDF"
+        assert page.locator("[data-chart] svg").count() == page.locator("[data-chart]").count()
+        page.emulate_media(media="print")
+        assert not page.locator(".search").first.is_visible()
+
+
+def test_sorting_and_searching_by_keyboard(visit, reports):
+    with visit(reports["comparison"]) as page:
+        table = page.locator(".table").first
+        assert table.locator("tbody th").first.inner_text() == HOSTILE
+        table.get_by_role("button", name="effect").focus()
+        page.keyboard.press("Enter")
+        effects = table.locator("tbody tr td:nth-of-type(6)").all_inner_texts()
+        assert table.locator("thead th[aria-sort=ascending]").inner_text() == "effect"
+        assert [float(text) for text in effects] == sorted(float(text) for text in effects)
+        page.keyboard.press("Enter")
+        assert table.locator("thead th[aria-sort=descending]").count() == 1
+        table.get_by_label("Search").focus()
+        page.keyboard.type("COLUMN 7")
+        assert table.locator("tbody tr:visible th").all_inner_texts() == ["a long name of a column 7"]
+        assert table.get_by_role("status").inner_text() == "1 of 15"
+
+
+def test_pointing_at_a_row_shows_it_as_text(visit, reports):
+    with visit(reports["comparison"]) as page:
+        draw_all(page)
+        point = page.locator(".chart[aria-label^='Map of'] .mark-symbol.role-mark path").first
+        point.hover(force=True)
+        tooltip = page.locator("#vg-tooltip-element.visible")
+        tooltip.wait_for()
+        assert HOSTILE in tooltip.inner_text()
+        assert page.locator("#vg-tooltip-element script, #vg-tooltip-element img").count() == 0
+
+
+def test_without_scripts_the_tables_and_descriptions_are_there(visit, reports):
+    with visit(reports["comparison"], java_script_enabled=False) as page:
+        assert page.locator("tbody tr").count() > 40
+        assert page.get_by_text("Histogram of the statistic of 99 permutations").is_visible()
+        assert not page.locator(".search").first.is_visible()
+
+
+def test_scripts_of_others_do_not_run(visit, reports):
+    with visit(reports["comparison"], may_say="Content Security Policy") as page:
+        ran = page.evaluate(
+            """() => {
+                const script = document.createElement("script");
+                script.textContent = "window.ran = true";
+                document.body.append(script);
+                return window.ran === true;
+            }"""
+        )
+        assert not ran

@@ -1,0 +1,82 @@
+"""Verbs with --report on files."""
+
+import html
+import re
+import shlex
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fewratio.cli import app
+
+ONE = {
+    "compare": ["compare", "a.csv", "b <c>.csv"],
+    "weights": ["weights", "a.csv", "b <c>.csv", "--clip", "5.0"],
+    "ratio": ["ratio", "a.csv", "b <c>.csv", "--drop", "y"],
+}
+ANSWERS = {"compare": "These tables differ", "weights": "the weights", "ratio": "are more typical of a.csv"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Go to a folder with two tables."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name, mean in (("a.csv", 0), ("b <c>.csv", 1.5)):
+        np.savetxt(name, rng.normal(mean, 1, (12, 2)), delimiter=",", header="x,y", comments="")
+    return tmp_path
+
+
+def run(arguments):
+    return CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("verb", ONE)
+def test_the_report_has_the_answer_and_the_command_that_makes_it_again(folder, verb):
+    done = run([*ONE[verb], "--report", "r.html"])
+    assert done.exit_code == 0, done.output
+    text = (folder / "r.html").read_text("utf-8")
+    assert ANSWERS[verb] in re.search('<p class="answer">(.*?)</p>', text)[1]
+    assert "b <c>" not in text
+    words = shlex.split(html.unescape(re.search("<code>(.*?)</code>", text)[1]))
+    assert words == ["fewratio", *ONE[verb], "--report", "r.html"]
+    (folder / "r.html").unlink()
+    assert run(words[1:]).exit_code == 0
+    assert (folder / "r.html").read_text("utf-8") == text
+
+
+def test_the_command_has_all_that_was_given(folder):
+    given = "compare a.csv --permutations 0 --columns x --columns y --common --seed 3 --fail-if 'divergence > 9'"
+    given = ["compare", "a.csv", "b <c>.csv", *shlex.split(given)[2:], "--report", "r.html"]
+    assert run(given).exit_code == 0
+    found = shlex.split(html.unescape(re.search("<code>(.*?)</code>", (folder / "r.html").read_text("utf-8"))[1]))
+    assert found[1:4] == given[:3]
+    pairs = [tuple(found[i : i + 2]) for i in range(4, len(found))]
+    for option in (("--permutations", "0"), ("--columns", "x"), ("--columns", "y"), ("--seed", "3")):
+        assert option in pairs
+    assert "--common" in found
+    assert "divergence > 9" in found
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("r.pdf", ["--report", "must end in .html"]),
+        ("absent/r.html", ["--report", "absent"]),
+        ("a.html", ["--report", "the same file as"]),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(folder, path, words):
+    (folder / "a.html").symlink_to(folder / "a.csv")
+    done = run([*ONE["compare"], "--report", path])
+    assert done.exit_code == 2
+    assert all(word in done.stderr for word in words)
+    assert not done.stdout
+
+
+def test_no_report_of_more_than_two_groups(folder):
+    (folder / "g.csv").write_text("g,x\n" + "".join(f"{'abc'[row % 3]},{row}\n" for row in range(30)))
+    done = run(["compare", "g.csv", "--by", "g", "--report", "r.html"])
+    assert done.exit_code == 2
+    assert "--report" in done.stderr

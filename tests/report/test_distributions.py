@@ -1,0 +1,65 @@
+"""What a column holds, counted."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fewratio.data.encoding import Column
+from fewratio.report.distributions import distribution
+
+NUMBERS = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e9, 1e9))
+
+
+@given(NUMBERS, NUMBERS)
+def test_every_value_is_in_one_bin(first, second):
+    found = distribution(Column("x"), [first[:, None], second[:, None]])
+    for shares in found.shares:
+        assert len(shares) == len(found.labels)
+        assert sum(shares) == pytest.approx(1, abs=0.02)
+
+
+def test_numbers_are_counted_where_they_are():
+    found = distribution(Column("x"), [np.linspace(0, 1, 101)[:, None], np.ones((5, 1))])
+    assert found.edges[0] == 0
+    assert found.edges[-1] == 1
+    assert found.shares[1][-1] == 1
+    assert found.labels[-1].endswith("to 1")
+
+
+def test_a_few_values_have_a_bin_each():
+    found = distribution(Column("x"), [np.array([[1.0], [2.0], [2.0]]), np.array([[2.0], [7.0]])])
+    assert found.labels == ["1", "2", "7"]
+    assert found.shares == [[0.333, 0.667, 0], [0, 0.5, 0.5]]
+    assert found.edges is None
+
+
+def test_far_values_do_not_squeeze_the_others():
+    values = np.append(np.random.default_rng(0).normal(size=1000), 1e6)[:, None]
+    found = distribution(Column("x"), [values, values])
+    assert max(found.shares[0]) < 0.5
+    assert found.labels[-1].endswith("and more")
+
+
+def test_gaps_are_told_apart_from_values():
+    column = Column("x", median=3.0, marks_missing=True)
+    found = distribution(column, [np.array([[3.0, 1], [5, 0], [7, 0], [9, 0]]), np.array([[5.0, 0]])])
+    assert found.missing == [0.25, 0]
+    assert found.labels == ["5", "7", "9"]
+    assert found.shares[0] == [0.25, 0.25, 0.25]
+
+
+def test_categories_keep_their_names_and_the_rare_ones_are_summed_up():
+    names = tuple(f"c{number:02d}" for number in range(30))
+    found = distribution(Column("x", "category", categories=names), [np.eye(30), np.eye(30)[:2]])
+    assert len(found.labels) == 12
+    assert found.labels[:2] == ["c00", "c01"]
+    assert found.labels[-1] == "19 others"
+    assert sum(found.shares[0]) == pytest.approx(1, abs=0.02)
+
+
+def test_weights_count():
+    values = np.array([[0.0], [1.0]])
+    found = distribution(Column("x"), [values, values], [np.array([3.0, 1.0]), None])
+    assert found.shares == [[0.75, 0.25], [0.5, 0.5]]

@@ -1,0 +1,140 @@
+"""The page: everything in one file, nothing but text from data, and the same text every time."""
+
+import base64
+import hashlib
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from fewratio import MissingPackageError, compare_datasets
+from fewratio.charts.vega import mirrored_bars
+from fewratio.report import bundle, page
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def small_report(text="text", rows=(("a", 1.0),)):
+    chart = mirrored_bars([text, "b"], [0.5, 0.5], [0.2, 0.8], text)
+    blocks = [page.Text(text), page.Code(text, text), chart, page.Table(text, [text, "value"], rows, True, text)]
+    return page.Report(text, text, {text: text}, [page.Section(text, blocks)])
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes, and the text of scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.scripts, self.inside = [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        self.inside = tag == "script" and "type" not in dict(attributes)
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.scripts.append(data)
+
+
+def test_what_data_say_is_text_and_never_markup():
+    text = page.render(small_report(HOSTILE, [(HOSTILE, "<img src=x onerror=alert(1)>")]))
+    elements = Elements(text)
+    # The data, the charts and the page's own.
+    assert [tag for tag, _ in elements.found].count("script") == 3
+    assert not [tag for tag, _ in elements.found if tag == "img"]
+    assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
+    assert HOSTILE not in text
+    assert HOSTILE not in page.render_fragment(small_report(HOSTILE, [(HOSTILE, 1.0)]))
+
+
+def test_scripts_are_allowed_by_their_hashes_alone():
+    text = page.render(small_report())
+    elements = Elements(text)
+    policy = next(each["content"] for tag, each in elements.found if each.get("http-equiv"))
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in elements.scripts]
+    assert rules["script-src"].split() == [f"'sha256-{each}'" for each in hashes]
+
+
+def test_nothing_is_loaded():
+    loads = [
+        value
+        for _, each in Elements(page.render(small_report())).found
+        for name, value in each.items()
+        if name in ("src", "href")
+    ]
+    assert loads == ["data:,"]
+
+
+def test_a_report_without_charts_has_no_chart_script():
+    report = page.Report("title", "answer", {}, [page.Section("part", [page.Text("text")])])
+    assert len(page.render(report)) < 20_000
+
+
+def test_the_same_report_gives_the_same_text():
+    assert page.render(small_report()) == page.render(small_report())
+
+
+def test_headings_follow_each_other():
+    levels = [int(tag[1]) for tag, _ in Elements(page.render(small_report())).found if re.fullmatch("h[1-6]", tag)]
+    assert levels == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [(1.23456, "1.235"), (7, "7"), (page.Number(0.5, "50%"), "50%"), (None, ""), (float("nan"), "nan")],
+)
+def test_cells_are_written_for_people(cell, text):
+    rendered = page.render(page.Report("t", "a", {}, [page.Section("s", [page.Table("c", ["x", "y"], [["r", cell]])])]))
+    assert re.search(r"<td[^>]*>([^<]*)</td>", rendered)[1] == text
+
+
+def test_the_chart_script_is_made_once_and_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    script = bundle.chart_script()
+    (kept,) = (tmp_path / "fewratio").iterdir()
+    assert kept.read_text("utf-8") == script
+    kept.write_text("another")
+    assert bundle.chart_script() == "another"
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert "vegaEmbed" in bundle.chart_script()
+
+
+def test_without_the_packages_a_report_says_what_to_install_and_a_notebook_shows_the_text():
+    program = """
+import sys
+sys.modules["jinja2"] = sys.modules["vl_convert"] = None
+import numpy as np
+import fewratio
+A = np.arange(20.0).reshape(10, 2)
+result = fewratio.compare_datasets(A, A + 1, n_permutations=9, random_state=0)
+assert result._repr_html_() is None
+try:
+    result.to_html()
+except fewratio.MissingPackageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "fewratio[report]" in done.stdout
+    assert issubclass(MissingPackageError, ImportError)
+
+
+def test_a_report_is_written_whole_to_a_path(tmp_path):
+    A = np.random.default_rng(0).normal(size=(10, 2))
+    result = compare_datasets(A, A + 1, n_permutations=9, random_state=0)
+    assert result.to_html(tmp_path / "r.html") is None
+    assert (tmp_path / "r.html").read_text("utf-8") == result.to_html()
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]

@@ -1,0 +1,216 @@
+"""The reports of results: what they say, on tables of all kinds and sizes."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewratio import ULSIF, RuLSIF, compare_datasets, importance_weights
+from fewratio.charts.vega import Chart
+from fewratio.report import page
+from fewratio.report.ratio import RatioRows
+from tests.mixed import mixed
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def normal(n, d, shift=0.0, seed=0):
+    return np.random.default_rng(seed).normal(shift, 1, (n, d))
+
+
+def compared(A, B, n_permutations=99, **options):
+    return compare_datasets(A, B, n_permutations=n_permutations, random_state=0, **options)
+
+
+def blocks(report, kind):
+    return [block for section in report.sections for block in section.blocks if isinstance(block, kind)]
+
+
+def tables(report):
+    return {table.caption: table for table in blocks(report, page.Table)}
+
+
+@pytest.fixture(scope="module")
+def different():
+    return compared(mixed(40, 0), mixed(50, 1, shift=3.0))
+
+
+def test_the_answer_names_what_differs(different):
+    report = different._report()
+    assert report.answer == "These tables differ (p = 0.01). Strongest: size."
+    assert report.facts["A"] == "40 rows"
+    assert "of at most 0.5" in report.facts["Divergence"]
+
+
+def test_the_answer_says_that_nothing_was_found():
+    report = compared(normal(30, 2), normal(30, 2, seed=1))._report()
+    assert re.fullmatch(r"No difference was found \(p = 0\.\d+\)\.", report.answer)
+
+
+def test_columns_that_tell_the_tables_apart_are_in_the_answer():
+    report = compared(mixed(40, 0, lot="a"), mixed(50, 1, 3.0, lot="b"))._report()
+    assert report.answer.endswith("Told apart by lot alone.")
+    treatment = tables(report)["All columns"]
+    assert next(row for row in treatment.rows if row[0] == "lot")[2] == "left out (separating): a in A, b in B"
+
+
+def test_without_a_test_there_is_none():
+    report = compared(normal(9, 2), normal(9, 2, 1), n_permutations=0)._report()
+    assert "no test was made" in report.answer
+    assert "p" not in tables(report)["Columns, the strongest first"].headings
+
+
+def test_each_column_has_a_row_and_a_small_chart(different):
+    table = tables(different._report())["Columns, the strongest first"]
+    assert [row[0] for row in table.rows] == [each.column for each in different.columns]
+    assert all(isinstance(row[1], Chart) for row in table.rows)
+    assert table.is_searchable
+
+
+def test_rows_have_their_names_and_values_as_they_were_given(different):
+    table = tables(different._report())["The rows most typical of A"]
+    first = dict(zip(table.headings, table.rows[0], strict=True))
+    given = mixed(40, 0).set_index("code").loc[first["row"]]
+    assert first["price"].value == given["price"]
+    assert first["colour"] == (given["colour"] if isinstance(given["colour"], str) else "–")
+    assert first["day"] == given["day"]
+
+
+def test_the_map_has_a_point_per_row_with_its_ratio(different):
+    chart = next(chart for chart in blocks(different._report(), Chart) if "name" in chart.data)
+    assert chart.data["sample"] == ["A"] * 40 + ["B"] * 50
+    np.testing.assert_allclose(chart.data["ratio"][:40], different.ratios_a, rtol=1e-3)
+
+
+def test_the_permutations_are_all_counted(different):
+    chart = next(chart for chart in blocks(different._report(), Chart) if "count" in chart.data)
+    assert sum(chart.data["count"]) == 99
+
+
+def test_a_null_without_spread_is_drawn():
+    report = compared(np.ones((9, 2)), np.ones((9, 2)))._report()
+    chart = next(chart for chart in blocks(report, Chart) if "count" in chart.data)
+    assert sum(chart.data["count"]) == 99
+    assert chart.data["low"][0] < chart.data["high"][0]
+
+
+def test_the_call_that_makes_it_again_is_told():
+    result = compared(mixed(20, 0), mixed(20, 1), drop=["price"], estimator=RuLSIF(alpha=0.5))
+    (code,) = blocks(result._report(), page.Code)
+    call = "compare_datasets(A, B, estimator=RuLSIF(), n_permutations=99, random_state=0, drop=['price'])"
+    assert code.text == f"{call}.to_html(path)"
+    again = eval(code.text.partition(".to_html")[0], globals() | {"A": mixed(20, 0), "B": mixed(20, 1)})
+    assert again.p_value == result.p_value
+    assert blocks(result._report("fewratio compare a b"), page.Code)[0].text == "fewratio compare a b"
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (normal(1, 1), normal(1, 1, seed=1)),
+        (normal(1, 3), normal(2, 3, seed=1)),
+        (normal(20, 1), normal(30, 1, 1)),
+        (normal(20, 3) * 1e100, normal(20, 3, 1) * 1e100),
+        (normal(20, 2) * 1e-100, normal(20, 2) * 1e-100),
+    ],
+    ids=["one row", "three rows", "one column", "large", "small"],
+)
+@pytest.mark.filterwarnings("ignore:With ")
+def test_tables_of_any_size_and_unit(pair):
+    assert_valid(compared(*pair).to_html())
+
+
+@pytest.mark.parametrize("estimator", [ULSIF(), RuLSIF(alpha=0.1)], ids=repr)
+def test_ratios_of_other_estimators(estimator):
+    assert_valid(compared(normal(20, 2), normal(20, 2, 2), estimator=estimator).to_html())
+
+
+def assert_valid(text):
+    """Its data are JSON, without numbers that JSON has not."""
+    data = re.search(r'<script type="application/json" id="charts">(.*?)</script>', text, re.DOTALL)[1]
+    charts = json.loads(data, parse_constant=pytest.fail)["charts"]
+    assert all(len({len(values) for values in columns.values()}) == 1 for _, columns in charts)
+
+
+def test_hostile_names_and_values_are_text():
+    frames = [
+        pd.DataFrame(
+            {
+                HOSTILE: normal(20, 1, seed, seed)[:, 0],
+                "x": [HOSTILE, "</script><b>"] * 10,
+                "id": [f"{HOSTILE}{i}" for i in range(20)],
+            }
+        )
+        for seed in (0, 1)
+    ]
+    result = compared(*frames)
+    assert result.columns[0].column == HOSTILE
+    for text in (result.to_html(), result._repr_html_()):
+        assert HOSTILE not in text
+        assert "</script><b>" not in text
+
+
+def test_the_same_input_gives_the_same_bytes():
+    texts = {compared(mixed(30, 0), mixed(30, 1)).to_html() for _ in range(2)}
+    assert len(texts) == 1
+
+
+def test_a_large_table_stays_small():
+    rng = np.random.default_rng(0)
+    names = [f"column {number}" for number in range(50)]
+    A, B = (pd.DataFrame(rng.normal(shift, 1, (50_000, 50)), columns=names) for shift in (0, 0.1))
+    text = compared(A, B, n_permutations=9).to_html()
+    assert len(text.encode()) < 2_000_000
+    assert "2000 of 100000 rows, drawn at random" in text
+
+
+def test_many_columns_stay_small_and_it_is_said_what_is_left_out():
+    text = compared(normal(20, 1000), normal(20, 1000, 0.1, 1), n_permutations=9).to_html()
+    assert len(text.encode()) < 2_000_000
+    assert "400 more columns" in text
+
+
+def test_weights_before_and_after():
+    # Half of the training rows are where the target is.
+    rng = np.random.default_rng(0)
+    train = np.concatenate([rng.normal(0, 1, (200, 2)), rng.normal(2, 1, (200, 2))])
+    result = importance_weights(train, rng.normal(2, 1, (300, 2)), random_state=0)
+    report = result._report()
+    assert report.answer.startswith("Use the weights")
+    assert "worth" in report.facts["training rows"]
+    before, after = (np.array([row[place].value for row in tables(report)["Columns"].rows]) for place in (3, 4))
+    assert (after < before / 2).all()
+    heaviest = tables(report)["The rows of training rows with the largest weights"].rows[0]
+    assert int(heaviest[0]) == result.weights.argmax()
+    assert_valid(result.to_html())
+
+
+def test_ratios_that_come_in_pieces_are_reported_as_those_of_one_table():
+    from fewratio.applications.inputs import read_samples
+    from fewratio.data.raw import as_raw
+
+    frames = {"A": mixed(20, 0), "B": mixed(30, 1, 2.0)}
+    samples = read_samples(RuLSIF(), frames, {})
+    ratios, raw, table = np.linspace(0, 2, 20), as_raw(frames["A"]), samples.tables[0]
+    whole, pieces = RatioRows(), RatioRows()
+    whole.add(table, raw, ratios, 0)
+    for start in (0, 10):
+        rows = np.arange(start, start + 10)
+        piece = raw.take(rows)
+        pieces.add(samples.encoding.encode(piece), piece, ratios[rows], start)
+    told = [
+        page.render(each.report(["A", "B", "A"], 0.3, samples, {}, "fewratio ratio a b")) for each in (whole, pieces)
+    ]
+    assert told[0] == told[1]
+    assert "The rows most typical of B" in told[0]
+    assert "48% of" in told[0] or "50% of" in told[0]
+
+
+def test_notebooks_show_the_beginning_without_scripts(different):
+    text = different._repr_html_()
+    assert "<script" not in text
+    assert "<svg" in text
+    assert "These tables differ" in text
+    assert len(text) < 100_000
