@@ -211,34 +211,36 @@ def print_gaps() -> None:
 
 
 def draw(file: Path) -> None:
-    import matplotlib.pyplot as plt
+    from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, new_figure, tidy
 
     values = recorded()
     data = list(dict.fromkeys(name for name, _, _ in values))
-    figure, axes = plt.subplots(
-        len(data), len(SUPPORT_SIZES), figsize=(11, 2.6 * len(data)), sharex=True, squeeze=False, layout="constrained"
-    )
+    figure = new_figure((11, 2.6 * len(data)))
+    axes = figure.subplots(len(data), len(SUPPORT_SIZES), sharex=True, squeeze=False)
+    looks = {NETWORKS: ("#0072b2", "s"), CLOSED_FORM: (OUTLIER, "o"), DEFAULT: (FIRST, "^")}
     for row, name in zip(axes, data, strict=True):
         for ax, size in zip(row, SUPPORT_SIZES, strict=True):
             for base in values[name, size, UNIVERSAL].values():
-                ax.axhline(np.mean(base), color="0.5", linestyle="--", label=UNIVERSAL)
-            for colour, (way, marker) in enumerate(((NETWORKS, "s"), (CLOSED_FORM, "o"), (DEFAULT, "^"))):
+                ax.axhline(np.mean(base), color=MUTED, linestyle="--", label=UNIVERSAL)
+            for way, (colour, marker) in looks.items():
                 if not values[name, size, way]:
                     continue
                 points = [point for point in sorted(values[name, size, way].items()) if point[0]]
                 mean = [np.mean(found) for _, found in points]
                 error = [np.std(found, ddof=1) / len(found) ** 0.5 for _, found in points]
-                look = {"color": f"C{colour}", "marker": marker, "markersize": 4, "capsize": 2}
+                look = {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.7}
                 ax.errorbar([n for n, _ in points], mean, error, label=way, **look)
-            ax.set(xscale="log", title=f"{name}, {size} per sample", xlim=(1.7, 48))
+            ax.set(xscale="log", xlim=(1.7, 48))
             ax.set_xticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
             ax.minorticks_off()
+            ax.grid(color=GRID, linewidth=0.6)
+            tidy(ax, f"{name}, {size} per sample", legend=False)
         row[0].set_ylabel("J (lower is better)")
     for ax in axes[-1]:
         ax.set_xlabel("source datasets")
     legends = {label: line for ax in axes.flat for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(legends.values(), legends.keys(), loc="outside upper center", ncols=len(legends))
-    figure.savefig(file, dpi=120)
+    figure.legend(legends.values(), legends.keys(), loc="outside upper left", ncols=len(legends), frameon=False)
+    figure.savefig(file)
 
 
 def main() -> None:

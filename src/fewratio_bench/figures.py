@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from fewratio.charts.style import FIRST, GRID, INK, MUTED, OUTLIER, SECOND, new_figure, tidy
 from fewratio_bench import experiments
 from fewratio_bench.aggregation import METRICS, aggregate, measurements, standard_error
 from fewratio_bench.examples import synthetic_examples
@@ -28,6 +31,10 @@ _TRAINED_ON_TARGETS: tuple[Method, ...] = (
     *(experiments.RULSIF_FT_BY_ADAM, experiments.D3RE_FT),
 )
 
+_COLOURS = (FIRST, OUTLIER, "#0072b2", SECOND, MUTED, "#b58900", "#cc79a7", "#56b4e9")
+# Of a name beside a curve, as a share of the panel's height.
+_NAME_HEIGHT = 0.043
+
 
 def latent_dimension(folder: Path) -> "Figure":
     """Draw how the paper's method depends on the length K of dataset vectors, with RuLSIF as a line."""
@@ -38,15 +45,15 @@ def latent_dimension(folder: Path) -> "Figure":
     for ax, result in zip(axes, results, strict=True):
         averages = {(row.method, row.selection): row.values[result.columns[-1]] for row in result.rows}
         by_dim = {dims[name]: values for (name, _), values in averages.items() if name in dims and values}
-        _curve(ax, by_dim, "Ours", "C0", marker="o")
+        _curve(ax, by_dim, "Ours", color=INK, marker="o", markersize=4)
         if rulsif := averages.get((RULSIF.name, RULSIF.rule)):
             mean, error = statistics.mean(rulsif), standard_error(rulsif)
-            ax.axhline(mean, color="C1", linestyle="--", label="RuLSIF, lambda best on test")
-            ax.axhspan(mean - error, mean + error, color="C1", alpha=0.2, linewidth=0)
+            ax.axhline(mean, color=OUTLIER, linestyle="--", label="RuLSIF, lambda best on test")
+            ax.axhspan(mean - error, mean + error, color=OUTLIER, alpha=0.2, linewidth=0)
         ax.set_xscale("log", base=2)
         ax.set_xticks(LATENT_DIMS, [str(dim) for dim in LATENT_DIMS])
         _label(ax, result.panel, "length K of the dataset vectors", by_dim)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False)
     return figure
 
 
@@ -58,41 +65,42 @@ def support_size(folder: Path) -> "Figure":
     """
     tables = [EXPERIMENTS[name] for name in ("relative-dre", "dataset-comparison", "outlier-detection")]
     shown = [replace(table, panels=(panel,)) for table in tables for panel in table.panels if not panel.absence]
-    figure, axes = _panels(len(shown), n_columns=3)
-    handles: dict[str, Any] = {}
+    figure, axes = _panels(len(shown), n_columns=2, size=(5.6, 4.4))
+    colours: dict[str, str] = {}
     for ax, experiment in zip(axes, shown, strict=True):
         (result,) = aggregate(experiment, read_records(folder, experiment.problems))
         methods = {name: method for name, method in experiment.rows if name == method.name}
+        ends: dict[str, Any] = {}
         for row in result.rows:
             method = methods.get(row.method)
             # By the paper's own rule; for methods that are not the paper's, by validation.
             if method and row.selection in (method.rule if method.published else "validation", "none"):
                 by_size = {int(size): values for size, values in row.values.items() if size.isdecimal()}
-                # A row has the same line in all panels: ten colours, then the same ones dashed, then dotted.
-                number = list(handles).index(row.method) if row.method in handles else len(handles)
-                style = {"linestyle": ("-", "--", ":")[number // 10 % 3], "marker": "o" if method is OURS else None}
-                handles[row.method] = _curve(ax, by_size, row.method, f"C{number % 10}", **style)
+                # A method has the same colour in all panels.
+                colour = colours.setdefault(row.method, _COLOURS[len(colours) % len(_COLOURS)])
+                style = {"marker": "o", "color": INK, "linewidth": 2} if method is OURS else {"color": colour}
+                ends[row.method] = _curve(ax, by_size, row.method, **style)
         ax.set_xticks(experiment.problems[0].sizes)
         _label(ax, result.panel, "support instances N_S", result.rows)
-    figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=6, fontsize="small")
+        _name_ends(ax, ends)
     return figure
 
 
 def training_curves(folder: Path) -> "Figure":
     """Draw what becomes of networks as they train on a target, with the best of their other settings at each moment."""
     problems: tuple[Problem, ...] = (MNIST_R, ISOLET, LANDMINE, SCHOOL)
-    figure, axes = _panels(len(problems), n_columns=2)
-    handles: dict[str, Any] = {}
+    figure, axes = _panels(len(problems), n_columns=2, size=(5.4, 3.8))
     records = read_records(folder, problems)
     for ax, problem in zip(axes, problems, strict=True):
         shown = [record for record in records[problem.data] if (record.role, record.metric) == ("target", "auc")]
+        ends: dict[str, Any] = {}
         for number, method in enumerate(_TRAINED_ON_TARGETS):
             if mine := measurements(shown, method, problem):
-                handles[method.name] = _curve(ax, _best_by_steps(mine.values()), method.name, f"C{number}")
+                colour = _COLOURS[number % len(_COLOURS)]
+                ends[method.name] = _curve(ax, _best_by_steps(mine.values()), method.name, color=colour)
         ax.set_xscale("log")
-        panel = Panel(problem.data, (problem,), "auc")
-        _label(ax, panel, "gradient steps on the target", ax.get_legend_handles_labels()[0])
-    figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=4)
+        _label(ax, Panel(problem.data, (problem,), "auc"), "gradient steps on the target", ends)
+        _name_ends(ax, ends)
     return figure
 
 
@@ -105,11 +113,9 @@ FIGURES: dict[str, tuple[str, Callable[[Path], "Figure"]]] = {
 }
 
 
-def _panels(n_panels: int, n_columns: int) -> "tuple[Figure, list[Axes]]":
-    from matplotlib.figure import Figure
-
+def _panels(n_panels: int, n_columns: int, size: tuple[float, float] = (4, 3.4)) -> "tuple[Figure, list[Axes]]":
     n_rows = -(-n_panels // n_columns)
-    figure = Figure(figsize=(4 * n_columns, 3.4 * n_rows), layout="constrained")
+    figure = new_figure((size[0] * n_columns, size[1] * n_rows))
     axes = figure.subplots(n_rows, n_columns, squeeze=False).flatten().tolist()
     for spare in axes[n_panels:]:
         spare.set_visible(False)
@@ -130,25 +136,46 @@ def _best_by_steps(records: Iterable[Record]) -> dict[int, list[float]]:
     return {n_steps: max(curves, key=statistics.mean) for n_steps, curves in means.items()}
 
 
-def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, colour: str, **style: Any) -> Any:
+def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, **style: Any) -> Any:
     """Draw means with their standard errors."""
     errors = [standard_error(each) for each in values.values()]
     means = [statistics.mean(each) for each in values.values()]
-    return ax.errorbar(list(values), means, yerr=errors, color=colour, label=display_name(label), capsize=2, **style)
+    return ax.errorbar(list(values), means, yerr=errors, label=display_name(label), elinewidth=0.7, **style)
+
+
+def _name_ends(ax: "Axes", curves: dict[str, Any]) -> None:
+    """Write the names of curves beside their last points, moved as little as keeps them from covering each other."""
+    from sklearn.isotonic import IsotonicRegression
+
+    ends = sorted((curve[0].get_xydata()[-1][::-1].tolist(), name) for name, curve in curves.items())
+    low, high = ax.get_ylim()
+    gaps = _NAME_HEIGHT * np.arange(len(ends))
+    places = [(y - low) / (high - low) for (y, _), _ in ends]
+    if ends:
+        # Each place is at least a name's height above the one before: a regression on places less those heights.
+        fit = IsotonicRegression(y_min=0, y_max=max(0, 1 - gaps[-1]))
+        places = fit.fit_transform(gaps, places - gaps) + gaps
+    for ((y, x), name), place in zip(ends, places, strict=True):
+        colour = curves[name][0].get_color()
+        line = {"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 2, "shrinkB": 2, "relpos": (0, 0.5)}
+        ax.annotate(
+            display_name(name), (x, y), (1.1, place), "data", "axes fraction", line, va="center", color=colour,
+            fontsize=8,
+        )  # fmt: skip
 
 
 def _label(ax: "Axes", panel: Panel, x: str, drawn: Collection[object]) -> None:
     metric = METRICS[panel.metric]
     task = "outlier detection" if panel.problems[0].episodes == "inliers" else "dataset comparison"
-    ax.set_title(f"{panel.data}: {'relative DRE' if panel.metric == 'squared_error' else task}")
     ax.minorticks_off()
+    title = f"{panel.data}: {'relative DRE' if panel.metric == 'squared_error' else task}"
     if not drawn:
+        tidy(ax, title, legend=False)
         # A scale would be made up.
         ax.set_xticks([])
         ax.set_yticks([])
         why = "\n".join(["no records", *textwrap.wrap(panel.absence, 32)])
-        ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color="0.5")
+        ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=MUTED)
         return
-    ax.set_xlabel(x)
-    ax.set_ylabel(f"{metric.label} ({'lower' if metric.sign > 0 else 'higher'} is better)")
-    ax.grid(alpha=0.3)
+    tidy(ax, title, x, f"{metric.label} ({'lower' if metric.sign > 0 else 'higher'} is better)", legend=False)
+    ax.grid(color=GRID, linewidth=0.6)

@@ -394,13 +394,14 @@ def test_the_picture_explains_the_most_anomalous_rows():
     batch = pd.DataFrame(np.vstack([rng.normal(size=(60, 2)), [[0.0, 8.0]]]), columns=normals.columns)
     detector = InlierOutlierDetector().fit(normals)
     ranks, reasons, _ = detector.plot(batch, n_shown=3).axes
-    assert reasons.get_yticklabels()[0].get_text() == "row 60"
-    assert len(reasons.get_yticklabels()) == 3
-    assert reasons.get_xticklabels()[0].get_text() == "width"
+    assert [text.get_text() for text in reasons.get_yticklabels()] == ["width", "depth"]
+    assert len(reasons.get_xticklabels()) == 3
+    assert reasons.get_xticklabels()[0].get_text() == "row 60"
     n_outliers = (detector.predict(batch) == -1).sum()
     assert [text.get_text() for text in ranks.get_legend().get_texts()] == [
         f"normal ({61 - n_outliers})",
         f"outlier ({n_outliers})",
+        "threshold",
     ]
 
 

@@ -57,7 +57,7 @@ def records(tmp_path):
 
 def test_lengths_are_drawn_with_errors_and_rulsif_as_a_line(records):
     axes = figures.latent_dimension(records).axes
-    assert [ax.get_title() for ax in axes[:7]] == [
+    assert [ax.get_title(loc="left") for ax in axes[:7]] == [
         "Mnist-r: relative DRE",
         "Isolet: relative DRE",
         "Mnist-r: dataset comparison",
@@ -77,6 +77,20 @@ def test_lengths_are_drawn_with_errors_and_rulsif_as_a_line(records):
     # lambda = 1 is the best of this grid.
     np.testing.assert_allclose(line.get_ydata(), -1.005)
     assert ["no records" in "".join(texts(ax)) for ax in axes[:7]] == [False, True, False, True, True, True, True]
+
+
+def test_names_beside_curves_do_not_cover_each_other(records):
+    figure = figures.support_size(records)
+    figure.draw_without_rendering()
+    named = {panel.get_title(loc="left"): texts(panel) for panel in figure.axes}
+    assert named["Mnist-r: dataset comparison"] == ["paper's method", "RuLSIF"]
+    committed = figures.support_size(RESULTS)
+    committed.draw_without_rendering()
+    for panel in committed.axes:
+        heights = sorted(text.get_position()[1] for text in panel.texts)
+        assert len(heights) >= 5
+        # Of eight points on a panel of more than 300.
+        assert np.diff(heights).min() > 8 / 300
 
 
 # ---------------------------------------------------------------- synthetic examples

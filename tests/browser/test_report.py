@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewratio import compare_datasets, importance_weights
+from fewratio import InlierOutlierDetector, compare_all, compare_datasets, detect_changes, importance_weights
 
 HOSTILE = "<script>alert(1)</script>"
+A_NOISE = np.random.default_rng(0).normal(0, 1, 50)
 
 
 def frame(n, seed):
@@ -29,10 +30,15 @@ def reports(tmp_path_factory):
     A, B = frame(40, 0), frame(50, 1)
     compare_datasets(A, B, n_permutations=99, random_state=0).to_html(folder / "comparison.html")
     importance_weights(A, B, random_state=0).to_html(folder / "weights.html")
+    InlierOutlierDetector().fit(A).judge(B).to_html(folder / "outliers.html")
+    series = B.assign(day=pd.date_range("2024-01-01", periods=50), **{HOSTILE: np.repeat([0.0, 9.0], 25) + A_NOISE})
+    detect_changes(series, level=0.05, time="day", random_state=0).to_html(folder / "changes.html")
+    sites = {f"{HOSTILE}{i}": frame(9, i % 3)[["a long name of a column 1", HOSTILE]] for i in range(30)}
+    compare_all(sites, random_state=0).to_html(folder / "all pairs.html")
     return {path.stem: path.as_uri() for path in folder.iterdir()}
 
 
-KINDS = ("comparison", "weights")
+KINDS = ("comparison", "weights", "outliers", "changes", "all pairs")
 
 
 def draw_all(page):
@@ -126,3 +132,15 @@ def test_scripts_of_others_do_not_run(visit, reports):
             }"""
         )
         assert not ran
+
+
+def test_a_dataset_is_found_by_its_name(visit, reports):
+    with visit(reports["all pairs"]) as page:
+        table = page.locator(".table").first
+        table.get_by_label("Search").fill(f"{HOSTILE}17")
+        assert f"{HOSTILE}17" in table.locator("tbody tr:visible th").all_inner_texts()
+        cell = page.locator(".chart[aria-label^='Heat map'] .mark-rect.role-mark path").first
+        cell.hover(force=True)
+        tooltip = page.locator("#vg-tooltip-element.visible")
+        tooltip.wait_for()
+        assert HOSTILE in tooltip.inner_text()

@@ -14,8 +14,18 @@ ONE = {
     "compare": ["compare", "a.csv", "b <c>.csv"],
     "weights": ["weights", "a.csv", "b <c>.csv", "--clip", "5.0"],
     "ratio": ["ratio", "a.csv", "b <c>.csv", "--drop", "y"],
+    "outliers": ["outliers", "--unlabelled", "b <c>.csv", "--normal", "a.csv", "--contamination", "0.25"],
+    "changes": ["changes", "series.csv", "--time", "day"],
+    "compare-all": ["compare-all", "sites"],
 }
-ANSWERS = {"compare": "These tables differ", "weights": "the weights", "ratio": "are more typical of a.csv"}
+ANSWERS = {
+    "compare": "These tables differ",
+    "weights": "the weights",
+    "ratio": "are more typical of a.csv",
+    "outliers": "3 of 12 rows are outliers",
+    "changes": "1 change: 2024-01-31 (z)",
+    "compare-all": "most different are",
+}
 
 
 @pytest.fixture
@@ -25,6 +35,12 @@ def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     for name, mean in (("a.csv", 0), ("b <c>.csv", 1.5)):
         np.savetxt(name, rng.normal(mean, 1, (12, 2)), delimiter=",", header="x,y", comments="")
+    days = np.arange("2024-01-01", "2024-03-01", dtype="datetime64[D]")
+    rows = [f"{day},{value}" for day, value in zip(days, rng.normal(0, 1, 60) + 9 * (np.arange(60) >= 30), strict=True)]
+    (tmp_path / "series.csv").write_text("\n".join(["day,z", *rows]))
+    (tmp_path / "sites").mkdir()
+    for name, mean in (("north", 0), ("<south>", 2), ("west", 0)):
+        np.savetxt(tmp_path / "sites" / f"{name}.csv", rng.normal(mean, 1, (9, 2)), delimiter=",")
     return tmp_path
 
 
@@ -75,8 +91,8 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(folder, path
     assert not done.stdout
 
 
-def test_no_report_of_more_than_two_groups(folder):
-    (folder / "g.csv").write_text("g,x\n" + "".join(f"{'abc'[row % 3]},{row}\n" for row in range(30)))
+def test_more_than_two_groups_have_the_report_of_all_pairs(folder):
+    (folder / "g.csv").write_text("x,g\n" + "\n".join(f"{i * i % 7},{'abc'[i % 3]}" for i in range(30)))
     done = run(["compare", "g.csv", "--by", "g", "--report", "r.html"])
-    assert done.exit_code == 2
-    assert "--report" in done.stderr
+    assert done.exit_code == 0, done.output
+    assert "<h1>3 datasets compared</h1>" in (folder / "r.html").read_text("utf-8")

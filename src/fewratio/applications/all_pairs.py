@@ -4,7 +4,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
@@ -28,15 +28,18 @@ from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.randomness import draw_rows
 from fewratio.progress import progress_bar
+from fewratio.report.reported import Reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from fewratio.report.page import Report
 
 _SAVE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AllPairsResult:
+class AllPairsResult(Reported):
     """What `compare_all` found.
 
     Attributes
@@ -47,6 +50,8 @@ class AllPairsResult:
         The divergence of the row's dataset (numerator) from the column's; 0 on the diagonal.
     p_values : ndarray of shape (n, n) or None
         The permutation p-value of each pair, whichever is first; 1 on the diagonal. None if not asked for.
+    settings : dict
+        What `compare_all` was told.
 
     Examples
     --------
@@ -61,6 +66,7 @@ class AllPairsResult:
     names: Sequence[str]
     divergences: Floats
     p_values: Floats | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def adjusted_p_values(self) -> Floats | None:
@@ -127,6 +133,11 @@ class AllPairsResult:
 
         order = self.order()
         return draw_all_pairs([self.names[i] for i in order], self.divergences[np.ix_(order, order)])
+
+    def _report(self, command: str | None = None) -> "Report":
+        from fewratio.report.all_pairs import report_all_pairs
+
+        return report_all_pairs(self, command)
 
     def __repr__(self) -> str:
         apart = self.divergences[~np.eye(len(self.names), dtype=np.bool_)]
@@ -246,7 +257,9 @@ def compare_all(
         finally:
             # Also when interrupted: blocks that were not stored are done again.
             state.save()
-    result = AllPairsResult(collection.names, **state.matrices)
+    told: dict[str, Any] = {"estimator": estimator, "n_permutations": n_permutations, "n_rows": n_rows}
+    told |= {"random_state": random_state, **columns}
+    result = AllPairsResult(collection.names, **state.matrices, settings=told)
     if n_permutations:
         _warn_of_few_permutations(result, [len(sample) for sample in samples], n_permutations)
     return result

@@ -1,7 +1,7 @@
 """When a series changed: segments of it, or a test that keeps a promised level."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -23,16 +23,19 @@ from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.gaussian_basis import check_squares
+from fewratio.report.reported import Reported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from fewratio.report.page import Report
 
 # Rows on either side of a change whose means tell what changed.
 _NEAR = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ChangePoints:
+class ChangePoints(Reported):
     """Where a series changed, made by `detect_changes`.
 
     Attributes
@@ -64,6 +67,8 @@ class ChangePoints:
         The number of each row in the table that was given, if it was sorted by time.
     background : ndarray of shape (n_rows, n_features)
         What was found and is no change: the season, and a trend that all segments share.
+    settings : dict
+        What `detect_changes` was told.
     """
 
     points: Numbers
@@ -80,6 +85,7 @@ class ChangePoints:
     times: NDArray[Any] | None
     order: Numbers | None
     background: Floats
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_test(self) -> bool:
@@ -121,6 +127,12 @@ class ChangePoints:
             )
         return found
 
+    @property
+    def ranked_columns(self) -> list[str]:
+        """Names of the columns, those first that changed most often."""
+        named = [change["column"] for change in self.changes]
+        return sorted(self.feature_names, key=lambda name: (-named.count(name), self.feature_names.index(name)))
+
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
         names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
@@ -142,12 +154,15 @@ class ChangePoints:
         """
         from fewratio.charts.changes import draw_changes
 
-        named = [change["column"] for change in self.changes]
-        ranked = sorted(self.feature_names, key=lambda name: (-named.count(name), self.feature_names.index(name)))
-        places = {name: self.feature_names.index(name) for name in ranked}
+        places = {name: self.feature_names.index(name) for name in self.ranked_columns}
         columns = {name: (self.series[:, place], self.background[:, place]) for name, place in places.items()}
         scores = None if self.threshold is None else (self.scores, self.threshold)
         return draw_changes(columns, self.points, self.times, scores, ax)
+
+    def _report(self, command: str | None = None, name: str = "series") -> "Report":
+        from fewratio.report.changes import report_changes
+
+        return report_changes(self, name, command)
 
     @property
     def method(self) -> str:
@@ -229,6 +244,7 @@ def detect_changes(
     array([0.005])
     """
     options = ChangeOptions(window, n_permutations, level, threshold, step)
+    settings = {"estimator": estimator, **options._asdict(), "time": time, "random_state": random_state, **columns}
     uses_windows = any(value is not None for value in (window, estimator, threshold, step))
     is_test = uses_windows or level is not None or n_permutations is not None
     check_options(options)
@@ -266,4 +282,5 @@ def detect_changes(
         times=opened.times,
         order=opened.order,
         background=found.background,
+        settings=settings,
     )

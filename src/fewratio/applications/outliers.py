@@ -12,6 +12,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
 from fewratio.applications import inputs
+from fewratio.applications.judgement import OutlierResult, judged
 from fewratio.applications.normality import NEIGHBOURS, normality
 from fewratio.applications.pyod_style import PyODStyle
 from fewratio.applications.rows import (
@@ -287,18 +288,17 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         -------
         matplotlib.figure.Figure
         """
-        from fewratio.charts.results import draw_outliers
+        return self.judge(X).plot(n_shown)
 
-        inputs.check_count("n_shown", n_shown)
-        table = self._open(X, "X")
-        scores, threshold = self._judge(table)
-        plain = scores if self.estimator_ is None else self.score_samples(table)
-        lowest = np.argsort(plain, kind="stable")[:n_shown].tolist()
-        apart = [column.column for column in self.separating(table)]
-        reasons = [self.explain(table.row(row), leave_out=apart) for row in lowest]
-        differences = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
-        names = [f"row {row}" if table.row_names is None else str(table.row_names[row]) for row in lowest]
-        return draw_outliers(scores - threshold, names, differences)
+    def judge(self, X: Any) -> OutlierResult:
+        """Score the rows of the batch X, flag the outliers, and give all of that as one result, which has a report.
+
+        Examples
+        --------
+        >>> InlierOutlierDetector().fit([[0.0], [0.1], [0.2], [0.3]]).judge([[0.1], [0.0], [5.0]])
+        OutlierResult(1 of 3 rows; threshold ..., rule of thumb)
+        """
+        return judged(self, X)
 
     def as_pyod(self) -> PyODStyle:
         """Give the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.

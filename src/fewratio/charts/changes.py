@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, SECOND, new_figure, tidy
+from fewratio.charts.style import FIRST, GRID, INK, MUTED, OUTLIER, SECOND, new_figure, shortened, tidy
 from fewratio.core.shapes import Floats, Numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_PANELS = 4
-# So many places of changes can be read below a panel.
-_MOST_LABELS = 12
+# Changes that can be named above a panel: the lines of text, and the width of a name there.
+_N_TIERS, _NAME_SHARE = 4, 0.14
 
 
 def draw_changes(
@@ -42,30 +42,33 @@ def draw_changes(
     shown = list(columns)[: 1 if ax is not None else _MOST_PANELS]
     if ax is None:
         n_panels = len(shown) + (scores is not None)
-        panels = new_figure((9, 1.2 + 1.6 * n_panels), "constrained").subplots(n_panels, sharex=True, squeeze=False)
-        axes = list(panels[:, 0])
+        axes = list(new_figure((9, 1.4 + 1.6 * n_panels)).subplots(n_panels, sharex=True, squeeze=False)[:, 0])
     else:
         axes = [ax]
     moments = np.arange(len(columns[shown[0]][0])) if times is None else times
     for panel, name in zip(axes, shown, strict=False):
         _draw_column(panel, moments, *columns[name], points)
-        tidy(panel, name)
+        # The columns of a plain array have numbers for names.
+        tidy(panel, f"column {name}" if name.isdecimal() else shortened(name, 80))
     if scores is not None and ax is None:
         there = np.flatnonzero(~np.isnan(scores[0]))
-        axes[-1].plot(moments[there], scores[0][there], color=SECOND, lw=1)
-        axes[-1].axhline(scores[1], color=MUTED, ls="--", lw=1)
-        tidy(axes[-1], "score; dashed: threshold")
+        axes[-1].plot(moments[there], scores[0][there], color=SECOND, lw=1, label="score")
+        axes[-1].axhline(scores[1], color=MUTED, ls="--", lw=1, label="threshold")
+        tidy(axes[-1], "score of the test")
     for panel in axes:
         for point in points:
-            panel.axvline(moments[point], color=OUTLIER, lw=1)
-    rest = len(columns) - len(shown)
-    if rest and ax is None:
-        axes[len(shown) - 1].set_title(f"{shown[-1]} (and {rest} more)", loc="left", fontsize=10)
-    if 0 < len(points) <= _MOST_LABELS and ax is None:
-        for point in points:
-            text = str(moments[point]).partition("T")[0]
-            axes[0].annotate(text, (moments[point], 1), xycoords=("data", "axes fraction"), fontsize=7, color=OUTLIER)
+            panel.axvline(moments[point], color=OUTLIER, lw=1, ls=(0, (6, 2)))
     axes[-1].set_xlabel("row" if times is None else "")
+    if moments.dtype.kind == "M":
+        from matplotlib.dates import ConciseDateFormatter
+
+        axis = axes[-1].xaxis
+        axis.set_major_formatter(ConciseDateFormatter(axis.get_major_locator()))
+    if ax is None:
+        _name_changes(axes[0], moments, points)
+        rest = len(columns) - len(shown)
+        note = f"; {rest} more columns are not shown" if rest else ""
+        axes[0].figure.supxlabel(f"black: level of each segment; dashed: changes{note}", fontsize=9, color=MUTED)
     return axes[0]
 
 
@@ -76,4 +79,30 @@ def _draw_column(panel: "Axes", moments: NDArray[Any], values: Floats, backgroun
     for start, stop in zip([0, *points], [*points, len(values)], strict=True):
         part = slice(start, stop)
         level = background[part] + (values - background)[part].mean()
-        panel.plot(moments[part], level, color=MUTED, lw=1.5)
+        panel.plot(moments[part], level, color=INK, lw=1.5)
+
+
+def _name_changes(panel: "Axes", moments: NDArray[Any], points: Numbers) -> None:
+    """Write when changes were above a panel and below its title, in several lines where they are near each other."""
+    names = names_of_moments(moments[points])
+    span, ends = moments[-1] - moments[0], [-np.inf] * _N_TIERS
+    used = 0
+    for point, name in zip(points, names, strict=True):
+        share = float((moments[point] - moments[0]) / span)
+        free = [tier for tier in range(_N_TIERS) if share - ends[tier] > _NAME_SHARE]
+        if free:
+            ends[free[0]], used = share, max(used, free[0] + 1)
+            offset, side = (0, 2 + 9 * free[0]), "right" if share > 1 - _NAME_SHARE else "left"
+            panel.annotate(
+                name, (moments[point], 1), offset, ("data", "axes fraction"), "offset points", fontsize=7,
+                color=OUTLIER, ha=side,
+            )  # fmt: skip
+    panel.set_title(panel.get_title(loc="left"), loc="left", fontsize=10, pad=6 + 9 * used)
+
+
+def names_of_moments(moments: NDArray[Any]) -> list[str]:
+    """Write dates to the day, minute or second, whichever tells all, and numbers briefly."""
+    if moments.dtype.kind != "M":
+        return [f"{moment:.6g}" for moment in moments.tolist()]
+    unit = next((unit for unit in "Dm" if (moments.astype(f"datetime64[{unit}]") == moments).all()), "s")
+    return [str(moment).replace("T", " ") for moment in moments.astype(f"datetime64[{unit}]")]

@@ -94,7 +94,7 @@ def _draw_pair(panel: "Axes", pair: DrawnPair) -> None:
         (pair.de, SECOND, -0.28, "denominator's"),
     ):
         panel.plot(sample, np.full(len(sample), level), "|", ms=9, mew=1.6, color=colour, label=f"{name} instances")
-    tidy(panel, f"N({nu_mean:.1f}, {nu_std:.1f}²) over N({de_mean:.1f}, {de_std:.1f}²)")
+    tidy(panel, f"N({nu_mean:.1f}, {nu_std:.1f}²) over N({de_mean:.1f}, {de_std:.1f}²)", legend=False)
     panel.set(ylim=(-0.4, 2.5), yticks=[0, 0.5, 1, 1.5, 2])
     panel.grid(axis="y", color=GRID, lw=0.8)
     panel.set_axisbelow(True)

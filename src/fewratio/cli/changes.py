@@ -1,6 +1,5 @@
 """``fewratio changes``."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import typer
 from fewratio.cli import exchange
 
 
-@partial(exchange.verb, without=("report",))
+@exchange.verb
 def changes(
     request: exchange.Request,
     series: Annotated[Path, typer.Argument(help="Table of rows in the order of time; - for CSV on standard input.")],
@@ -31,7 +30,7 @@ def changes(
     The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
     --model, changes are tested instead.
 
-    Example: fewratio changes sales.csv --time month --plot changes.png
+    Example: fewratio changes sales.csv --time month --report changes.html
     """
     tables, estimator = request.read(series)
     from fewratio.applications.changes import detect_changes
@@ -69,4 +68,8 @@ def changes(
         "score": payload["scores"],
         "change": [int(row in points) for row in range(n_rows)],
     }
-    request.deliver(exchange.Answer(lines, payload, columns, [table]), result.plot)
+    request.deliver(
+        exchange.Answer(lines, payload, columns, [table]),
+        result.plot,
+        lambda command: result._report(command, exchange.label(series)),
+    )

@@ -71,11 +71,6 @@ def compare(
     if b is None:
         names, samples = _groups(tables[0], str(by))
         if len(samples) > 2:
-            if request.report is not None:
-                raise ParameterError(
-                    f"--report is given, but column {by!r} makes {len(samples)} samples; a report is of two. Leave "
-                    "--report out, or compare two of them."
-                )
             if groups is not None:
                 raise ParameterError(
                     f"--groups is given, but column {by!r} makes {len(samples)} samples; groups can be permuted in a "

@@ -1,6 +1,5 @@
 """``fewratio compare-all``."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from fewratio.estimators.base import RatioEstimator
 
 
-@partial(exchange.verb, without=("report",))
+@exchange.verb
 def compare_all(
     request: exchange.Request,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset per file.")],
@@ -29,7 +28,7 @@ def compare_all(
 ) -> None:
     """Compare all datasets of a folder with each other.
 
-    Example: fewratio compare-all sites/ --plot sites.png
+    Example: fewratio compare-all sites/ --report sites.html
     """
     from fewratio.applications.workers import cluster
 
@@ -58,7 +57,7 @@ def deliver_all(
     lines += _lines(result, request)
     # Each pair as a row is many times the memory of the result.
     whole = (result.to_dict(), _columns(result)) if request.wants_all else ({}, {})
-    request.deliver(exchange.Answer(lines, *whole), result.plot)
+    request.deliver(exchange.Answer(lines, *whole), result.plot, result._report)
     return result
 
 

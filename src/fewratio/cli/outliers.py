@@ -1,8 +1,7 @@
 """``fewratio outliers``."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -10,14 +9,9 @@ from fewratio.cli import exchange
 from fewratio.errors import ParameterError
 
 _REASONS = 3
-_MEANINGS = {
-    "contamination": "the share of rows that --contamination asks for is below it",
-    "false discovery rate": "at most a tenth of the outliers are expected to be normal",
-    "rule of thumb": "a rule of thumb, few normal rows would have such a score; it promises nothing",
-}
 
 
-@partial(exchange.verb, without=("report",))
+@exchange.verb
 def outliers(
     request: exchange.Request,
     unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge; - for CSV on standard input.")],
@@ -31,7 +25,7 @@ def outliers(
 ) -> None:
     """Find the outliers of a table, given rows that are known to be normal.
 
-    Example: fewratio outliers --normal good.csv --unlabelled today.csv --plot outliers.png
+    Example: fewratio outliers --normal good.csv --unlabelled today.csv --report outliers.html
     """
     if (normal is None) == (normal_if is None):
         found = "Neither --normal nor --normal-if is given" if normal is None else "--normal and --normal-if are given"
@@ -42,7 +36,6 @@ def outliers(
     tables, estimator = request.read(*((unlabelled,) if normal is None else (normal, unlabelled)))
     import numpy as np
 
-    from fewratio.applications.inputs import Samples
     from fewratio.applications.outliers import InlierOutlierDetector
     from fewratio.applications.rows import most_are_outliers
     from fewratio.data.columns import counted
@@ -58,48 +51,39 @@ def outliers(
         X_inlier, judged = X_inlier.select(shared), judged.select(shared)
     options = request.options(X_inlier, judged)
     detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
-    X = detector._open(judged, judged.argument)
-    by_rule, threshold = detector._judge(X)
-    margins, rule = by_rule - threshold, detector._rule(X.n_rows)
-    scores = (by_rule if estimator is None else detector.score_samples(X)).tolist()
-    is_outlier, order = (margins < 0).tolist(), np.lexsort([margins, scores]).tolist()
+    result = detector.judge(judged)
+    X, order = result.samples.tables[0], result.order.tolist()
+    n_outliers = int(result.is_outlier.sum())
     lines = [
-        f"{sum(is_outlier)} of {counted(len(is_outlier), 'row')} of {exchange.label(unlabelled)} are outliers",
-        f"threshold   {threshold:.3g}: {_MEANINGS[rule]}",
+        f"{n_outliers} of {counted(X.n_rows, 'row')} of {exchange.label(unlabelled)} are outliers",
+        f"threshold   {result.threshold:.3g}: {result.meaning}",
     ]
-    if rule == "false discovery rate" and estimator is None:
+    if result.rule == "false discovery rate" and estimator is None:
         by_thumb = np.less(*detector._judge(X, "rule of thumb")).sum()
         lines.append(f"            {by_thumb} by the rule of thumb for few normal rows, which promises nothing")
-    if contamination is None and most_are_outliers(margins < 0):
+    if contamination is None and most_are_outliers(result.is_outlier):
         lines.append("note        most rows are unlike the normal ones; check their columns, units and kind")
-    separating = detector.separating(X)
-    apart = [column.column for column in separating]
-    encoding = None if detector.encoding_ is None else detector.encoding_.without(apart)
-    lines += request.summary(Samples(encoding, [X], separating), ("the normal rows", "the rows to judge"))
+    lines += request.summary(result.samples, ("the normal rows", "the rows to judge"))
     lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
     table = exchange.row_columns(X)
     names = table.get("name", range(X.n_rows))
     cells = [("row", "score", "", "differs most from the nearest normal rows in")]
     for row in order[: exchange.SHOWN]:
-        reasons = detector.explain(X.row(row), leave_out=apart).largest(_REASONS).summary
-        cells.append((names[row], f"{scores[row]:.3g}", "outlier" if is_outlier[row] else "", reasons))
+        flag = "outlier" if result.is_outlier[row] else ""
+        cells.append((names[row], f"{result.scores[row]:.3g}", flag, result.explain(row).largest(_REASONS).summary))
     lines += exchange.aligned(cells)
-    lines += request.and_more(sum(is_outlier) - exchange.SHOWN)
-    payload: dict[str, Any] = {
-        "rule": rule,
-        "threshold": threshold,
-        "score": scores,
-        "margin": margins.tolist(),
-        "outlier": is_outlier,
-        "order": order,
-        "row_names": table.get("name"),
-    }
+    lines += request.and_more(n_outliers - exchange.SHOWN)
+    payload = result.to_dict()
     # Explaining many rows takes long, and only JSON shows them all; with all columns it would be as large as the table.
     if request.wants_json:
         payload["explanations"] = [
-            {"row": row, **detector.explain(X.row(row), leave_out=apart).largest(exchange.SHOWN).to_dict()}
+            {"row": row, **result.explain(row).largest(exchange.SHOWN).to_dict()}
             for row in order
-            if is_outlier[row]
+            if result.is_outlier[row]
         ]
-    table |= {"score": scores, "margin": margins.tolist(), "outlier": [int(flag) for flag in is_outlier]}
-    request.deliver(exchange.Answer(lines, payload, table, [raw]), lambda: detector.plot(X))
+    table |= {"score": payload["score"], "margin": payload["margin"], "outlier": result.is_outlier.astype(int).tolist()}
+    request.deliver(
+        exchange.Answer(lines, payload, table, [raw]),
+        result.plot,
+        lambda command: result._report(command, exchange.label(unlabelled)),
+    )

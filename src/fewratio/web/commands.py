@@ -36,7 +36,7 @@ class Verb:
     options: tuple[str, ...]
     python: str
     are_named: bool = False
-    has_report: bool = False
+    has_report: bool = True
     has_rows: bool = True
     takes_model: bool = True
 
@@ -47,13 +47,12 @@ VERBS = {
         ("a", "b"),
         ("permutations", *_SHARED),
         "result = fewratio.compare_datasets({a}, {b}{arguments})\nprint(result.p_value, result.divergence)",
-        has_report=True,
     ),
     "outliers": Verb(
         ("normal", "unlabelled"),
         ("contamination", *_SHARED),
         "detector = fewratio.InlierOutlierDetector({settings}).fit({normal}{arguments})\n"
-        "print(detector.predict({unlabelled}))  # -1 for an outlier",
+        "result = detector.judge({unlabelled})\nprint(result)",
         are_named=True,
     ),
     "changes": Verb(
@@ -78,10 +77,11 @@ VERBS = {
         _SHARED,
         "datasets = fewratio.Collection.from_folder({folder}{arguments})\n"
         "fewratio.AutoRatioEstimator({settings}).pretrain(datasets).save({output!r})",
+        has_report=False,
         has_rows=False,
         takes_model=False,
     ),
-    "columns": Verb(("a", "b"), _SHARED[:3], "", has_rows=False, takes_model=False),
+    "columns": Verb(("a", "b"), _SHARED[:3], "", has_report=False, has_rows=False, takes_model=False),
 }
 
 Use = Literal["drop", "id", "category", "number", "keep"]
@@ -220,13 +220,14 @@ def _python(request: JobRequest, names: Mapping[str, str], given: Mapping[str, A
     if not is_folder:
         lines = ["import fewratio", "import pandas", ""]
         lines += [f"{name} = pandas.{_reader(names[name], given)}" for name in verb.inputs]
+    last = [f"result.to_html({REPORT!r})"] if verb.has_report else []
     call = verb.python.format(
         **fields,
         arguments="".join(f", {argument}" for argument in arguments),
         settings=", ".join(settings),
         output=output,
     )
-    return "\n".join([*lines, "", call, ""])
+    return "\n".join([*lines, "", call, *last, ""])
 
 
 def _reader(name: str, given: Mapping[str, Any]) -> str:

@@ -1,0 +1,129 @@
+"""Heat maps and histograms of scores for reports, as Vega-Lite specifications."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fewratio.charts.style import FIRST, OUTLIER, SECOND
+from fewratio.charts.vega import Chart, chart_spec
+
+# Names that can be read along an axis, and numbers in a row of cells.
+_N_NAMES, _N_NUMBERS = 40, 12
+# As `fewratio.charts.style.shortened` does it.
+_SHORTENED = "length(datum.label) > 24 ? slice(datum.label, 0, 11) + '…' + slice(datum.label, -11) : datum.label"
+# One row without fields, for what is drawn once.
+ONCE: dict[str, Any] = {"values": [{}]}
+# Counts so far apart need a logarithmic axis to be seen.
+_MANY = 200
+
+
+def heat_map(
+    names: tuple[Sequence[str], Sequence[str]],
+    cells: Mapping[str, Sequence[Any]],
+    titles: tuple[str, str, str],
+    description: str,
+    middle: float | None = None,
+) -> Chart:
+    """Draw a table as a heat map; where there is room, with its numbers.
+
+    Parameters
+    ----------
+    names : (sequence of str, sequence of str)
+        Of the rows and of the columns, different ones.
+    cells : mapping
+        By what they are called, the numbers of all cells, row by row; the first are drawn, and the others are shown
+        for a cell that is pointed at.
+    titles : (str, str, str)
+        What rows, columns and numbers are.
+    description : str
+        What is to be seen.
+    middle : float, optional
+        The number without a colour, for numbers below and above it.
+    """
+    n_rows, n_columns = map(len, names)
+    fields = {f"v{place}": list(values) for place, values in enumerate(cells.values())}
+    data = {"i": [i for i in range(n_rows) for _ in range(n_columns)], "j": list(range(n_columns)) * n_rows, **fields}
+    low, high = min(fields["v0"]), max(fields["v0"])
+    if middle is None:
+        scale: dict[str, Any] = {"scheme": "viridis", "domain": [low, high]}
+        white: dict[str, Any] = {"field": "v0", "lt": (low + high) / 2}
+    else:
+        reach = max(middle - low, high - middle, 1e-9)
+        scale = {
+            "domain": [middle - reach, middle, middle + reach],
+            "range": [SECOND, "#f4f4f5", OUTLIER],
+            "interpolate": "rgb",
+        }
+        white = {"field": "v0", "lt": low - 1}
+    # The names are kept once, and not with each cell.
+    lookups = [
+        {"lookup": key, "from": {"data": {"values": _numbered(key, field, texts)}, "key": key, "fields": [field]}}
+        for key, field, texts in (("i", "row", names[0]), ("j", "column", names[1]))
+    ]
+    labels = {"labels": True, "labelLimit": 130} if max(n_rows, n_columns) <= _N_NAMES else {"labels": False}
+    axis = {**labels, "labelExpr": _SHORTENED, "labelOverlap": "parity", "ticks": False, "domain": False}
+    # Cells of whole pixels, or the page shines through between them.
+    band = {"type": "nominal", "sort": None, "scale": {"round": True}}
+    shown = [
+        {"field": field, "type": "nominal", "title": title}
+        for field, title in zip(("row", "column"), titles, strict=False)
+    ]
+    shown += [
+        {"field": f"v{i}", "type": "quantitative", "title": title, "format": ".3~f"} for i, title in enumerate(cells)
+    ]
+    encoding = {
+        "y": {"field": "row", **band, "title": titles[0], "axis": axis},
+        "x": {"field": "column", **band, "title": titles[1], "axis": {**axis, "labelAngle": -40}},
+    }
+    colour = {
+        "field": "v0",
+        "type": "quantitative",
+        "title": titles[2],
+        "scale": scale,
+        "legend": {"gradientLength": 160},
+    }
+    layer: list[dict[str, Any]] = [{"mark": "rect", "encoding": {"color": colour, "tooltip": shown}}]
+    if n_columns <= _N_NUMBERS and n_rows <= _N_NAMES:
+        number = {"field": "v0", "type": "quantitative", "format": ".2~f" if middle is None else "+.1f"}
+        ink = {"condition": {"test": white, "value": "#ffffff"}, "value": "#1f2328"}
+        layer.append({"mark": {"type": "text", "fontSize": 10}, "encoding": {"text": number, "color": ink}})
+    height = min(640, 22 * n_rows + 150) if n_rows <= _N_NAMES else 560
+    spec = chart_spec(height, transform=lookups, encoding=encoding, layer=layer)
+    return Chart(spec, data, description)
+
+
+def _numbered(key: str, field: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+    return [{key: place, field: text} for place, text in enumerate(texts)]
+
+
+def score_chart(
+    edges: Sequence[float], counts: Mapping[str, Sequence[int]], threshold: float, title: str, description: str
+) -> Chart:
+    """Draw how many rows have which score, by what they are taken for, and the threshold."""
+    names = list(counts)
+    most = max(map(sum, zip(*counts.values(), strict=True)))
+    scale = {"type": "symlog" if most > _MANY else "linear"}
+    rows = f"rows{' (logarithmic)' if most > _MANY else ''}"
+    colours = {"domain": names, "range": [FIRST, OUTLIER]}
+    shown = [{"field": field, "type": "quantitative", "format": ".3~f"} for field in ("low", "high", "rows")]
+    bars = {
+        "mark": {"type": "bar", "binSpacing": 1},
+        "encoding": {
+            "x": {"field": "low", "type": "quantitative", "title": title, "bin": {"binned": True}},
+            "x2": {"field": "high"},
+            "y": {"field": "rows", "type": "quantitative", "title": rows, "scale": scale},
+            "color": {"field": "kind", "type": "nominal", "title": None, "scale": colours},
+            "tooltip": [{"field": "kind", "type": "nominal"}, *shown],
+        },
+    }
+    place = {"x": {"datum": threshold, "type": "quantitative"}}
+    rule = {"data": ONCE, "mark": {"type": "rule", "strokeDash": [6, 3], "size": 2}, "encoding": place}
+    label = {"type": "text", "align": "left", "dx": 5, "y": 8, "text": "threshold", "fontWeight": "bold"}
+    data: dict[str, list[Any]] = {"low": [], "high": [], "rows": [], "kind": []}
+    for name, each in counts.items():
+        data["low"] += edges[:-1]
+        data["high"] += edges[1:]
+        data["rows"] += each
+        data["kind"] += [name] * len(each)
+    return Chart(
+        chart_spec(220, layer=[bars, rule, {"data": ONCE, "mark": label, "encoding": place}]), data, description
+    )

@@ -1,0 +1,106 @@
+"""The report of a comparison of all datasets of a collection."""
+
+from typing import Any
+
+import numpy as np
+
+from fewratio.charts.style import LEVEL
+from fewratio.charts.vega_heat import heat_map
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.columns import counted
+from fewratio.report import page
+
+# Cells along a side of the heat map; more datasets share cells.
+_MOST_CELLS = 80
+_NEAREST, _MOST_ROWS = 3, 2000
+
+
+def report_all_pairs(result: Any, command: str | None) -> page.Report:
+    """Say which datasets are like each other.
+
+    Parameters
+    ----------
+    result : AllPairsResult
+    command : str or None
+        What makes the report again; by default a call in Python.
+    """
+    n = len(result.names)
+    mean = (result.divergences + result.divergences.T) / 2
+    apart = mean[~np.eye(n, dtype=np.bool_)]
+    order = result.order()
+    facts = {
+        "Datasets": f"{n}, so {counted(n * (n - 1) // 2, 'pair')}",
+        "Divergences": f"{apart.min():.3g} to {apart.max():.3g}, median {np.median(apart):.3g}",
+        "Most alike": _pair(result, mean + np.diag(np.full(n, np.inf)), "argmin"),
+        "Most different": _pair(result, mean - np.diag(np.full(n, np.inf)), "argmax"),
+    }
+    answer = f"Most alike are {facts['Most alike']}; most different are {facts['Most different']}."
+    if result.adjusted_p_values is not None:
+        different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
+        facts["Test"] = f"{different} pairs differ, by p-values adjusted for all pairs of at most {LEVEL}"
+        answer = f"{different} of {counted(n * (n - 1) // 2, 'pair')} differ. {answer}"
+    call = page.made_with(result.settings, command, "compare_all", ("collection",))
+    sections = [
+        page.Section("All pairs", _heat(result, order)),
+        page.Section("Nearest neighbours", [_neighbours(result, mean, order)]),
+        page.Section("How this was made", call),
+    ]
+    return page.Report(f"{counted(n, 'dataset')} compared", answer, facts, sections)
+
+
+def _pair(result: Any, mean: Floats, which: str) -> str:
+    i, j = np.unravel_index(getattr(mean, which)(), mean.shape)
+    return f"{result.names[i]} and {result.names[j]} ({mean[i, j]:.3g})"
+
+
+def _heat(result: Any, order: Numbers) -> list[page.Block]:
+    groups = np.array_split(order, min(len(order), _MOST_CELLS))
+    names = [_name(result, group) for group in groups]
+    starts = np.cumsum([0, *map(len, groups)])[:-1]
+    sizes = np.diff([*starts, len(order)])
+    cells = {"divergence": result.divergences, "adjusted p": result.adjusted_p_values}
+    means = {
+        title: _block_means(matrix[np.ix_(order, order)], starts, sizes)
+        for title, matrix in cells.items()
+        if matrix is not None
+    }
+    titles = "numerator", "denominator", "divergence"
+    chart = heat_map((names, names), means, titles, f"Heat map of the divergences of {len(order)} datasets.")
+    about = (
+        "The divergence of each dataset (row) from each other one (column): 0 where they are alike. Similar datasets "
+        "are side by side, in the order of a hierarchical clustering by average linkage."
+    )
+    if len(groups) < len(order):
+        about += (
+            f" Each cell is the mean over {sizes.min()} to {sizes.max()} neighbouring datasets of either side; the "
+            "table below has every dataset."
+        )
+    return [page.Text(about), chart]
+
+
+def _name(result: Any, group: Numbers) -> str:
+    first, last = result.names[group[0]], result.names[group[-1]]
+    return str(first) if len(group) == 1 else f"{first} to {last} ({len(group)})"
+
+
+def _block_means(matrix: Floats, starts: Numbers, sizes: Numbers) -> list[float]:
+    sums = np.add.reduceat(np.add.reduceat(matrix, starts, axis=0), starts, axis=1)
+    return [float(f"{value:.3g}") for value in (sums / np.outer(sizes, sizes)).ravel().tolist()]
+
+
+def _neighbours(result: Any, mean: Floats, order: Numbers) -> page.Table:
+    n_nearest = min(_NEAREST, len(order) - 1)
+    table = []
+    for place in order[:_MOST_ROWS].tolist():
+        nearest = [i for i in np.argsort(mean[place], kind="stable")[: n_nearest + 1].tolist() if i != place]
+        cells: list[Any] = [result.names[place]]
+        for i in nearest[:n_nearest]:
+            cells += [result.names[i], page.Number(float(f"{mean[place, i]:.4g}"), f"{mean[place, i]:.3g}")]
+        middle = float(np.median(np.delete(mean[place], place)))
+        table.append([*cells, page.Number(float(f"{middle:.4g}"), f"{middle:.3g}")])
+    words = ("nearest", "second", "third")[:n_nearest]
+    headings = ["dataset", *(text for word in words for text in (word, "divergence")), "median to all"]
+    note = "Means of the divergences of both directions."
+    left = len(order) - len(table)
+    note += f" {left} more datasets are left out here; compare_all(...).nearest(name) has them." * (left > 0)
+    return page.Table("Nearest neighbours of each dataset, similar ones side by side", headings, table, True, note)

@@ -1,0 +1,89 @@
+"""The report of changes: what it says, and series of any length."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewratio import detect_changes
+from fewratio.charts.vega import Chart
+from fewratio.report import page
+from tests.report.test_results import assert_valid, blocks, tables
+
+
+def steps(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, 1, n) + 9 * (np.arange(n) >= n // 2)
+
+
+@pytest.fixture(scope="module")
+def dated():
+    days = pd.date_range("2024-01-01", periods=120)
+    frame = pd.DataFrame({"day": days, "calm": steps(seed=1) * 0 + np.sin(np.arange(120.0)), "sales": steps()})
+    return detect_changes(frame, time="day", level=0.05, random_state=0)
+
+
+def test_the_answer_says_when_and_what(dated):
+    report = dated._report(name="sales.csv")
+    assert report.title == "Changes of sales.csv"
+    assert report.answer == "1 change: 2024-03-01 (sales)."
+    assert report.facts["Rows"] == "120 rows, 2024-01-01 to 2024-04-29"
+
+
+def test_each_change_has_a_row(dated):
+    (row,) = tables(dated._report())["Changes, in the order of time"].rows
+    (change,) = dated.changes
+    assert row[:3] == ["2024-03-01", 60, "sales"]
+    assert row[3:8] == [
+        change[key] for key in ("mean_before", "mean_after", "deviation_before", "deviation_after", "score")
+    ]
+
+
+def test_the_column_that_changed_is_drawn_first_and_the_scores_last(dated):
+    first, *_, last = blocks(dated._report(), Chart)
+    assert first.spec["title"]["text"] == "sales"
+    assert len(first.data["x"]) == 120
+    assert first.data["x"][0] == "2024-01-01"
+    np.testing.assert_allclose(first.data["y"], dated.series[:, 1], rtol=1e-3)
+    assert last.spec["title"]["text"] == "score"
+    assert max(last.data["y"]) == pytest.approx(np.nanmax(dated.scores), rel=1e-3)
+
+
+def test_levels_are_those_of_the_segments():
+    found = detect_changes(steps())
+    chart = blocks(found._report(), Chart)[0]
+    levels = dict(zip(chart.data["segment"], chart.data["level"], strict=True))
+    assert len(levels) == 2
+    assert levels[1] - levels[0] == pytest.approx(9, abs=0.6)
+
+
+def test_a_long_series_is_drawn_in_stretches():
+    values = steps(30_000)
+    found = detect_changes(values)
+    report = found._report()
+    chart = blocks(report, Chart)[0]
+    assert min(chart.data["low"]) == pytest.approx(values.min(), rel=1e-3)
+    assert max(chart.data["high"]) == pytest.approx(values.max(), rel=1e-3)
+    assert len(chart.data["x"]) < 1000
+    assert "Of 30000 rows" in report.sections[0].blocks[0].text
+    assert len(found.to_html().encode()) < 2_000_000
+
+
+@pytest.mark.parametrize("options", [{}, {"level": 0.05}, {"window": 5}], ids=str)
+def test_no_change_is_a_report_too(options):
+    found = detect_changes(np.random.default_rng(1).normal(size=40), **options, random_state=0)
+    report = found._report()
+    assert report.answer == "No change was found."
+    assert_valid(found.to_html())
+    assert "<svg" in found._repr_html_()
+
+
+def test_the_call_that_makes_it_again_is_told(dated):
+    (code,) = blocks(dated._report(), page.Code)
+    assert code.text == "detect_changes(series, level=0.05, time='day', random_state=0).to_html(path)"
+
+
+def test_times_within_a_day_are_in_utc():
+    frame = pd.DataFrame({"when": pd.date_range("2024-01-01 08:00", periods=60, freq="min"), "v": steps(60)})
+    report = detect_changes(frame, time="when")._report()
+    assert report.answer == "1 change: 2024-01-01 08:30 (v)."
+    assert blocks(report, Chart)[0].data["x"][0] == "2024-01-01T08:00:00Z"
