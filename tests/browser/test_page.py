@@ -171,7 +171,7 @@ def test_files_are_dropped(page_of, tables):
         for number, name in enumerate(("wines/grower_1.csv", "wines/grower_2.csv")):
             text = (tables / name).read_text()
             transfer = page.evaluate_handle(
-                "([name, text]) => { const data = new DataTransfer(); data.items.add(new File([text], name)); return data; }",
+                "([name, text]) => { const d = new DataTransfer(); d.items.add(new File([text], name)); return d; }",
                 [name.rpartition("/")[2], text],
             )
             panel.locator(".drop").nth(number).dispatch_event("drop", {"dataTransfer": transfer})
@@ -206,7 +206,7 @@ def test_the_keyboard_is_enough(page_of):
 
 
 def test_long_work_tells_how_far_it_is_and_can_be_cancelled(page_of):
-    with page_of() as (page, panel):
+    with page_of() as (_, panel):
         panel.get_by_role("button", name="Use the example").click()
         panel.get_by_text("Options", exact=True).click()
         panel.get_by_label("Permutations").fill("100000")
