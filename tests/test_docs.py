@@ -53,13 +53,15 @@ def test_the_examples_of_the_page_run(tmp_path):
     (lines,) = re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL)
     command = [sys.executable, "-m", "fewratio", "serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        address = re.findall(r"http://\S+:\d+", server.stdout.readline())[0]
-        for program, text in ((["bash", "-ec"], shell), ([sys.executable, "-c"], lines)):
-            assert "http://127.0.0.1:8000" in text
-            text = text.replace("http://127.0.0.1:8000", address).replace("| python ", f"| {sys.executable} ")
-            run = subprocess.run([*program, text], capture_output=True, text=True, cwd=tmp_path)
-            assert run.returncode == 0, run.stderr
-        server.terminate()
+        try:
+            address = re.findall(r"http://\S+:\d+", server.stdout.readline())[0]
+            for program, text in ((["bash", "-ec"], shell), ([sys.executable, "-c"], lines)):
+                assert "http://127.0.0.1:8000" in text
+                text = text.replace("http://127.0.0.1:8000", address).replace("| python ", f"| {sys.executable} ")
+                run = subprocess.run([*program, text], capture_output=True, text=True, cwd=tmp_path)
+                assert run.returncode == 0, run.stderr
+        finally:
+            server.terminate()
     assert json.loads((tmp_path / "job.json").read_text())["verb"] == "compare"
     assert run.stdout.splitlines()[0].startswith("fewratio compare before.csv after.csv --drop=size")
     assert float(run.stdout.splitlines()[1]) > 0.5

@@ -23,9 +23,11 @@ def address():
     """Run the server."""
     command = [sys.executable, "-m", "fewratio", "serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        yield re.findall(r"http://\S+", server.stdout.readline())[0]
-        assert server.poll() is None, "the server has ended"
-        server.terminate()
+        try:
+            yield re.findall(r"http://\S+", server.stdout.readline())[0]
+            assert server.poll() is None, "the server has ended"
+        finally:
+            server.terminate()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from fewratio import progress
-from fewratio import progress
 from fewratio.progress import deferred_interrupt, progress_bar
 
 
