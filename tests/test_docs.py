@@ -65,3 +65,14 @@ def test_the_examples_of_the_page_run(tmp_path):
     assert json.loads((tmp_path / "job.json").read_text())["verb"] == "compare"
     assert run.stdout.splitlines()[0].startswith("fewratio compare before.csv after.csv --drop=size")
     assert float(run.stdout.splitlines()[1]) > 0.5
+
+
+def test_the_guide_to_reports_runs(tmp_path, monkeypatch):
+    import numpy as np
+
+    monkeypatch.chdir(tmp_path)
+    guide = GUIDE.with_name("report.md")
+    (block,) = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), flags=re.DOTALL)
+    A = np.random.default_rng(0).normal(size=(10, 2))
+    exec(compile(block, str(guide), "exec"), {"A": A, "B": A + 1})
+    assert (tmp_path / "difference.html").is_file()

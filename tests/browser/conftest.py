@@ -64,7 +64,9 @@ def findings():
     from axe_playwright_python.sync_playwright import Axe
 
     def found(page, *rules):
-        violations = Axe().run(page, options={"runOnly": list(rules)} if rules else None).response["violations"]
+        # Inside charts is nothing but what their description says, hidden from screen readers; it would take long.
+        options = {"runOnly": list(rules)} if rules else None
+        violations = Axe().run(page, {"exclude": [[".chart > div"]]}, options).response["violations"]
         return [
             (each["id"], [node["html"] for node in each["nodes"]])
             for each in violations

@@ -57,6 +57,9 @@ def test_axe_finds_nothing_serious(visit, findings, reports, kind):
         # Only colours change.
         page.emulate_media(color_scheme="dark")
         assert findings(page, "color-contrast") == []
+        # And it would find something.
+        page.locator("label").first.evaluate("(label) => label.remove()")
+        assert [rule for rule, _ in findings(page, "label")] == ["label"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

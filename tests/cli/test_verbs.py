@@ -201,7 +201,7 @@ def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path)
     lines = run(verb, filled).stdout.splitlines()
     assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: a rule of thumb")
     assert lines[-1] == "and 2 more; --output FILE.csv writes all"
-    assert "that --contamination asks for" in run(options, filled).stdout
+    assert "rows that was asked for (25%) is below it" in run(options, filled).stdout
     for each in (verb, ["ratio", "a.csv", "b.csv"], ["weights", "a.csv", "b.csv"]):
         lines = run([*each, "-o", str(tmp_path / "r.csv")], filled).stdout.splitlines()
         assert lines[-1] == f"and 2 more in {tmp_path / 'r.csv'}"
@@ -219,7 +219,7 @@ def test_outliers_says_what_the_rule_of_thumb_finds_and_if_most_rows_are_outlier
     write(tmp_path / "other.csv", rng.normal(6, 1, (20, 2)))
     printed = run(["outliers", "--normal", "normal.csv", "--unlabelled", "other.csv"], tmp_path).stdout
     assert "20 of 20 rows of other.csv are outliers\n" in printed
-    assert "at most a tenth of the outliers are expected to be normal\n            20 by the rule of thumb" in printed
+    assert "at most 10% of the outliers are expected to be normal\n            20 by the rule of thumb" in printed
     assert "note        most rows are unlike the normal ones" in printed
     write(tmp_path / "same.csv", rng.normal(size=(20, 2)))
     assert "note" not in run(["outliers", "--normal", "normal.csv", "--unlabelled", "same.csv"], tmp_path).stdout

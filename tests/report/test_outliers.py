@@ -24,7 +24,7 @@ def test_the_answer_names_the_most_anomalous_row_and_why(judged):
     assert report.title == "Outliers of today.csv"
     assert report.answer.startswith("3 of 61 rows are outliers. Most anomalous: row 60 (<width> +")
     assert report.facts["Known to be normal"] == "90 rows"
-    assert report.facts["Threshold"].endswith("the share of rows that was asked for is below it")
+    assert report.facts["Threshold"].endswith("the share of rows that was asked for (5%) is below it")
 
 
 def test_rows_are_ranked_with_their_scores(judged):
@@ -49,6 +49,12 @@ def test_the_most_anomalous_rows_are_shown_beside_their_nearest_normals(judged):
     assert nearest == pytest.approx(judged.detector._normals[neighbours, 1].mean())
     assert difference.text == f"{judged.explain(60).differences[0]:+.2g}"
     assert ", ".join(map(str, neighbours)) in table.note
+
+
+def test_the_columns_that_tell_are_drawn_for_normal_rows_and_outliers(judged):
+    charts = blocks(judged._report(), page.Charts)[0].charts
+    assert {chart.description.partition(".")[0] for chart in charts} == {"depth", "<width>"}
+    assert set(charts[0].data["sample"]) == {"known normal", "normal", "outlier"}
 
 
 def test_no_outliers_is_an_answer_too():

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from fewratio.report.page import Report
 
 _SAVE_SECONDS = 60.0
+# Datasets that a notebook shows as a report.
+_MOST_SHOWN = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,6 +140,10 @@ class AllPairsResult(Reported):
         from fewratio.report.all_pairs import report_all_pairs
 
         return report_all_pairs(self, command)
+
+    def _repr_html_(self) -> str | None:
+        # Clustering many takes long, and nobody has asked for it.
+        return super()._repr_html_() if len(self.names) <= _MOST_SHOWN else None
 
     def __repr__(self) -> str:
         apart = self.divergences[~np.eye(len(self.names), dtype=np.bool_)]

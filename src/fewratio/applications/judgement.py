@@ -17,7 +17,6 @@ from fewratio.report.reported import Reported
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fewratio.applications.outliers import InlierOutlierDetector
     from fewratio.report.page import Report
 
 
@@ -39,6 +38,8 @@ class OutlierResult(Reported):
         What the threshold means, in words.
     samples : Samples
         The batch, what became of its columns, and which of them tell it from the normals by themselves.
+    detector : InlierOutlierDetector
+        What judged it.
     """
 
     scores: Floats
@@ -47,7 +48,7 @@ class OutlierResult(Reported):
     rule: str
     meaning: str
     samples: inputs.Samples
-    detector: "InlierOutlierDetector" = field(repr=False)
+    detector: Any = field(repr=False)
 
     @property
     def is_outlier(self) -> NDArray[np.bool_]:
@@ -102,13 +103,13 @@ class OutlierResult(Reported):
 
 
 _MEANINGS = {
-    "contamination": "the share of rows that was asked for is below it",
+    "contamination": "the share of rows that was asked for ({:.0%}) is below it",
     "false discovery rate": "at most {:.0%} of the outliers are expected to be normal",
     "rule of thumb": "a rule of thumb, few normal rows would have such a score; it promises nothing",
 }
 
 
-def judged(detector: "InlierOutlierDetector", X: Any) -> OutlierResult:
+def judged(detector: Any, X: Any) -> OutlierResult:
     """Let a fitted detector judge a batch."""
     table = detector._open(X, getattr(X, "argument", "X"))
     by_rule, threshold = detector._judge(table)
@@ -116,6 +117,6 @@ def judged(detector: "InlierOutlierDetector", X: Any) -> OutlierResult:
     separating, rule, encoding = detector.separating(table), detector._rule(table.n_rows), detector.encoding_
     if encoding is not None:
         encoding = encoding.without([column.column for column in separating])
-    meaning = _MEANINGS[rule].format(detector.false_discovery_rate or 0)
+    meaning = _MEANINGS[rule].format(detector.contamination or detector.false_discovery_rate)
     samples = inputs.Samples(encoding, [table], separating, (X,))
     return OutlierResult(scores, by_rule - threshold, threshold, rule, meaning, samples, detector)

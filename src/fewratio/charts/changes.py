@@ -48,8 +48,7 @@ def draw_changes(
     moments = np.arange(len(columns[shown[0]][0])) if times is None else times
     for panel, name in zip(axes, shown, strict=False):
         _draw_column(panel, moments, *columns[name], points)
-        # The columns of a plain array have numbers for names.
-        tidy(panel, f"column {name}" if name.isdecimal() else shortened(name, 80))
+        tidy(panel, shortened(column_title(name), 80))
     if scores is not None and ax is None:
         there = np.flatnonzero(~np.isnan(scores[0]))
         axes[-1].plot(moments[there], scores[0][there], color=SECOND, lw=1, label="score")
@@ -98,6 +97,11 @@ def _name_changes(panel: "Axes", moments: NDArray[Any], points: Numbers) -> None
                 color=OUTLIER, ha=side,
             )  # fmt: skip
     panel.set_title(panel.get_title(loc="left"), loc="left", fontsize=10, pad=6 + 9 * used)
+
+
+def column_title(name: str) -> str:
+    """Return what a column is called; those of an array have numbers for names."""
+    return f"column {name}" if name.isdecimal() else name
 
 
 def names_of_moments(moments: NDArray[Any]) -> list[str]:

@@ -139,7 +139,8 @@ def mirrored_bars(labels: Sequence[str], above: Sequence[float], below: Sequence
         encoding = {"x": x, "x2": {"field": "end"}, **y, "tooltip": tooltip}
         layer.append({"mark": {"type": "rect", "color": colour}, "encoding": encoding})
     layer.append({"mark": {"type": "rule", "opacity": 0.6}, "encoding": {"y": {"datum": 0}}})
-    spec = chart_spec(44, transform=transform, layer=layer, padding=1)
+    # A fixed width: hundreds of charts that each measure their cell would be slow.
+    spec = chart_spec(44, transform=transform, layer=layer, padding=1, width=148)
     return Chart(spec, {"bin": labels, "above": above, "below": below}, description)
 
 
@@ -251,7 +252,7 @@ def before_and_after(names: Sequence[str], before: Sequence[float], after: Seque
     }
     zero = {"mark": {"type": "rule", "opacity": 0.7}, "encoding": {"x": {"datum": 0}}}
     points = {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.9}, "encoding": encoding}
-    spec = chart_spec(80 + 20 * len(names), layer=[zero, points])
+    spec = chart_spec(100 + 20 * len(names), layer=[zero, points])
     data: Data = {"column": [*names, *names], "value": [*before, *after], "sample": [n for n in both for _ in names]}
     largest = max(map(abs, before)), max(map(abs, after))
     description = f"Differences of the means by column: at most {largest[0]:.2f} before, {largest[1]:.2f} after."

@@ -1,5 +1,6 @@
 """Heat maps and histograms of scores for reports, as Vega-Lite specifications."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ from fewratio.charts.style import FIRST, OUTLIER, SECOND
 from fewratio.charts.vega import Chart, chart_spec
 
 # Names that can be read along an axis, and numbers in a row of cells.
-_N_NAMES, _N_NUMBERS = 40, 12
+_N_NAMES, _N_NUMBERS, _NUMBER_WIDTH = 40, 12, 30
 # As `fewratio.charts.style.shortened` does it.
 _SHORTENED = "length(datum.label) > 24 ? slice(datum.label, 0, 11) + '…' + slice(datum.label, -11) : datum.label"
 # One row without fields, for what is drawn once.
@@ -28,7 +29,7 @@ def heat_map(
     Parameters
     ----------
     names : (sequence of str, sequence of str)
-        Of the rows and of the columns, different ones.
+        Of the rows and of the columns.
     cells : mapping
         By what they are called, the numbers of all cells, row by row; the first are drawn, and the others are shown
         for a cell that is pointed at.
@@ -61,8 +62,7 @@ def heat_map(
     ]
     labels = {"labels": True, "labelLimit": 130} if max(n_rows, n_columns) <= _N_NAMES else {"labels": False}
     axis = {**labels, "labelExpr": _SHORTENED, "labelOverlap": "parity", "ticks": False, "domain": False}
-    # Cells of whole pixels, or the page shines through between them.
-    band = {"type": "nominal", "sort": None, "scale": {"round": True}}
+    band = {"type": "nominal", "sort": None}
     shown = [
         {"field": field, "type": "nominal", "title": title}
         for field, title in zip(("row", "column"), titles, strict=False)
@@ -81,18 +81,30 @@ def heat_map(
         "scale": scale,
         "legend": {"gradientLength": 160},
     }
-    layer: list[dict[str, Any]] = [{"mark": "rect", "encoding": {"color": colour, "tooltip": shown}}]
+    # Small cells overlap a little, or the page shines through between them.
+    side = {"band": 1.06 if n_columns > _N_NUMBERS else 1}
+    rectangle = {"type": "rect", "width": side, "height": side}
+    layer: list[dict[str, Any]] = [{"mark": rectangle, "encoding": {"color": colour, "tooltip": shown}}]
     if n_columns <= _N_NUMBERS and n_rows <= _N_NAMES:
         number = {"field": "v0", "type": "quantitative", "format": ".2~f" if middle is None else "+.1f"}
+        room = {"expr": f"width > {_NUMBER_WIDTH * n_columns} ? 1 : 0"}
         ink = {"condition": {"test": white, "value": "#ffffff"}, "value": "#1f2328"}
-        layer.append({"mark": {"type": "text", "fontSize": 10}, "encoding": {"text": number, "color": ink}})
+        layer.append(
+            {"mark": {"type": "text", "fontSize": 10, "opacity": room}, "encoding": {"text": number, "color": ink}}
+        )
     height = min(640, 22 * n_rows + 150) if n_rows <= _N_NAMES else 560
     spec = chart_spec(height, transform=lookups, encoding=encoding, layer=layer)
     return Chart(spec, data, description)
 
 
 def _numbered(key: str, field: str, texts: Sequence[str]) -> list[dict[str, Any]]:
-    return [{key: place, field: text} for place, text in enumerate(texts)]
+    # Cells are placed by name, so the second of two equal ones is numbered.
+    seen = Counter[str]()
+    rows = []
+    for place, text in enumerate(texts):
+        seen[text] += 1
+        rows.append({key: place, field: text if seen[text] == 1 else f"{text} ({seen[text]})"})
+    return rows
 
 
 def score_chart(

@@ -6,7 +6,6 @@ import io
 import json
 import math
 import os
-import shlex
 import sys
 import tempfile
 import warnings
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from fewratio.charts.style import LEVEL as LEVEL
+from fewratio.cli.command_text import command_text
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
 from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
@@ -253,7 +253,7 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
         if shared:
             request = Request(**{name: options.pop(name) for name in shared if name in options})
             values = vars(request) | inspect.signature(function).bind(request, *arguments, **options).arguments
-            arguments = (replace(request, command=_command(function.__name__, given, values)), *arguments)
+            arguments = (replace(request, command=command_text(function.__name__, given, values)), *arguments)
         try:
             with _plain_warnings(given):
                 _check_limit()
@@ -270,20 +270,6 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
 
     run.__signature__ = inspect.Signature([*given.values()])  # type: ignore[attr-defined]
     return run
-
-
-def _command(name: str, parameters: Mapping[str, inspect.Parameter], values: Mapping[str, Any]) -> str:
-    """Write the command that has these values; what is as by default is left out."""
-    words = ["fewratio", name.replace("_", "-")]
-    for parameter in parameters.values():
-        value, info = values.get(parameter.name), parameter.annotation.__metadata__[0]
-        if value in (None, [], parameter.default):
-            continue
-        option = next((each for each in info.param_decls or () if each.startswith("--")), f"--{parameter.name}")
-        is_argument = isinstance(info, typer.models.ArgumentInfo)
-        for each in value if isinstance(value, list) else [value]:
-            words += [str(each)] if is_argument else [option.replace("_", "-")] + [str(each)] * (each is not True)
-    return shlex.join(words)
 
 
 def _check_limit() -> None:

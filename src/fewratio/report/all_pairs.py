@@ -31,8 +31,8 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
     facts = {
         "Datasets": f"{n}, so {counted(n * (n - 1) // 2, 'pair')}",
         "Divergences": f"{apart.min():.3g} to {apart.max():.3g}, median {np.median(apart):.3g}",
-        "Most alike": _pair(result, mean + np.diag(np.full(n, np.inf)), "argmin"),
-        "Most different": _pair(result, mean - np.diag(np.full(n, np.inf)), "argmax"),
+        "Most alike": _pair(result, mean, apart.min()),
+        "Most different": _pair(result, mean, apart.max()),
     }
     answer = f"Most alike are {facts['Most alike']}; most different are {facts['Most different']}."
     if result.adjusted_p_values is not None:
@@ -48,9 +48,10 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
     return page.Report(f"{counted(n, 'dataset')} compared", answer, facts, sections)
 
 
-def _pair(result: Any, mean: Floats, which: str) -> str:
-    i, j = np.unravel_index(getattr(mean, which)(), mean.shape)
-    return f"{result.names[i]} and {result.names[j]} ({mean[i, j]:.3g})"
+def _pair(result: Any, mean: Floats, value: float) -> str:
+    """Name the first pair of this divergence."""
+    i, j = next((i, j) for i, j in np.argwhere(mean == value).tolist() if i != j)
+    return f"{result.names[i]} and {result.names[j]} ({value:.3g})"
 
 
 def _heat(result: Any, order: Numbers) -> list[page.Block]:

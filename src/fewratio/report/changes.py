@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.charts.changes import names_of_moments
+from fewratio.charts.changes import column_title, names_of_moments
 from fewratio.charts.vega_series import change_scores, series_chart
 from fewratio.core.shapes import Floats
 from fewratio.data.columns import counted
@@ -40,7 +40,10 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     moments = when[result.points]
-    named = [f"{text} ({change['column']})" for text, change in zip(names_of_moments(moments), changes, strict=True)]
+    named = [
+        f"{text} ({column_title(change['column'])})"
+        for text, change in zip(names_of_moments(moments), changes, strict=True)
+    ]
     where = "" if result.times is not None else "row "
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     answer = (
@@ -97,7 +100,7 @@ def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
         if is_binned:
             data |= {"low": _rounded(np.minimum.reduceat(values, starts))}
             data |= {"high": _rounded(np.maximum.reduceat(values, starts))}
-        title = f"column {label}" if label.isdecimal() else label
+        title = column_title(label)
         description = (
             f"{title}: {n} values from {values.min():.3g} to {values.max():.3g}, {counted(len(points), 'change')}."
         )

@@ -14,7 +14,7 @@ from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import Distribution, by_column
 
-_NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 8
+_NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
 # Rows of the table of columns.
 _MOST_COLUMNS = 600
 _BINS = 40
@@ -55,7 +55,10 @@ def _answer(result: Any) -> str:
     if result.p_value is None:
         return f"The divergence is {result.divergence:.3g}; no test was made.{strongest}"
     if result.p_value > LEVEL:
-        return f"No difference was found (p = {result.p_value:.2g})."
+        # No permutation test of so few rows, or groups, has a p-value much below the level.
+        is_small = result.exact and len(result.null) < 2 / LEVEL
+        why = " There are too few rows for the test to find one." if is_small else ""
+        return f"No difference was found (p = {result.p_value:.2g}).{why}{_apart(result)}"
     together = " No single column stands out; they differ together."
     return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}{_apart(result)}"
 

@@ -8,8 +8,9 @@ from fewratio.charts.vega_heat import heat_map, score_chart
 from fewratio.data.columns import counted
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
+from fewratio.report.distributions import by_column
 
-_NAMED, _BINS, _HEAT = 3, 40, 10
+_NAMED, _BINS, _HEAT, _LARGE = 3, 40, 10, 4
 # Rows that are ranked, and of these those that are shown beside their nearest normals, in so many columns.
 _MOST_RANKED, _LEAST_RANKED, _EXPLAINED, _REASONS = 200, 10, 5, 3
 
@@ -42,7 +43,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     first = [
         f"{called}{row} ({column}{reason.columns[0]} {reason.differences[0]:+.2g})"
         for row, reason in zip(names, reasons, strict=True)
-    ][:_NAMED]
+    ][: min(_NAMED, n_outliers)]
     answer = f"{n_outliers} of {n_rows} are outliers. Most anomalous: {', '.join(first)}."
     if not n_outliers:
         answer = f"No outliers were found among {n_rows}."
@@ -50,7 +51,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     sections = [
         page.Section("The most anomalous rows", _ranked(result, lowest, names, reasons)),
         page.Section("Scores", _scores(result)),
-        page.Section("Beside their nearest normal rows", _explained(result, lowest, names, reasons)),
+        page.Section("Beside the normal rows", _explained(result, lowest, names, reasons)),
         page.Section("What was done to the columns", column_treatment(result.samples, ("the normal rows", name))),
         page.Section("How this was made", page.made_with(detector.get_params(deep=False), call, "", ())),
     ]
@@ -70,7 +71,7 @@ def _ranked(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> l
     called = "row" if result.row_names is not None else "row (counted from 0)"
     left = int(result.is_outlier.sum()) - len(table)
     note = (
-        "In brackets: how far a row is from the mean of its five nearest normal rows, in standard deviations of the "
+        "In brackets: how far a row is from the mean of its nearest normal rows, in standard deviations of the "
         "normal rows."
     ) + f" {left} more outliers are left out here." * (left > 0)
     headings = (called, "score", "taken for", "differs most in")
@@ -107,7 +108,8 @@ def _scores(result: Any) -> list[page.Block]:
         f"A row is an outlier if its score is below {result.threshold:.3g}: {result.meaning}. The scores depend on all "
         "rows that are judged together."
     )
-    return [page.Text(about), score_chart(edges.round(5).tolist(), counts, result.threshold, title, description)]
+    ends = [float(f"{edge:.6g}") for edge in edges.tolist()]
+    return [page.Text(about), score_chart(ends, counts, result.threshold, title, description)]
 
 
 def _explained(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
@@ -117,7 +119,17 @@ def _explained(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -
     features = batch.feature_names or range(batch.n_features)
     places = {feature: place for place, feature in enumerate(features)}
     known = result.detector.row_names_
-    blocks: list[page.Block] = []
+    columns = result.samples._replace(tables=[batch]).columns
+    parts = {
+        "known normal": normals.numbers,
+        "normal": batch.numbers[~result.is_outlier],
+        "outlier": batch.numbers[result.is_outlier],
+    }
+    parts = {kind: rows for kind, rows in parts.items() if len(rows)}
+    largest = {places[reason.columns[0]] for reason in reasons[:_HEAT]}
+    told = {label: each for label, each in columns.items() if largest & set(range(each[1].start, each[1].stop))}
+    distributions = list(by_column(told, list(parts.values())).values())[:_LARGE]
+    blocks: list[page.Block] = [page.Charts([each.chart(list(parts)) for each in distributions])]
     for text, row, reason in zip(names[:_EXPLAINED], lowest.tolist(), reasons, strict=False):
         means = normals.numbers[reason.neighbours].mean(0)
         shown = reason.largest(_HEAT)

@@ -153,7 +153,7 @@ def made_with(settings: Mapping[str, Any], command: str | None, function: str, t
     versions = {"fewratio": fewratio.__version__, "Python": platform.python_version(), **packages}
     return [
         Code(command, "This makes the report again:"),
-        Table("Settings", ("setting", "value"), list(given.items())),
+        *([Table("Settings", ("setting", "value"), list(given.items()))] if given else []),
         Table("Versions", ("package", "version"), list(versions.items())),
     ]
 
@@ -189,9 +189,18 @@ class _Charts:
 
     def numbered(self, block: Block) -> dict[str, Any]:
         """Return a block as the template takes it."""
-        rows = [[self._cell(cell) for cell in row] for row in block.rows] if isinstance(block, Table) else None
         charts = block.charts if isinstance(block, Charts) else [block] if isinstance(block, Chart) else []
-        return {"kind": block.kind, "block": block, "rows": rows, "charts": [(each, self.add(each)) for each in charts]}
+        item: dict[str, Any] = {
+            "kind": block.kind,
+            "block": block,
+            "charts": [(each, self.add(each)) for each in charts],
+        }
+        if isinstance(block, Table):
+            rows = [[self._cell(cell) for cell in row] for row in block.rows]
+            # Headings stand where the cells below them do; those of a row's name are texts.
+            are_numbers = [cell.value is not None for cell in rows[0]] if rows else [False] * len(block.headings)
+            item |= {"rows": rows, "headings": list(zip(block.headings, [False, *are_numbers[1:]], strict=True))}
+        return item
 
     def _cell(self, cell: Any) -> _Cell:
         if isinstance(cell, Chart):

@@ -90,6 +90,6 @@ class RatioRows:
         some = order[:_EXTREME], order[::-1][:_EXTREME]
         return [
             chart,
-            rows.row_table(f"The rows most typical of {names[0]}", table, raw, some[0], found, labels[:_VALUES]),
-            rows.row_table(f"The rows most typical of {names[1]}", table, raw, some[1], found, labels[:_VALUES]),
+            rows.row_table("The rows with the largest ratio", table, raw, some[0], found, labels[:_VALUES]),
+            rows.row_table("The rows with the smallest ratio", table, raw, some[1], found, labels[:_VALUES]),
         ]

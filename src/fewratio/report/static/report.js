@@ -9,6 +9,19 @@
   };
   // ast: expressions are interpreted, so that no text is ever run as a script.
   const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
+  // A specification that many charts share is compiled once; those after the first take what it became.
+  const compiled = [];
+  const embed = async (element, place, columns) => {
+    const values = rowsOf(columns);
+    if (compiled[place] === undefined) {
+      const first = window.vegaEmbed(element, { ...specs[place], data: { name: "rows", values } }, options);
+      compiled[place] = first.then((result) => result.vgSpec);
+      return;
+    }
+    const spec = await compiled[place];
+    const data = spec.data.map((each) => (each.name === "rows" ? { ...each, values } : each));
+    await window.vegaEmbed(element, { ...spec, data }, { ...options, mode: "vega" });
+  };
   const draw = (element) => {
     observer.unobserve(element);
     if (element.dataset.drawn) return;
@@ -18,7 +31,7 @@
     const inside = document.createElement("div");
     inside.setAttribute("aria-hidden", "true");
     element.replaceChildren(inside);
-    window.vegaEmbed(inside, { ...specs[spec], data: { values: rowsOf(data) } }, options);
+    embed(inside, spec, data);
   };
   const observer = new IntersectionObserver(
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
