@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ from fewratio.lazy import import_home
 
 # Seconds between two reports of progress.
 _PAUSE = 0.1
+_WARM = (
+    *(f"fewratio.applications.{name}" for name in ("all_pairs", "changes", "comparison", "outliers", "weights")),
+    *(f"fewratio.report.{name}" for name in ("all_pairs", "changes", "comparison", "outliers", "weights")),
+    *("fewratio.cli", "fewratio.estimators.auto", "pyarrow.csv", "pyarrow.parquet"),
+    *("scipy.cluster.hierarchy", "sklearn.covariance", "sklearn.neighbors"),
+)
 
 
 def main() -> None:
@@ -54,14 +61,8 @@ def main() -> None:
 
 def _warm_up() -> None:
     """Import what takes long, so that the first answer need not wait for it."""
-    import fewratio.applications.changes
-    import fewratio.applications.comparison
-    import fewratio.applications.outliers
-    import fewratio.applications.weights
-    import fewratio.cli
-    import fewratio.data.collection
-    import fewratio.estimators.auto
-    import fewratio.report.comparison  # noqa: F401
+    for module in _WARM:
+        import_module(module)
     from fewratio.report.bundle import chart_script
 
     with suppress(MissingPackageError):
