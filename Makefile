@@ -7,7 +7,7 @@ WORKERS ?= 2
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install venv demo test lint bench constraints clean
+.PHONY: help install venv demo test lint screenshots bench constraints clean
 
 # uv does not read pip's variable; pip separates with blanks, uv with commas.
 ifneq ($(strip $(PIP_FIND_LINKS)),)
@@ -55,8 +55,11 @@ test: export OMP_NUM_THREADS = 1
 test: lint  ## everything that must pass before a change is proposed
 	$(BIN)/pytest -n $(WORKERS)
 
+screenshots: install  ## pictures of every view of the page, in screenshots/
+	$(BIN)/python benchmarks/screenshots.py
+
 bench: install  ## run the speed scripts in benchmarks/
-	@set -e; for script in $(filter-out benchmarks/settings.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in $(filter-out benchmarks/settings.py benchmarks/screenshots.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script"; done
 
 # torch is pinned by hand and without a local tag, so that a CPU build found by the installer satisfies it;
 # what only the CUDA build needs is left for that build to name.
@@ -69,5 +72,5 @@ constraints: install  ## resolve constraints.txt again
 	  sed -E '/^(nvidia|cuda|triton)/d; s/^(torch==[^+]+)\+.*/\1/' <<<"$$resolved"; } > constraints.txt
 
 clean:  ## remove what can be made again, except .venv
-	rm -rf build dist demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist demo screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

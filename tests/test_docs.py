@@ -1,6 +1,8 @@
 """The examples of the guides run as they stand."""
 
+import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,6 +41,30 @@ def test_the_guide_to_sources_at_home_runs(tmp_path, monkeypatch):
     names: dict = {}
     exec(compile(block, str(guide), "exec"), names)
     assert names["merged"].n_sources == names["estimator"].summary_.n_sources == 12
+
+
+def test_the_examples_of_the_page_run(tmp_path):
+    """The shell and the Python lines that talk to the server, with its address in the place of theirs."""
+    guide = GUIDE.with_name("page.md").read_text(encoding="utf-8")
+    rows = [f"{number},{number % 7},{number % 3}" for number in range(20)]
+    for name in ("before.csv", "after.csv"):
+        (tmp_path / name).write_text("\n".join(["size,a,b", *rows]))
+    (shell,) = re.findall(r"```sh\n(.*?)```", guide, flags=re.DOTALL)
+    (lines,) = re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL)
+    command = [sys.executable, "-m", "fewratio", "serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address = re.findall(r"http://\S+:\d+", server.stdout.readline())[0]
+            for program, text in ((["bash", "-ec"], shell), ([sys.executable, "-c"], lines)):
+                assert "http://127.0.0.1:8000" in text
+                text = text.replace("http://127.0.0.1:8000", address).replace("| python ", f"| {sys.executable} ")
+                run = subprocess.run([*program, text], capture_output=True, text=True, cwd=tmp_path)
+                assert run.returncode == 0, run.stderr
+        finally:
+            server.terminate()
+    assert json.loads((tmp_path / "job.json").read_text())["verb"] == "compare"
+    assert run.stdout.splitlines()[0].startswith("fewratio compare before.csv after.csv --drop=size")
+    assert float(run.stdout.splitlines()[1]) > 0.5
 
 
 def test_the_guide_to_reports_runs(tmp_path, monkeypatch):

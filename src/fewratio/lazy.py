@@ -20,6 +20,8 @@ _EXTRAS = {
     "ray": "ray",
     "jinja2": "report",
     "vl_convert": "report",
+    "fastapi": "web",
+    "uvicorn": "web",
 }
 # Modules with public names that need torch when they are imported.
 _OF_TORCH = (

@@ -17,6 +17,18 @@ Report = Callable[[int, float | None], None]
 
 # Seconds before a bar is shown that nobody asked for: what is done sooner needs none.
 _DELAY = 2.0
+_listeners: list[Callable[[str, int, int], None]] = []
+
+
+def listen(listener: Callable[[str, int, int], None]) -> None:
+    """Report the progress of everything in this process to a function, in the place of bars.
+
+    Parameters
+    ----------
+    listener : callable
+        Told what is going on, the step, and the number of steps.
+    """
+    _listeners[:] = [listener]
 
 
 def in_notebook() -> bool:
@@ -45,6 +57,9 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
     unit : str
         What is counted.
     """
+    if _listeners:
+        yield lambda step, loss: _listeners[0](description, step, total)
+        return
     started = time.monotonic() + (_DELAY if show is None else 0.0)
     if show is None:
         show = sys.stderr.isatty() or in_notebook()

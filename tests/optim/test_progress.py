@@ -131,3 +131,13 @@ def test_a_bar_that_was_asked_for_is_shown_at_once(notebook, clock, capsys):
     with progress_bar(10, "comparing", show=True) as report:
         report(3, None)
     assert "3 of 10" in capsys.readouterr().err
+
+
+def test_a_listener_takes_the_place_of_bars(monkeypatch, capsys):
+    told = []
+    monkeypatch.setattr(progress, "_listeners", [])
+    progress.listen(lambda *news: told.append(news))
+    with progress_bar(10, "training", show=True) as report:
+        report(3, 0.5)
+    assert told == [("training", 3, 10)]
+    assert capsys.readouterr().err == ""

@@ -9,6 +9,7 @@ import typer
 from fewratio import __version__
 from fewratio.cli import (
     changes,
+    columns,
     compare,
     compare_all,
     data,
@@ -18,6 +19,7 @@ from fewratio.cli import (
     outliers,
     ratio,
     reference,
+    serve,
     summaries,
     train,
     weights,
@@ -34,6 +36,7 @@ app = typer.Typer(
 for _verb in (
     *(compare.compare, compare_all.compare_all, outliers.outliers, weights.weights, changes.changes),
     *(ratio.ratio, reference.reference, train.train, index.index, index.search, info.info, demo.demo),
+    *(columns.columns, serve.serve),
 ):
     app.command()(_verb)
 app.command("map")(summaries.map_)

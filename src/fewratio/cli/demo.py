@@ -69,7 +69,8 @@ def _show_tables(folder: Path, seed: int) -> None:
     outliers(delivery, known, contamination=share, plot=pictures[1], seed=seed)
     typer.echo(
         f"In truth {', '.join(strangers)} of {delivery.name} are wines of other growers.\n\n"
-        f"Pictures: {', '.join(map(str, pictures))}"
+        f"Pictures: {', '.join(map(str, pictures))}\n"
+        "On a page, with your own tables: fewratio serve --open"
     )
 
 

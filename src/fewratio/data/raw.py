@@ -25,6 +25,8 @@ _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", 
 # Batches after which memory is given back.
 _RELEASED = 32
 _ROW = re.compile(r"at row (\d+)")
+# Most columns and cells of a table; a program that takes tables from others lowers them.
+limits = {"columns": float("inf"), "cells": float("inf")}
 _LAYOUT = "needed is a table with one row per instance and one column per feature"
 
 
@@ -291,6 +293,9 @@ def check_shape(shape: Sequence[int], argument: str) -> None:
         raise InputError(f"{argument} {found} (shape {shape}); {_LAYOUT}. {advice}")
     if shape[1] == 0:
         raise InputError(f"{argument} has {counted(shape[0], 'row')} but no columns; {_LAYOUT}. Pass some features.")
+    for what, count in (("columns", shape[1]), ("cells", shape[0] * shape[1])):
+        if count > limits[what]:
+            raise InputError(f"{argument} has {count:,} {what}; at most {limits[what]:,} are taken here. Use fewer.")
 
 
 def _read_array(X: Any, argument: str) -> NDArray[Any]:

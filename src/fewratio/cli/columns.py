@@ -1,0 +1,67 @@
+"""``fewratio columns``."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fewratio.cli import exchange
+from fewratio.errors import FewRatioError
+
+if TYPE_CHECKING:
+    from fewratio.data.raw import RawTable
+
+_EXAMPLES = 5
+
+
+@partial(exchange.verb, without=("model", "scale", "output", "plot", "report"))
+def columns(
+    request: exchange.Request,
+    tables: Annotated[list[Path], typer.Argument(help="Tables that will be used together, or a folder of them.")],
+) -> None:
+    """Tell what each column of tables is taken for.
+
+    A column that cannot be used as it is is listed with the reason; nothing is refused.
+
+    Example: fewratio columns before.csv after.csv
+    """
+    raws = _read(request, tables)
+    from fewratio.data.column_encoding import DROPPED, NOT_IN_ALL, Column, decide
+    from fewratio.data.columns import counted
+    from fewratio.data.options import ColumnRules
+
+    rules = ColumnRules.of(request.options(*raws))
+    found: list[dict[str, Any]] = []
+    for label in dict.fromkeys(label for raw in raws for label in raw.labels):
+        is_shared = all(label in raw.places for raw in raws)
+        is_unused = label in rules.drop or (rules.columns is not None and label not in (*rules.columns, rules.id))
+        try:
+            column = decide(label, raws, rules, raws[0].is_named) if is_shared and not is_unused else None
+        except FewRatioError as error:
+            column = Column(label, left_out=str(error))
+        if column is None:
+            column = Column(label, left_out=DROPPED if is_unused else NOT_IN_ALL)
+        holder = next(raw for raw in raws if label in raw.places)
+        cells = [cell for cell in next(holder.pieces(20 * _EXAMPLES)).cells(label) if cell is not None]
+        examples = [f"{cell:.6g}" if isinstance(cell, float) else str(cell)[:40] for cell in dict.fromkeys(cells)]
+        kind = None if column.left_out else column.kind
+        found.append({"name": label, "kind": kind, "left_out": column.left_out, "examples": examples[:_EXAMPLES]})
+    n_rows = [raw.n_rows for raw in raws]
+    lines = [f"{counted(len(found), 'column')} of {counted(len(raws), 'table')}, {counted(sum(n_rows), 'row')}"]
+    cells_shown = [(each["name"], each["kind"] or "-", each["left_out"] or "", *each["examples"][:2]) for each in found]
+    lines += exchange.aligned([(*row, "", "")[:5] for row in cells_shown])
+    request.deliver(exchange.Answer(lines, {"rows": n_rows, "columns": found}, {}))
+
+
+def _read(request: exchange.Request, paths: list[Path]) -> "list[RawTable]":
+    """Read tables, or those of a folder."""
+    if len(paths) == 1 and paths[0].is_dir():
+        from dataclasses import replace
+
+        from fewratio.data.files import find_table_files, read_raw
+
+        separator, decimal = request.separator, request.decimal
+        found = find_table_files(paths[0])
+        return [read_raw(replace(file, separator=separator, decimal=decimal)) for file in found]
+    return request.read(*paths)[0]

@@ -1,0 +1,70 @@
+"""``fewratio serve``."""
+
+import socket
+import sys
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from fewratio.cli.exchange import verb
+from fewratio.errors import ParameterError
+from fewratio.lazy import import_home
+
+
+@verb
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; others than this machine's need --token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 0,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    token: Annotated[str | None, typer.Option(help="What users must know: http://.../?token=...")] = None,
+) -> None:
+    """Show a page on which tables are compared, outliers and changes found, and models learned.
+
+    Nothing leaves this machine. Files and results are removed an hour after their last use, and at the end.
+
+    Example: fewratio serve --open
+    """
+    for package in ("fastapi", "uvicorn"):
+        import_home(package, "fewratio serve")
+    import uvicorn
+
+    from fewratio.web.app import make_app
+    from fewratio.web.guard import is_loopback
+
+    if not is_loopback(host) and not token:
+        raise ParameterError(
+            f"--host is {host!r}, which other machines can reach; for them a token is needed. Give --token, or leave "
+            "--host out."
+        )
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.create_server(address[:2], family=family, backlog=128)
+    except OSError as error:
+        raise ParameterError(
+            f"{host} port {port} cannot be listened at ({error.strerror}); needed is a free one. Leave --port out, or "
+            "give another."
+        ) from error
+    port = listener.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    typer.echo(f"http://{shown}:{port}/{'?token=' if token else ''}{token or ''}\nCtrl-C ends it.")
+    app = make_app([sys.executable, "-m", "fewratio.cli.worker"], host, token)
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=2,
+        limit_concurrency=200,
+    )
+    if open_:
+        # The browser waits until the server answers.
+        webbrowser.open(f"http://{shown}:{port}/{'?token=' if token else ''}{token or ''}")
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,253 @@
+"""The JSON API under ``/api/v1``, which the page itself uses, and the page."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from fewratio import __version__
+from fewratio.errors import DataFileError, FewRatioError
+from fewratio.web.commands import REPORT, JobRequest
+from fewratio.web.desk import Desk
+from fewratio.web.guard import REPORT_POLICY, Guard, TooLarge, problem
+from fewratio.web.limits import Limits
+from fewratio.web.names import check_ending, harmless, harmless_path, is_table
+from fewratio.web.store import File, Job
+
+_STATIC = Path(__file__).parent / "static"
+_LONGEST_WAIT = 30
+
+
+class FileInfo(BaseModel):
+    """A file or folder."""
+
+    id: str
+    name: str
+    bytes: int
+    files: int | None
+
+
+class Progress(BaseModel):
+    """How far a job is."""
+
+    description: str
+    step: int
+    total: int
+
+
+class JobInfo(BaseModel):
+    """A job: its state, the lines that do the same, and its results."""
+
+    id: str
+    verb: str
+    state: str
+    shell: str
+    python: str
+    progress: Progress | None
+    seconds: float | None
+    message: str | None
+    notes: list[str]
+    files: list[FileInfo]
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457); `detail` says what was found, what is needed, and what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+def make_app(
+    worker: Sequence[str], host: str = "127.0.0.1", token: str | None = None, limits: Limits | None = None
+) -> Any:
+    """Make the application.
+
+    Parameters
+    ----------
+    worker : sequence of str
+        Command that starts a worker process.
+    host : str
+        The address that is listened at.
+    token : str, optional
+        What users must know.
+    limits : Limits, optional
+    """
+    limits = limits or Limits()
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        desk = Desk(worker, limits)
+        app.state.desk = desk
+        tasks = [asyncio.create_task(each) for each in (desk.write_examples(), desk.forget_old())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await desk.close()
+
+    app = FastAPI(
+        title="fewratio",
+        version=__version__,
+        description="Tell how datasets differ. A job is a command line of `fewratio`; its results are files.",
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=life,
+        responses={"4XX": {"model": Problem, "description": "A problem"}},
+    )
+    _add_routes(app)
+    _add_problems(app)
+    app.mount("/", StaticFiles(directory=_STATIC, html=True))
+    guard = Guard(app, host, token, limits)
+    return guard
+
+
+def _add_routes(app: FastAPI) -> None:
+    def desk(request: Request) -> Any:
+        return request.app.state.desk
+
+    def owner(request: Request) -> str:
+        return str(request.state.owner)
+
+    name_of_file = Annotated[str, Query(min_length=1, max_length=500, description="Name of the file")]
+
+    @app.post("/api/v1/files", status_code=201, response_model=FileInfo, tags=["files"])
+    async def send_file(request: Request, name: name_of_file) -> Any:
+        """Send a table or a model, as the body of the request."""
+        safe = harmless(name)
+        check_ending(safe)
+        folder = desk(request).store.new_folder()
+        await desk(request).receive(request, folder / safe)
+        return desk(request).store.add(owner(request), folder / safe).describe()
+
+    @app.post("/api/v1/folders", status_code=201, response_model=FileInfo, tags=["files"])
+    async def make_folder(request: Request, name: name_of_file) -> Any:
+        """Make an empty folder of tables; or send a zip file of them, as the body of the request."""
+        safe = harmless(name)
+        store = desk(request).store
+        place = store.new_folder()
+        folder = place / (safe.removesuffix(".zip") or "tables")
+        if not safe.lower().endswith(".zip"):
+            folder.mkdir()
+            return _kept(store.add(owner(request), folder), 0)
+        archive = place / f"archive-{safe}"
+        await desk(request).receive(request, archive)
+        task = {"folder": str(place), "stdout": "answer.txt", "unpack": str(archive), "into": str(folder)}
+        message = await desk(request).workers.run(task, lambda progress: None)
+        archive.unlink()
+        if message is not None:
+            shutil.rmtree(place)
+            raise DataFileError(message)
+        return _kept(store.add(owner(request), folder), sum(path.is_file() for path in folder.rglob("*")))
+
+    @app.post("/api/v1/folders/{id}/files", status_code=201, response_model=FileInfo, tags=["files"])
+    async def send_into_folder(request: Request, id: str, name: name_of_file) -> Any:
+        """Send a table into a folder, as the body of the request; its name may have sub-folders."""
+        folder = desk(request).file(id, owner(request))
+        place = harmless_path(name)
+        if folder.owner is None or not folder.path.is_dir() or place is None or not is_table(place.name):
+            raise DataFileError(
+                f"file {name[:100]!r} cannot be put there; needed is a table, for a folder of yours. Leave it out."
+            )
+        most = desk(request).limits.members
+        if folder.n_files >= most:
+            raise DataFileError(f"folder {folder.name!r} holds {most:,} files; no more are taken. Send fewer.")
+        target = folder.path / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        await desk(request).receive(request, target)
+        return _kept(folder, folder.n_files + 1)
+
+    @app.get("/api/v1/files/{id}", tags=["files"])
+    async def get_file(request: Request, id: str) -> FileResponse:
+        """Get a file; a report is shown, others are saved."""
+        file = desk(request).file(id, owner(request))
+        if not file.path.is_file():
+            raise HTTPException(404, "That is a folder; only files can be sent. Ask for a file.")
+        if file.name == REPORT:
+            return FileResponse(file.path, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
+        kind = {".json": "application/json", ".csv": "text/csv", ".txt": "text/plain"}.get(file.path.suffix)
+        return FileResponse(file.path, media_type=kind or "application/octet-stream", filename=file.name)
+
+    @app.get("/api/v1/examples", response_model=list[FileInfo], tags=["files"])
+    async def list_examples(request: Request) -> Any:
+        """List the example files."""
+        await asyncio.wait_for(desk(request).has_examples.wait(), _LONGEST_WAIT)
+        return [file.describe() for file in desk(request).store.files.values() if file.owner is None]
+
+    @app.post("/api/v1/jobs", status_code=201, response_model=JobInfo, tags=["jobs"])
+    async def start_job(request: Request, asked: JobRequest) -> Any:
+        """Start a job."""
+        return _described(desk(request).start(asked, owner(request)))
+
+    @app.get("/api/v1/jobs/{id}", response_model=JobInfo, tags=["jobs"])
+    async def get_job(
+        request: Request,
+        id: str,
+        wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT, description="Seconds to wait for news")] = 0,
+    ) -> Any:
+        """Tell how far a job is, or what came of it."""
+        job = desk(request).job(id, owner(request))
+        if not job.is_over:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(job.changed.wait(), wait)
+        return _described(job)
+
+    @app.delete("/api/v1/jobs/{id}", response_model=JobInfo, tags=["jobs"])
+    async def cancel_job(request: Request, id: str) -> Any:
+        """Cancel a job."""
+        job = desk(request).job(id, owner(request))
+        if not job.is_over:
+            job.task.cancel()
+            await asyncio.wait([job.task])
+        return _described(job)
+
+
+def _kept(folder: File, n_files: int) -> dict[str, Any]:
+    folder.n_files = n_files
+    return folder.describe()
+
+
+def _described(job: Job) -> dict[str, Any]:
+    told = {name: getattr(job, name) for name in JobInfo.model_fields if name != "files"}
+    return told | {"files": [file.describe() for file in job.files]}
+
+
+def _add_problems(app: FastAPI) -> None:
+    def answer(status: int, title: str, detail: str) -> JSONResponse:
+        content = problem(status, title, detail)
+        return JSONResponse(content, status, media_type="application/problem+json")
+
+    @app.exception_handler(StarletteHTTPException)
+    async def refused(request: Request, error: StarletteHTTPException) -> JSONResponse:
+        detail = error.detail
+        if error.status_code in (404, 405) and detail in ("Not Found", "Method Not Allowed"):
+            detail = f"There is nothing here for {request.method}; /docs.html lists what there is. Check the address."
+        titles = {404: "Not found", 429: "Too many jobs", 503: "Too much work", 507: "No room"}
+        return answer(error.status_code, titles.get(error.status_code, "Refused"), detail)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+        detail = f"{place[:200]} cannot be used ({first['msg'][:300]}); /docs.html says what is needed. Correct it."
+        return answer(422, "Wrong request", detail)
+
+    @app.exception_handler(FewRatioError)
+    async def wrong(request: Request, error: FewRatioError) -> JSONResponse:
+        return answer(422, "Wrong input", str(error))
+
+    @app.exception_handler(TooLarge)
+    async def too_large(request: Request, error: TooLarge) -> JSONResponse:
+        return JSONResponse(error.problem, 413, media_type="application/problem+json")

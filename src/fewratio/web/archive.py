@@ -1,0 +1,71 @@
+"""A zip file of tables, unpacked with bounds; run in a worker."""
+
+import lzma
+import stat
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from fewratio.data.files import SUFFIXES
+from fewratio.errors import DataFileError
+from fewratio.web.names import harmless_path, is_table
+
+_BLOCK = 2**20
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+
+
+def unpack(archive: Path, folder: Path, limits: Mapping[str, int]) -> None:
+    """Unpack the tables of a zip file into a new folder; anything else in it is passed over.
+
+    Parameters
+    ----------
+    archive : Path
+    folder : Path
+        It must not be there.
+    limits : mapping of str to int
+        ``members``: most files; ``unpacked``: most bytes of all together.
+
+    Raises
+    ------
+    DataFileError
+        If it is no zip file, or holds links, paths that lead outside, or more than the limits.
+    """
+    try:
+        with zipfile.ZipFile(archive) as source:
+            _unpack(source, folder, limits)
+    except DataFileError:
+        raise
+    except (*_DAMAGED, OSError, EOFError, RuntimeError, ValueError, IndexError) as error:
+        # RuntimeError: it is encrypted, or packed in a way that is not known.
+        found = f"archive {archive.name!r} cannot be read ({type(error).__name__})"
+        raise DataFileError(f"{found}; needed is a whole zip file without a password. Make it anew.") from error
+
+
+def _unpack(source: zipfile.ZipFile, folder: Path, limits: Mapping[str, int]) -> None:
+    name = Path(str(source.filename)).name
+    members = [info for info in source.infolist() if not info.is_dir()]
+    if len(members) > limits["members"]:
+        found = f"archive {name!r} holds {len(members):,} files"
+        raise DataFileError(f"{found}; at most {limits['members']:,} are taken. Put fewer in it.")
+    left = limits["unpacked"]
+    for info in members:
+        if stat.S_ISLNK(info.external_attr >> 16) or ".." in info.filename or info.filename.startswith(("/", "\\")):
+            found = f"archive {name!r} holds a link or a path that leads out of it"
+            raise DataFileError(f"{found}; needed are plain files. Make it anew without.")
+        place = harmless_path(info.filename)
+        if place is None or not is_table(place.name):
+            continue
+        target = folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # What the archive says of its sizes is not believed.
+        with source.open(info) as packed, target.open("xb") as file:
+            while block := packed.read(_BLOCK):
+                left -= len(block)
+                if left < 0:
+                    found = f"archive {name!r} holds more than {limits['unpacked'] >> 20:,} MB"
+                    raise DataFileError(f"{found}; no more is taken. Put fewer or smaller tables in it.")
+                file.write(block)
+    if not folder.is_dir():
+        found = f"archive {name!r} holds no table"
+        raise DataFileError(f"{found}; needed are files that end in {', '.join(SUFFIXES)}. Put some in it.")

@@ -1,0 +1,57 @@
+"""How much the page takes, keeps and computes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+_MB = 2**20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of the server; bytes where nothing else is said.
+
+    Attributes
+    ----------
+    upload, message : int
+        Largest file, and largest request that is not a file.
+    disk : int
+        All that is kept, of all users.
+    cells, columns : int
+        Of a table.
+    members, unpacked : int
+        Files of an archive or a folder, and their size together.
+    memory, file : int
+        Of one job: memory besides what libraries take, and the largest file that it writes.
+    seconds : int
+        Longest job.
+    running, waiting, per_user : int
+        Jobs at once, in the queue, and of one user.
+    kept : int
+        Seconds that files and results are kept after their last use.
+    spare : int
+        Processes that wait for work.
+    """
+
+    upload: int = 200 * _MB
+    message: int = _MB
+    disk: int = 2048 * _MB
+    cells: int = 50_000_000
+    columns: int = 10_000
+    members: int = 2_000
+    unpacked: int = 500 * _MB
+    memory: int = 2048 * _MB
+    file: int = 500 * _MB
+    seconds: int = 600
+    running: int = 2
+    waiting: int = 32
+    per_user: int = 8
+    kept: int = 3600
+    spare: int = 2
+
+    def of_task(self) -> dict[str, Any]:
+        """Return what a worker is told."""
+        return {
+            "tables": {"columns": self.columns, "cells": self.cells},
+            "archive": {"members": self.members, "unpacked": self.unpacked},
+            **{name: getattr(self, name) for name in ("memory", "seconds", "file")},
+        }

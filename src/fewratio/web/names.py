@@ -1,0 +1,51 @@
+"""Names of files that users give, made harmless."""
+
+import re
+from pathlib import PurePosixPath
+
+from fewratio.data.files import COMPRESSED, SUFFIXES
+from fewratio.errors import DataFileError
+
+MODELS = (".model", ".safetensors")
+_COMPRESSED_TEXT = tuple(f"{kind}{ending}" for kind in (".csv", ".tsv") for ending in COMPRESSED)
+_LONGEST, _DEEPEST = 100, 8
+# Control characters, what Windows or a shell takes for something else, and marks that turn the direction of writing.
+_HARMFUL = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]')
+
+
+def harmless(name: str) -> str:
+    r"""Return the last part of a path as a name that is safe in any folder and on any command line.
+
+    Examples
+    --------
+    >>> harmless("../../etc/passwd"), harmless("-o.csv"), harmless(r"C:\tables\may 3.csv")
+    ('passwd', 'o.csv', 'may 3.csv')
+    """
+    last = re.split(r"[\\/]", name)[-1]
+    kept = _HARMFUL.sub("_", last).lstrip("-.~ ").rstrip(". ") or "table"
+    # The ending says what a file holds.
+    stem, dot, ending = kept.rpartition(".")
+    return kept if len(kept) <= _LONGEST else f"{stem[: _LONGEST - 20]}{dot}{ending[:19]}"
+
+
+def harmless_path(name: str) -> PurePosixPath | None:
+    """Do the same for each part of a relative path; None if it leads outside, or to what a program hides."""
+    parts = re.split(r"[\\/]", name)
+    is_outside = name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]
+    if is_outside or len(parts) > _DEEPEST or any(part.startswith(".") or part == "__MACOSX" for part in parts):
+        return None
+    return PurePosixPath(*(harmless(part) for part in parts if part))
+
+
+def is_table(name: str) -> bool:
+    """Tell whether a file's name is that of a table; text may be compressed."""
+    return PurePosixPath(name.lower()).suffix in SUFFIXES or name.lower().endswith(_COMPRESSED_TEXT)
+
+
+def check_ending(name: str) -> None:
+    """Refuse a file that is neither a table nor a model."""
+    if not is_table(name) and not name.lower().endswith((*COMPRESSED, *MODELS)):
+        raise DataFileError(
+            f"file {name!r} is of a kind that is not taken; needed is a table ({', '.join(SUFFIXES)}; text also in "
+            f"{', '.join(COMPRESSED)}) or a model ({', '.join(MODELS)}). Convert it."
+        )

@@ -1,0 +1,86 @@
+// The JSON API of this page.
+const BASE = "api/v1";
+const LARGEST = 200 * 2 ** 20;
+const LOST = "The server does not answer; it must be running. Start `fewratio serve` again if it has ended, then try again.";
+
+export class Problem extends Error {
+  constructor(detail, isLost = false) { super(detail); this.isLost = isLost; }
+}
+
+async function ask(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(`${BASE}/${path}`, { credentials: "same-origin", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(LOST, true);
+  }
+  if (!response.ok) {
+    const problem = await response.json().catch(() => ({}));
+    throw new Problem(problem.detail ?? `The server answered ${response.status}. Try again.`);
+  }
+  return response;
+}
+
+const post = async (path, body, type) =>
+  (await ask(path, { method: "POST", body, headers: { "content-type": type } })).json();
+const named = (path, name) => `${path}?name=${encodeURIComponent(name)}`;
+const bytes = "application/octet-stream";
+
+function checkSize(file) {
+  if (file.size > LARGEST) {
+    throw new Problem(`${file.name} has ${Math.round(file.size / 2 ** 20)} MB; at most 200 MB are taken. Use the command line for it.`);
+  }
+}
+
+export async function sendFile(file) {
+  checkSize(file);
+  return post(named("files", file.name), file, bytes);
+}
+
+// Files of a folder, each with its path below it, or one zip file.
+export async function sendFolder(files, tell) {
+  if (files.length === 1 && /\.zip$/i.test(files[0].file.name)) {
+    checkSize(files[0].file);
+    return post(named("folders", files[0].file.name), files[0].file, bytes);
+  }
+  const tables = files.filter(({ path }) => /\.(csv|tsv|parquet|xlsx|arrow|feather|jsonl|ndjson|npy|npz|gz|xz|zip)$/i.test(path) && !/(^|\/)\./.test(path));
+  if (!tables.length) throw new Problem("The folder holds no table; needed is one file per dataset, such as .csv or .parquet. Choose another folder.");
+  const name = tables[0].path.includes("/") ? tables[0].path.split("/")[0] : "tables";
+  const isInside = tables.every(({ path }) => path.startsWith(`${name}/`));
+  let folder = await post(named("folders", name), "", bytes);
+  for (const [number, { file, path }] of tables.entries()) {
+    checkSize(file);
+    tell(`${number + 1} of ${tables.length} files`);
+    folder = await post(named(`folders/${folder.id}/files`, isInside ? path.slice(name.length + 1) : path), file, bytes);
+  }
+  return folder;
+}
+
+export const fileAddress = (id) => `${BASE}/files/${encodeURIComponent(id)}`;
+export const readText = async (id) => (await ask(`files/${encodeURIComponent(id)}`)).text();
+export const examples = async () => (await ask("examples")).json();
+export const startJob = (request) => post("jobs", JSON.stringify(request), "application/json");
+export const cancelJob = (id) => ask(`jobs/${id}`, { method: "DELETE" });
+
+const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+
+// Tell what becomes of a job until it is over; a lost connection is tried again for a while.
+export async function watch(job, tell) {
+  let failures = 0;
+  while (job.state === "queued" || job.state === "running") {
+    try {
+      job = await (await ask(`jobs/${job.id}?wait=20`)).json();
+      failures = 0;
+      tell(job);
+    } catch (error) {
+      if (!error.isLost || ++failures > 15) throw error;
+      tell(null);
+      await pause(1);
+    }
+  }
+  if (job.state !== "done") throw new Problem(job.message ?? "The job ended without a result. Try again.");
+  return job;
+}
+
+export const runJob = async (request, tell = () => {}) => watch(await startJob(request), tell);

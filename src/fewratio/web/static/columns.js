@@ -1,0 +1,46 @@
+// What each column is taken for, and what the user says it is.
+import { make } from "./dom.js";
+
+const USES = { "": "automatic", drop: "do not use", keep: "use anyway", id: "names the rows", category: "category", number: "number" };
+
+export class Columns {
+  constructor() {
+    this.element = make("div", { hidden: true });
+    this.clear();
+  }
+
+  clear() {
+    this.uses = {};
+    this.names = [];
+    this.element.hidden = true;
+    this.element.replaceChildren();
+  }
+
+  show({ rows, columns }) {
+    this.clear();
+    this.names = columns.map(({ name }) => name);
+    const total = rows.reduce((sum, each) => sum + each, 0);
+    const lines = columns.map(({ name, kind, left_out: reason, examples }) => {
+      const choose = make("select", {
+        "aria-label": `Use ${name} as`,
+        onchange: (event) => {
+          if (event.target.value) this.uses[name] = event.target.value;
+          else delete this.uses[name];
+        },
+      }, ...Object.entries(USES).map(([value, text]) => make("option", { value }, text)));
+      return make("tr", { class: reason ? "unused" : "" },
+        make("th", { scope: "row" }, name),
+        make("td", {}, reason ? `not used: ${reason}` : kind),
+        make("td", { class: "examples" }, examples.join(", ")),
+        make("td", {}, choose));
+    });
+    const heads = ["Column", "Taken for", "First values", "Use as"].map((text) => make("th", { scope: "col" }, text));
+    this.element.append(
+      make("h3", {}, "Columns"),
+      make("p", { class: "lead" }, `${total.toLocaleString("en")} rows in ${rows.length === 1 ? "one table" : `${rows.length} tables`}. Change what is taken wrongly; nothing needs to be.`),
+      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Columns" },
+        make("table", { class: "columns" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...lines))));
+    this.element.hidden = false;
+    this.areShared = !columns.some(({ left_out: reason }) => reason === "not in all tables");
+  }
+}

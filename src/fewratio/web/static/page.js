@@ -1,0 +1,46 @@
+// Tabs, each with its panel.
+import { examples } from "./api.js";
+import { make } from "./dom.js";
+import { Panel } from "./panel.js";
+import { TASKS } from "./tasks.js";
+
+const files = {};
+const tablist = document.getElementById("tabs");
+const main = document.getElementById("panels");
+const names = Object.keys(TASKS);
+
+for (const name of names) {
+  tablist.append(make("button", {
+    type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`,
+    onclick: () => choose(name),
+    onkeydown: (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const next = names[(names.indexOf(name) + step + names.length) % names.length];
+      choose(next);
+      document.getElementById(`tab-${next}`).focus();
+    },
+  }, TASKS[name].tab));
+  main.append(make("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, hidden: true }, new Panel(TASKS[name], files).element));
+}
+
+function choose(chosen) {
+  for (const name of names) {
+    const tab = document.getElementById(`tab-${name}`);
+    tab.setAttribute("aria-selected", String(name === chosen));
+    tab.tabIndex = name === chosen ? 0 : -1;
+    document.getElementById(`panel-${name}`).hidden = name !== chosen;
+  }
+  history.replaceState(null, "", `#${chosen}`);
+}
+
+const ofAddress = () => (names.includes(location.hash.slice(1)) ? location.hash.slice(1) : names[0]);
+addEventListener("hashchange", () => choose(ofAddress()));
+choose(ofAddress());
+
+try {
+  for (const file of await examples()) files[file.id] = file;
+} catch (error) {
+  main.prepend(make("p", { class: "problem", role: "alert" }, error.message));
+}
+document.body.dataset.ready = "yes";

@@ -1,0 +1,36 @@
+// The result of a job: the report, what can be saved, and the lines that do the same.
+import { fileAddress, readText } from "./api.js";
+import { make, showSeconds } from "./dom.js";
+
+const TITLES = { "report.html": "Report (HTML)", "rows.csv": "Rows (CSV)", "result.json": "Numbers (JSON)", "answer.txt": "Answer (text)" };
+
+function lines(title, text, name) {
+  const copy = make("button", {
+    type: "button", class: "plain",
+    onclick: async () => { await navigator.clipboard.writeText(text); copy.textContent = "Copied"; },
+  }, "Copy");
+  const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  const save = make("a", { href: address, download: name }, "Save");
+  return [make("h3", {}, title), make("pre", { tabindex: "0", role: "region", "aria-label": title }, text), make("div", { class: "row" }, copy, save)];
+}
+
+export async function showResult(place, job) {
+  const heading = make("h3", { tabindex: "-1" }, `Result, after ${showSeconds(job.seconds)}`);
+  const found = Object.fromEntries(job.files.map((file) => [file.name, file]));
+  const shown = found["report.html"]
+    ? make("iframe", { class: "report", title: "Report", sandbox: "allow-scripts allow-downloads", src: fileAddress(found["report.html"].id) })
+    : make("pre", { tabindex: "0", role: "region", "aria-label": "Answer" }, await readText(found["answer.txt"].id));
+  const links = job.files.map(({ id, name }) =>
+    make("li", {}, make("a", { href: fileAddress(id), download: name }, TITLES[name] ?? `Model (${name})`)));
+  if (found["report.html"]) links.unshift(make("li", {}, make("a", { href: fileAddress(found["report.html"].id), target: "_blank" }, "Open the report by itself")));
+  place.replaceChildren(
+    heading,
+    make("ul", { class: "downloads", "aria-label": "Save" }, ...links),
+    ...job.notes.map((note) => make("p", { class: "note" }, note)),
+    shown,
+    make("details", {}, make("summary", {}, "The same on the command line and in Python"),
+      ...lines("Shell", `${job.shell}\n`, "same.sh"), ...lines("Python", job.python, "same.py")));
+  place.hidden = false;
+  heading.focus({ preventScroll: true });
+  heading.scrollIntoView();
+}

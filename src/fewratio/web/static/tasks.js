@@ -1,0 +1,72 @@
+// What each tab asks for.
+const permutations = { name: "permutations", label: "Permutations for the p-value", type: "number", min: 0, max: 100000, placeholder: "999" };
+const table = (key, label, hint) => ({ key, label, hint });
+const folder = [{ key: "folder", label: "Folder of tables", hint: "One file per dataset, all with the same columns.", isFolder: true }];
+
+export const TASKS = {
+  compare: {
+    tab: "Compare", verb: "compare", button: "Compare",
+    title: "How do two tables differ?",
+    lead: "Which columns and rows differ, by how much, and whether that may be chance.",
+    inputs: [table("a", "First table", "For instance, before"), table("b", "Second table", "For instance, after")],
+    example: { text: "wines of two growers", files: { a: "example-grower_1", b: "example-grower_2" } },
+    options: [permutations],
+  },
+  outliers: {
+    tab: "Outliers", verb: "outliers", button: "Find outliers",
+    title: "Which rows are outliers?",
+    lead: "Rows that are unlike rows known to be normal, and in which columns.",
+    inputs: [table("normal", "Normal rows", "Rows that are known to be as they should"), table("unlabelled", "Rows to judge", "For instance, today’s delivery")],
+    example: { text: "a delivery of wine", files: { normal: "example-grower_1", unlabelled: "example-delivery" } },
+    options: [{ name: "contamination", label: "Share of rows to flag (by itself: few false alarms)", type: "number", min: 0.001, max: 0.5, step: "any", placeholder: "automatic" }],
+  },
+  changes: {
+    tab: "Changes", verb: "changes", button: "Find changes",
+    title: "When did a series change?",
+    lead: "The moments at which rows in the order of time became different; trends and seasons are not changes.",
+    inputs: [table("series", "Series", "Rows in the order of time, or with a column of dates")],
+    example: { text: "two years of a machine", files: { series: "example-machine" } },
+    options: [
+      { name: "time", label: "Column to sort by", type: "column" },
+      { name: "level", label: "Test: chance of any false report", type: "number", min: 0.0001, max: 0.9999, step: "any", placeholder: "no test" },
+    ],
+  },
+  weights: {
+    tab: "Weights", verb: "weights", button: "Weigh rows",
+    title: "Which weights make rows resemble others?",
+    lead: "Weights of training rows, so that a model learned from them fits the rows it will be used on.",
+    inputs: [table("train", "Rows to weigh", "For instance, training rows"), table("target", "Rows to resemble", "Rows the model will be used on")],
+    example: { text: "a delivery weighed to be like grower 1", files: { train: "example-delivery", target: "example-grower_1" } },
+    options: [{ name: "clip", label: "Largest ratio", type: "number", min: 0.000001, step: "any", placeholder: "none" }],
+  },
+  many: {
+    tab: "Many datasets", verb: "compare-all", button: "Compare all",
+    title: "How do many datasets relate?",
+    lead: "Every dataset of a folder compared with every other one: which are alike, which stand apart.",
+    inputs: folder,
+    example: { text: "40 sensors", files: { folder: "example-sensors" } },
+    options: [{ ...permutations, placeholder: "none" }],
+  },
+  train: {
+    tab: "Train", verb: "train", button: "Learn",
+    title: "Learn from related datasets",
+    lead: "A model of how such datasets differ: with it, a handful of rows of a new one is enough. Then compare new tables with it, here or elsewhere.",
+    inputs: folder,
+    example: { text: "40 sensors", files: { folder: "example-sensors" } },
+    options: [],
+    next: {
+      verb: "compare", button: "Compare with the model", hasModel: true,
+      title: "Compare new tables with the model",
+      lead: "Two tables of the same kind as those it was learned from; a few rows are enough.",
+      inputs: [table("a", "New table", "For instance, a new sensor"), table("b", "Another table", "For instance, another one, or one of those learned from")],
+      example: { text: "two new sensors, eight rows each", files: { a: "example-sensor_41", b: "example-sensor_42" } },
+      options: [permutations],
+    },
+  },
+};
+
+export const SHARED = [
+  { name: "separator", label: "Mark between columns of text files", type: "text", maxLength: 2, placeholder: "found" },
+  { name: "decimal", label: "Mark within numbers", type: "text", maxLength: 1, placeholder: "." },
+  { name: "seed", label: "Seed of everything random", type: "number", min: 0, max: 4294967295, placeholder: "0" },
+];

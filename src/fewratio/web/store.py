@@ -1,0 +1,147 @@
+"""Files and jobs of all users: kept in one private folder, given only to their owner, forgotten after a while."""
+
+import asyncio
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fewratio.web.limits import Limits
+
+STATES = ("queued", "running", "done", "failed", "cancelled")
+
+
+@dataclass
+class File:
+    """An uploaded table, model or folder, an example, or a result."""
+
+    id: str
+    owner: str | None
+    name: str
+    path: Path
+    n_files: int = 1
+    used: float = field(default_factory=time.monotonic)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a user is told."""
+        is_folder = self.path.is_dir()
+        return {
+            "id": self.id,
+            "name": self.name,
+            "bytes": _size(self.path),
+            "files": self.n_files if is_folder else None,
+        }
+
+
+@dataclass
+class Job:
+    """A command line that waits, runs or has run in a folder of its own."""
+
+    id: str
+    owner: str
+    verb: str
+    arguments: list[str]
+    shell: str
+    python: str
+    folder: Path
+    state: str = "queued"
+    progress: dict[str, Any] | None = None
+    message: str | None = None
+    notes: list[str] = field(default_factory=list)
+    files: list[File] = field(default_factory=list)
+    seconds: float | None = None
+    started: float | None = None
+    used: float = field(default_factory=time.monotonic)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    task: "asyncio.Task[None] | None" = None
+
+    def tell(self, **news: Any) -> None:
+        """Change what is known of the job, and wake whoever waits for that."""
+        for name, value in news.items():
+            setattr(self, name, value)
+        self.used = time.monotonic()
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in STATES[2:]
+
+
+class Store:
+    """All files and jobs."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        # Only this user may enter it.
+        self.root = Path(tempfile.mkdtemp(prefix="fewratio-"))
+        self.files: dict[str, File] = {}
+        self.jobs: dict[str, Job] = {}
+        self._counted, self._bytes = 0.0, 0
+
+    def new_folder(self) -> Path:
+        """Make a folder with a name that cannot be guessed."""
+        folder = self.root / secrets.token_urlsafe(16)
+        folder.mkdir(mode=0o700)
+        return folder
+
+    def add(self, owner: str | None, path: Path, name: str | None = None, id: str | None = None) -> File:
+        """Keep a file or folder, and give it an id."""
+        file = File(id or secrets.token_urlsafe(16), owner, name or path.name, path)
+        self.files[file.id] = file
+        return file
+
+    def file(self, id: str, owner: str | None) -> File | None:
+        """Return a file of an owner, or one that is everybody's."""
+        return _owned(self.files.get(id), owner)
+
+    def job(self, id: str, owner: str | None) -> Job | None:
+        """Return a job of an owner."""
+        return _owned(self.jobs.get(id), owner)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more may be kept; counted once a second, as there may be many files."""
+        if time.monotonic() - self._counted > 1:
+            self._counted, self._bytes = time.monotonic(), _size(self.root)
+        return self._bytes > self.limits.disk
+
+    def forget(self, age: float | None = None) -> None:
+        """Remove what was not used for so many seconds; by default, as long as the limits say."""
+        oldest = time.monotonic() - (self.limits.kept if age is None else age)
+        for job in [each for each in self.jobs.values() if each.is_over and each.used <= oldest]:
+            del self.jobs[job.id]
+            for result in job.files:
+                self.files.pop(result.id, None)
+            shutil.rmtree(job.folder, ignore_errors=True)
+        needed = {file.id for job in self.jobs.values() for file in job.files}
+        # Examples are everybody's, and a job may wait long for its tables.
+        busy = {None, *(job.owner for job in self.jobs.values() if not job.is_over)}
+        for file in [each for each in self.files.values() if each.used <= oldest]:
+            if file.id not in needed and file.owner not in busy:
+                del self.files[file.id]
+                shutil.rmtree(file.path.parent, ignore_errors=True)
+
+    def close(self) -> None:
+        """Remove everything."""
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _owned(found: Any, owner: str | None) -> Any:
+    if found is None or (found.owner is not None and found.owner != owner):
+        return None
+    found.used = time.monotonic()
+    return found
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of all in a folder; links are not followed."""
+    if path.is_dir() and not path.is_symlink():
+        with os.scandir(path) as entries:
+            return sum(_size(Path(entry.path)) for entry in entries)
+    return path.lstat().st_size if path.is_symlink() or path.exists() else 0

@@ -1,0 +1,290 @@
+"""The page of ``fewratio serve`` in a browser, as somebody uses it who does not program."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewratio.demos.examples import write_examples
+
+TABS = ("compare", "outliers", "changes", "weights", "many", "train")
+SAVED = {"report.html", "rows.csv", "result.json"}
+PATIENCE = 60_000
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Run the server."""
+    command = [sys.executable, "-m", "fewratio", "serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield re.findall(r"http://\S+", server.stdout.readline())[0]
+            assert server.poll() is None, "the server has ended"
+        finally:
+            server.terminate()
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Tables of several kinds of files, and a folder and a zip file of sensors."""
+    folder = tmp_path_factory.mktemp("tables")
+    write_examples(folder)
+    first, second, delivery = (
+        pd.read_csv(folder / "wines" / f"{name}.csv") for name in ("grower_1", "grower_2", "delivery")
+    )
+    first.to_csv(folder / "first.csv", index=False)
+    second.to_excel(folder / "second.xlsx", index=False)
+    delivery.to_parquet(folder / "delivery.parquet")
+    pd.read_csv(folder / "machine.csv").to_csv(folder / "machine.tsv", index=False, sep="\t")
+    shutil.make_archive(str(folder / "zipped"), "zip", folder / "sensors")
+    return folder
+
+
+@pytest.fixture
+def page_of(visit, address):
+    """Open a tab of the page."""
+
+    @contextmanager
+    def opened(tab="compare", **options):
+        with visit(f"{address}#{tab}", allowed=address, **options) as page:
+            page.set_default_timeout(PATIENCE)
+            page.wait_for_selector("body[data-ready]")
+            yield page, page.locator(f"#panel-{tab}")
+
+    return opened
+
+
+def give(panel, *paths):
+    """Choose files for the places of a panel, and wait until its columns are known."""
+    for number, path in enumerate(paths):
+        panel.locator("input[type=file]").nth(number).set_input_files(path)
+    panel.get_by_role("heading", name="Columns").wait_for()
+
+
+def run(panel):
+    """Press the button, and wait for the result."""
+    panel.locator("button.strong").first.click()
+    panel.get_by_role("heading", name="Result").wait_for()
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_three_clicks_lead_to_the_answer_on_the_examples(page_of, tab):
+    with page_of() as (page, _):
+        page.evaluate("clicks = 0; addEventListener('click', () => clicks++, true)")
+        if tab != "compare":
+            page.get_by_role("tab", name=re.compile(tab, re.IGNORECASE)).click()
+        panel = page.locator(f"#panel-{tab}")
+        panel.get_by_role("button", name="Use the example").first.click()
+        run(panel)
+        assert page.evaluate("clicks") == (2 if tab == "compare" else 3)
+        if tab != "train":
+            answer = panel.frame_locator("iframe").locator(".answer")
+            assert len(answer.inner_text()) > 20
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_from_own_files_to_what_is_saved(page_of, findings, tables, tmp_path, tab):
+    given = {
+        "compare": ("first.csv", "second.xlsx"),
+        "outliers": ("first.csv", "delivery.parquet"),
+        "changes": ("machine.tsv",),
+        "weights": ("delivery.parquet", "first.csv"),
+        "many": ("sensors",),
+        "train": (),
+    }[tab]
+    with page_of(tab, width=390) as (page, panel):
+        assert findings(page) == []
+        if tab == "train":
+            panel.locator("input[accept='.zip']").set_input_files(tables / "zipped.zip")
+            panel.get_by_role("heading", name="Columns").wait_for()
+        else:
+            give(panel, *(tables / name for name in given))
+        run(panel)
+        assert findings(page) == []
+        page.emulate_media(color_scheme="dark")
+        assert findings(page, "color-contrast") == []
+        # A phone need not be moved sideways.
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        saved = {}
+        for link in panel.get_by_role("list", name="Save").get_by_role("link").all():
+            if link.get_attribute("download"):
+                with page.expect_download() as download:
+                    link.click()
+                download.value.save_as(tmp_path / download.value.suggested_filename)
+                saved[download.value.suggested_filename] = tmp_path / download.value.suggested_filename
+        assert set(saved) == ({"answer.txt", "zipped.model"} if tab == "train" else SAVED)
+        if tab != "train":
+            json.loads(saved["result.json"].read_text())
+            assert len(pd.read_csv(saved["rows.csv"])) > 10
+            assert panel.frame_locator("iframe").locator(".answer").inner_text() in saved["report.html"].read_text()
+        panel.get_by_text("The same on the command line").click()
+        assert panel.get_by_label("Shell").inner_text().startswith("fewratio ")
+        assert "import fewratio" in panel.get_by_label("Python").inner_text()
+
+
+def test_a_model_is_learned_saved_sent_and_judges_a_new_sensor(page_of, tables, tmp_path):
+    with page_of("train") as (page, panel):
+        panel.get_by_role("button", name="Use the example").click()
+        run(panel)
+        with page.expect_download() as download:
+            panel.get_by_role("link", name="Model (sensors.model)").click()
+        download.value.save_as(tmp_path / "mine.model")
+        stage = panel.locator(".stage")
+        stage.get_by_role("button", name="Use the example").click()
+        run(stage)
+        first = stage.frame_locator("iframe").locator(".answer").inner_text()
+        panel.get_by_text("I have a model file already").click()
+        panel.get_by_label("Model:").set_input_files(tmp_path / "mine.model")
+        stage.get_by_text("Model: mine.model").wait_for()
+        for number, name in enumerate(("sensor_41", "sensor_42")):
+            stage.locator("input[type=file]").nth(number).set_input_files(tables / "new" / f"{name}.csv")
+        run(stage)
+        assert stage.frame_locator("iframe").locator(".answer").inner_text() == first
+
+
+def test_columns_are_shown_as_they_are_and_can_be_changed(page_of, tmp_path):
+    rng = np.random.default_rng(0)
+    hostile = "<img src=x onerror=alert(1)>"
+    for number in range(2):
+        frame = pd.DataFrame(
+            {hostile: rng.normal(number, 1, 30), "size": rng.normal(0, 1, 30), "code": rng.integers(1, 4, 30)}
+        )
+        frame.to_csv(tmp_path / f"{number}.csv", index=False)
+    with page_of() as (page, panel):
+        give(panel, tmp_path / "0.csv", tmp_path / "1.csv")
+        assert panel.get_by_role("rowheader", name=hostile).inner_text() == hostile
+        panel.get_by_label("Use size as").select_option("do not use")
+        panel.get_by_label("Use code as").select_option("category")
+        run(panel)
+        panel.get_by_text("The same on the command line").click()
+        shell = panel.get_by_label("Shell").inner_text()
+        assert "--drop=size --categorical=code" in shell
+        assert page.locator("img[src=x]").count() == 0
+
+
+def test_files_are_dropped(page_of, tables):
+    with page_of() as (page, panel):
+        for number, name in enumerate(("wines/grower_1.csv", "wines/grower_2.csv")):
+            text = (tables / name).read_text()
+            transfer = page.evaluate_handle(
+                "([name, text]) => { const d = new DataTransfer(); d.items.add(new File([text], name)); return d; }",
+                [name.rpartition("/")[2], text],
+            )
+            panel.locator(".drop").nth(number).dispatch_event("drop", {"dataTransfer": transfer})
+        panel.get_by_role("heading", name="Columns").wait_for()
+        run(panel)
+
+
+def test_the_keyboard_is_enough(page_of):
+    with page_of() as (page, _):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Tab")
+        for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
+            page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.id") == "tab-outliers"
+        panel = page.locator("#panel-outliers")
+
+        def walk_to(text):
+            for _ in range(40):
+                page.keyboard.press("Tab")
+                if text in page.evaluate("document.activeElement.textContent"):
+                    return
+            raise AssertionError(f"{text} is never reached")
+
+        walk_to("Use the example")
+        page.keyboard.press("Enter")
+        panel.get_by_role("heading", name="Columns").wait_for()
+        walk_to("Find outliers")
+        page.keyboard.press("Enter")
+        panel.get_by_role("heading", name="Result").wait_for()
+        assert page.evaluate("document.activeElement.textContent").startswith("Result")
+
+
+def test_long_work_tells_how_far_it_is_and_can_be_cancelled(page_of):
+    with page_of() as (_, panel):
+        panel.get_by_role("button", name="Use the example").click()
+        panel.get_by_text("Options", exact=True).click()
+        panel.get_by_label("Permutations").fill("100000")
+        panel.locator("button.strong").click()
+        panel.get_by_text(re.compile(r"permutations: \d+ of 100000, about \d+ (s|min) left")).wait_for()
+        panel.get_by_role("button", name="Cancel").click()
+        panel.get_by_role("alert").get_by_text("cancelled").wait_for()
+        panel.get_by_label("Permutations").fill("")
+        run(panel)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("virus.exe", b"MZ", "file 'virus.exe' is of a kind that is not taken; needed is a table"),
+        ("torn.csv", b"a,b\n1,2\n3\n", "file 'torn.csv' cannot be read (line 1 has 2 fields but line 3 has 1"),
+        ("<b>.csv", b"", "file '_b_.csv' cannot be read (it is empty)"),
+    ],
+)
+def test_a_file_that_is_refused_is_said_where_it_was_given(page_of, tables, tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    with page_of(may_say="422") as (_, panel):
+        panel.locator("input[type=file]").first.set_input_files(tmp_path / name)
+        if "kind" not in said:
+            panel.locator("input[type=file]").nth(1).set_input_files(tables / "first.csv")
+        problem = panel.get_by_role("alert")
+        problem.get_by_text(said).wait_for()
+        assert problem.inner_text().count(". ") >= 1
+
+
+def test_a_lost_connection_is_said_and_the_result_comes_when_it_is_back(page_of):
+    with page_of(may_say="ERR_FAILED") as (page, panel):
+        panel.get_by_role("button", name="Use the example").click()
+        panel.get_by_role("heading", name="Columns").wait_for()
+        is_lost = True
+        page.route("**/api/v1/jobs/**", lambda route: route.abort() if is_lost else route.continue_())
+        panel.locator("button.strong").click()
+        panel.get_by_text("The connection is lost; trying again").wait_for()
+        is_lost = False
+        panel.get_by_role("heading", name="Result").wait_for()
+        page.route("**/api/v1/**", lambda route: route.abort())
+        panel.locator("button.strong").click()
+        panel.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+
+
+def test_two_browsers_at_once_do_not_see_each_other(page_of, address):
+    with page_of() as (first, panel), page_of("outliers", may_say="404") as (second, other):
+        for each in (panel, other):
+            each.get_by_role("button", name="Use the example").click()
+        for each in (panel, other):
+            each.locator("button.strong").click()
+        for each in (panel, other):
+            each.get_by_role("heading", name="Result").wait_for()
+        report = panel.locator("iframe").get_attribute("src")
+        assert first.request.get(f"{address}{report}").status == 200
+        answer = second.goto(f"{address}{report}")
+        assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
+
+
+def test_a_report_cannot_reach_the_page_or_the_server(page_of):
+    with page_of(may_say="Content Security Policy") as (page, panel):
+        panel.get_by_role("button", name="Use the example").click()
+        run(panel)
+        panel.frame_locator("iframe").locator(".answer").wait_for()
+        (frame,) = [each for each in page.frames if "/api/v1/files/" in each.url]
+        assert frame.evaluate("origin") == "null"
+        tried = frame.evaluate("fetch('/api/v1/examples').then(() => 'answered', () => 'refused')")
+        assert tried == "refused"
+        assert (
+            frame.evaluate("(() => { try { return parent.document.title } catch { return 'refused' } })()") == "refused"
+        )
+
+
+def test_the_description_of_the_api(visit, findings, address):
+    with visit(f"{address}docs.html", allowed=address, width=390) as page:
+        page.wait_for_selector("body[data-ready]")
+        assert page.get_by_role("heading", name="POST /api/v1/jobs").count() == 1
+        assert findings(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,51 @@
+"""``fewratio columns`` as a person would call it."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from fewratio.cli import app
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text(
+        "id,size,colour,day,extra,code\n" + "".join(f"{n},{n / 3},red,2024-01-0{n},x,{n}\n" for n in range(1, 10))
+    )
+    (tmp_path / "b.csv").write_text(
+        "id,size,colour,day,code\n" + "".join(f"{n},{n / 7},blue,2024-02-0{n},k{n}\n" for n in range(1, 10))
+    )
+
+
+def found(*arguments):
+    done = CliRunner().invoke(app, ["columns", *arguments, "--json"])
+    assert done.exit_code == 0, done.output
+    return {each["name"]: each for each in json.loads(done.stdout)["columns"]}
+
+
+def test_kinds_and_reasons(tables):
+    columns = found("a.csv", "b.csv")
+    kinds = {name: each["kind"] or each["left_out"] for name, each in columns.items()}
+    code = kinds.pop("code")
+    assert kinds == {"id": "id", "size": "number", "colour": "category", "day": "date", "extra": "not in all tables"}
+    # What compare refuses is told here.
+    assert code.startswith("column 'code' holds numbers in file 'a.csv' but text in file 'b.csv'")
+    assert columns["size"]["examples"][:2] == ["0.333333", "0.666667"]
+
+
+def test_what_a_user_says_counts(tables):
+    columns = found("a.csv", "b.csv", "--categorical", "code", "--drop", "size", "--id", "day")
+    assert [columns[name]["kind"] or columns[name]["left_out"] for name in ("code", "size", "day")] == [
+        "category",
+        "dropped",
+        "id",
+    ]
+
+
+def test_a_folder_and_the_lines_for_a_person(tables, tmp_path):
+    done = CliRunner().invoke(app, ["columns", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[0] == "6 columns of 2 tables, 18 rows"
+    assert [line.split()[:2] for line in done.stdout.splitlines()[1:3]] == [["id", "-"], ["size", "number"]]

@@ -1,0 +1,56 @@
+"""The application in this process, with real workers."""
+
+import sys
+
+import pytest
+from starlette.testclient import TestClient
+
+from fewratio.web.app import make_app
+from fewratio.web.limits import Limits
+
+WORKER = [sys.executable, "-m", "fewratio.cli.worker"]
+LIMITS = Limits(
+    upload=2 * 2**20, members=50, unpacked=8 * 2**20, columns=500, cells=100_000, seconds=60, memory=2**30, spare=0
+)
+
+
+class Client(TestClient):
+    """A user with cookies of their own."""
+
+    def upload(self, name, content=b"", kind="files"):
+        return self.post(f"/api/v1/{kind}", params={"name": name}, content=content)
+
+    def start(self, verb, inputs, **rest):
+        return self.post("/api/v1/jobs", json={"verb": verb, "inputs": inputs, **rest})
+
+    def finish(self, job):
+        while job["state"] in ("queued", "running"):
+            job = self.get(f"/api/v1/jobs/{job['id']}", params={"wait": 20}).json()
+        return job
+
+    def run(self, verb, inputs, **rest):
+        answer = self.start(verb, inputs, **rest)
+        assert answer.status_code == 201, answer.text
+        return self.finish(answer.json())
+
+    def result(self, job, name):
+        (id,) = [file["id"] for file in job["files"] if file["name"] == name]
+        return self.get(f"/api/v1/files/{id}")
+
+
+@pytest.fixture(scope="session")
+def app():
+    return make_app(WORKER, limits=LIMITS)
+
+
+@pytest.fixture(scope="session")
+def client(app):
+    with Client(app, base_url="http://127.0.0.1") as client:
+        assert client.get("/api/v1/examples").status_code == 200
+        yield client
+
+
+@pytest.fixture
+def stranger(app, client):
+    """Another user of the same server, which runs already."""
+    return Client(app, base_url="http://127.0.0.1")

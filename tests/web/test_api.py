@@ -1,0 +1,185 @@
+"""What the API answers is what the command line answers."""
+
+import json
+import runpy
+import shlex
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load
+from typer.testing import CliRunner
+
+from fewratio.cli import app as command_line
+from fewratio.demos.examples import write_examples
+
+COMPARED = {"a": "example-grower_1", "b": "example-grower_2"}
+INPUTS = {
+    "compare": COMPARED,
+    "outliers": {"normal": "example-grower_1", "unlabelled": "example-delivery"},
+    "changes": {"series": "example-machine"},
+    "weights": {"train": "example-delivery", "target": "example-grower_1"},
+    "compare-all": {"folder": "example-sensors"},
+    "train": {"folder": "example-sensors"},
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the example tables, in which lines of the page can be run."""
+    write_examples(tmp_path)
+    for path in (*tmp_path.glob("wines/*"), *tmp_path.glob("new/*")):
+        path.rename(tmp_path / path.name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# A model's header is in another order in each process; that of the page is looked at below.
+@pytest.mark.parametrize("verb", [verb for verb in INPUTS if verb != "train"])
+def test_the_shell_line_gives_the_same_files(client, folder, verb):
+    job = client.run(verb, INPUTS[verb])
+    assert (job["state"], job["message"]) == ("done", None)
+    _, *arguments = shlex.split(job["shell"].partition(" > ")[0])
+    done = CliRunner().invoke(command_line, arguments)
+    assert done.exit_code == 0, done.output
+    printed = "result.json" if ">" in job["shell"] else "answer.txt"
+    assert client.result(job, printed).text == done.stdout
+    written = {file["name"] for file in job["files"]} - {printed}
+    assert written
+    for name in written:
+        assert client.result(job, name).content == (folder / name).read_bytes()
+
+
+@pytest.mark.parametrize("verb", INPUTS)
+def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
+    options = {"seed": 3, **({"contamination": 0.2} if verb == "outliers" else {})}
+    columns = {} if verb == "changes" else {"reading": "drop"} if "folder" in INPUTS[verb] else {"ash": "drop"}
+    job = client.run(verb, INPUTS[verb], options=options, columns=columns)
+    assert job["state"] == "done", job
+    (folder / "same.py").write_text(job["python"])
+    found = runpy.run_path("same.py")
+    if verb == "train":
+        models = [
+            load(content)
+            for content in (client.result(job, "sensors.model").content, Path("sensors.model").read_bytes())
+        ]
+        assert models[0].keys() == models[1].keys()
+        assert all((models[0][name] == models[1][name]).all() for name in models[0])
+        return
+    rows = client.result(job, "rows.csv").text.splitlines()
+    values = dict(zip(rows[0].split(","), zip(*(row.split(",") for row in rows[1:]), strict=True), strict=True))
+    if verb == "outliers":
+        assert found["result"].is_outlier.tolist() == [each == "1" for each in values["outlier"]]
+    elif verb == "compare":
+        ratios = [*found["result"].ratios_a, *found["result"].ratios_b]
+        assert [float(each) for each in values["ratio"]] == pytest.approx(ratios)
+        assert json.loads(client.result(job, "result.json").text)["p_value"] == found["result"].p_value
+    elif verb == "weights":
+        assert [float(each) for each in values["weight"]] == pytest.approx(list(found["result"].weights))
+    elif verb == "changes":
+        points = [row for row, flag in enumerate(values["change"]) if flag == "1"]
+        assert points == list(found["result"].points) == [240, 520]
+    else:
+        assert max(map(float, values["divergence"])) == pytest.approx(found["result"].divergences.max())
+
+
+def test_what_is_said_of_columns_reaches_the_command(client):
+    job = client.run("compare", COMPARED, columns={"ash": "drop", "bottle": "id", "closure": "category"})
+    assert {"--drop=ash", "--id=bottle", "--categorical=closure"} <= set(shlex.split(job["shell"]))
+    assert job["state"] == "done"
+
+
+def test_columns_tell_what_they_are_taken_for(client):
+    found = json.loads(client.result(client.run("columns", COMPARED), "result.json").text)
+    assert found["rows"] == [20, 10]
+    kinds = {each["name"]: each["kind"] or each["left_out"] for each in found["columns"]}
+    assert kinds["bottle"] == "id"
+    assert (kinds["analysed"], kinds["closure"], kinds["alcohol"]) == ("date", "category", "number")
+
+
+def test_own_tables_of_the_same_name_are_kept_apart(client):
+    sent = [client.upload("data.csv", "x,y\n" + "1,2\n2,1\n3,3\n" * count).json() for count in (1, 2)]
+    job = client.run("compare", {"a": sent[0]["id"], "b": sent[1]["id"]})
+    assert job["state"] == "done", job
+    assert shlex.split(job["shell"])[2:4] == ["data.csv", "2-data.csv"]
+
+
+def test_a_model_judges_new_tables_and_can_be_sent_again(client):
+    trained = client.run("train", INPUTS["train"])
+    model = client.result(trained, "sensors.model")
+    again = client.upload("mine.safetensors", model.content).json()
+    new = {"a": "example-sensor_41", "b": "example-sensor_42"}
+    (kept,) = [file["id"] for file in trained["files"] if file["name"] == "sensors.model"]
+    jobs = [client.run("compare", {**new, "model": id}, options={"permutations": 99}) for id in (kept, again["id"])]
+    first, second = (json.loads(client.result(job, "result.json").text) for job in jobs)
+    assert first == second
+    assert "--model=mine.safetensors" in jobs[1]["shell"]
+
+
+def test_a_folder_is_sent_file_by_file_or_as_a_zip_file(client, folder):
+    made = client.upload("sensors", kind="folders").json()
+    for path in sorted(folder.glob("sensors/*")):
+        made = client.post(
+            f"/api/v1/folders/{made['id']}/files", params={"name": f"a/{path.name}"}, content=path.read_bytes()
+        ).json()
+    archive = Path(shutil.make_archive("sensors", "zip", folder / "sensors"))
+    unpacked = client.upload("sensors.zip", archive.read_bytes(), kind="folders").json()
+    assert made["files"] == unpacked["files"] == 40
+    jobs = [client.run("compare-all", {"folder": each["id"]}) for each in (made, unpacked)]
+    assert client.result(jobs[0], "rows.csv").text == client.result(jobs[1], "rows.csv").text
+
+
+def test_a_job_can_be_cancelled_and_is_gone_at_once(client):
+    job = client.start("compare", COMPARED, options={"permutations": 100_000}).json()
+    while job["progress"] is None and job["state"] in ("queued", "running"):
+        job = client.get(f"/api/v1/jobs/{job['id']}", params={"wait": 5}).json()
+    assert job["progress"]["total"] == 100_000, job
+    before = time.monotonic()
+    assert client.delete(f"/api/v1/jobs/{job['id']}").json()["state"] == "cancelled"
+    assert time.monotonic() - before < 10
+    assert client.run("compare", COMPARED)["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"verb": "compare", "inputs": {"a": "example-grower_1"}}, "input 'b' is not given"),
+        ({"verb": "compare", "inputs": {**COMPARED, "c": "x"}}, "compare has no input 'c'"),
+        ({"verb": "compare", "inputs": COMPARED, "options": {"clip": 2}}, "compare has no option 'clip'"),
+        ({"verb": "compare", "inputs": COMPARED, "options": {"no": 2}}, "options.no cannot be used"),
+        ({"verb": "delete", "inputs": {}}, "verb cannot be used"),
+        ({"verb": "outliers", "inputs": {}, "options": {"contamination": 2}}, "options.contamination cannot be used"),
+    ],
+)
+def test_wrong_requests_are_problems_in_three_parts(client, asked, said):
+    answer = client.post("/api/v1/jobs", json=asked)
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    problem = answer.json()
+    assert problem["status"] == 422
+    assert problem["detail"].startswith(said)
+    found, needed = problem["detail"].split("; ", 1)
+    assert found
+    assert len(needed.rstrip(".").split(". ")) == 2
+
+
+def test_a_table_that_cannot_be_read_is_said_in_the_words_of_the_command_line(client):
+    sent = client.upload("bad.csv", b"a,b\n1,2\n3\n").json()
+    job = client.run("compare", {"a": sent["id"], "b": "example-grower_1"})
+    assert job["state"] == "failed"
+    assert job["message"].startswith("file 'bad.csv' cannot be read (line 1 has 2 fields but line 3 has 1")
+
+
+def test_the_api_is_described(client):
+    api = client.get("/api/v1/openapi.json").json()
+    assert set(api["paths"]) == {
+        *("/api/v1/files", "/api/v1/files/{id}", "/api/v1/folders", "/api/v1/folders/{id}/files"),
+        *("/api/v1/examples", "/api/v1/jobs", "/api/v1/jobs/{id}"),
+    }
+    for page in ("/", "/docs.html"):
+        assert "//" not in client.get(page).text.replace("http://www.w3.org", "")
+
+
+def test_the_page_is_small():
+    static = Path(__file__).parents[2] / "src" / "fewratio" / "web" / "static"
+    assert sum(path.stat().st_size for path in static.iterdir()) < 300_000

@@ -1,0 +1,203 @@
+"""Who is let in, what is given to whom, and what is kept."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewratio.web.app import make_app
+from fewratio.web.guard import is_loopback
+from fewratio.web.limits import Limits
+from fewratio.web.names import harmless, harmless_path
+from tests.web.conftest import WORKER, Client
+
+COMPARED = {"a": "example-grower_1", "b": "example-grower_2"}
+# An application that was not started refuses before anything is asked of it.
+IDLE = make_app(WORKER)
+
+
+def idle(host="127.0.0.1", token=None, address="http://127.0.0.1"):
+    return Client(make_app(WORKER, host, token), base_url=address, follow_redirects=False)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "localhost:8000", "[::1]:8000"])
+def test_own_hosts_are_let_in(host):
+    assert idle().get("/", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "192.168.1.5", "", "[::1", "a b"]
+)
+def test_other_hosts_are_not_so_that_names_of_others_cannot_lead_here(host):
+    answer = idle().get("/", headers={"host": host})
+    assert (answer.status_code, answer.headers["content-type"]) == (421, "application/problem+json")
+
+
+def test_a_server_for_all_addresses_takes_addresses_but_no_foreign_names():
+    client = idle("0.0.0.0", "secret")
+    for host, status in {"192.168.1.5:80": 401, "evil.example": 421}.items():
+        assert client.get("/", headers={"host": host}).status_code == status
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:9"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("method", ["POST", "DELETE", "PUT", "GET"])
+def test_pages_of_other_sites_cannot_use_the_api(headers, method):
+    answer = idle().request(method, "/api/v1/jobs", headers=headers)
+    assert (answer.status_code, answer.json()["title"]) == (403, "Another site")
+
+
+def test_the_own_page_can(client):
+    headers = {"origin": "http://127.0.0.1", "sec-fetch-site": "same-origin"}
+    assert client.post("/api/v1/files", params={"name": "a.csv"}, content=b"x\n1\n", headers=headers).status_code == 201
+
+
+def test_every_answer_has_a_strict_policy(client):
+    for path in ("/", "/page.js", "/nothing", "/api/v1/examples", "/api/v1/jobs/x"):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+
+
+def test_a_report_is_alone_in_a_sandbox_and_other_results_are_saved(client):
+    job = client.run("compare", COMPARED)
+    policy = client.result(job, "report.html").headers["content-security-policy"]
+    assert policy.startswith("sandbox allow-scripts allow-downloads; default-src 'none';")
+    assert "allow-same-origin" not in policy
+    assert "connect-src" not in policy
+    for name in ("rows.csv", "result.json"):
+        assert client.result(job, name).headers["content-disposition"].startswith("attachment")
+
+
+def test_users_do_not_see_each_others_files_and_jobs(client, stranger):
+    sent = client.upload("mine.csv", b"x,y\n1,2\n2,3\n").json()
+    job = client.run("columns", {"a": sent["id"]})
+    ids = [*(f"files/{file['id']}" for file in [sent, *job["files"]]), f"jobs/{job['id']}"]
+    assert all(client.get(f"/api/v1/{id}").status_code == 200 for id in ids)
+    assert all(stranger.get(f"/api/v1/{id}").status_code == 404 for id in ids)
+    assert stranger.delete(f"/api/v1/jobs/{job['id']}").status_code == 404
+    assert stranger.start("columns", {"a": sent["id"]}).status_code == 404
+    made = client.upload("folder", kind="folders").json()
+    assert stranger.post(f"/api/v1/folders/{made['id']}/files", params={"name": "a.csv"}).status_code == 404
+    assert len({file["id"] for file in [sent, *job["files"]]} | {job["id"]}) == 2 + len(job["files"])
+    assert all(len(id.rpartition("/")[2]) >= 20 for id in ids)
+
+
+def test_a_cookie_that_was_made_up_gives_no_session(app, client):
+    forged = Client(app, base_url="http://127.0.0.1", headers={"cookie": f"{app.cookie}=abc"})
+    answer = forged.get("/api/v1/examples")
+    assert "HttpOnly; SameSite=Strict" in answer.headers["set-cookie"]
+    assert "abc" not in answer.headers["set-cookie"]
+
+
+def test_a_token_is_asked_for_once():
+    client = idle(token="a long secret")
+    for path in ("/", "/api/v1/openapi.json", "/?token=", "/?token=wrong", "/?token=a+long+secre"):
+        answer = client.get(path)
+        assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
+    assert client.get("/", headers={"authorization": "Bearer wrong"}).status_code == 401
+    let_in = client.get("/?token=a+long+secret")
+    assert (let_in.status_code, let_in.headers["location"]) == (303, "/")
+    assert client.get("/api/v1/openapi.json").status_code == 200
+    other = idle(token="a long secret")
+    assert other.get("/api/v1/openapi.json", headers={"authorization": "Bearer a long secret"}).status_code == 200
+
+
+def test_two_servers_have_cookies_of_different_names():
+    assert make_app(WORKER).cookie != make_app(WORKER).cookie
+
+
+def test_jobs_of_one_user_and_of_all_are_bounded():
+    limits = Limits(running=1, waiting=2, per_user=2, spare=0)
+    app = make_app(WORKER, limits=limits)
+    with Client(app, base_url="http://127.0.0.1") as first:
+        first.get("/api/v1/examples")
+        long = {"options": {"permutations": 100_000}}
+        second = Client(app, base_url="http://127.0.0.1")
+        assert [first.start("compare", COMPARED, **long).status_code for _ in range(3)] == [201, 201, 429]
+        answers = [second.start("compare", COMPARED, **long) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [201, 503]
+        assert answers[1].json()["title"] == "Too much work"
+
+
+def test_a_job_that_takes_too_long_is_ended():
+    with Client(make_app(WORKER, limits=Limits(seconds=20, spare=1)), base_url="http://127.0.0.1") as client:
+        client.get("/api/v1/examples")
+        job = client.run("compare", COMPARED, options={"permutations": 100_000})
+        assert job["state"] == "failed"
+        assert re.match(r"The work (took longer than 20 s|was ended by the system)", job["message"])
+
+
+def test_results_are_forgotten_and_the_folder_is_private_and_goes_at_the_end():
+    app = make_app(WORKER, limits=Limits(kept=1, spare=0))
+    with Client(app, base_url="http://127.0.0.1") as client:
+        client.get("/api/v1/examples")
+        store = app.app.state.desk.store
+        assert store.root.stat().st_mode & 0o777 == 0o700
+        sent = client.upload("a.csv", b"x,y\n1,2\n").json()
+        job = client.run("columns", {"a": sent["id"]})
+        result = job["files"][0]["id"]
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and (store.jobs or any(file.owner for file in store.files.values())):
+            time.sleep(0.2)
+        for id in (sent["id"], result):
+            assert client.get(f"/api/v1/files/{id}").status_code == 404
+        assert client.get(f"/api/v1/jobs/{job['id']}").status_code == 404
+        assert len(list(store.root.iterdir())) == 1  # the examples
+        assert client.get("/api/v1/examples").json()
+    assert not store.root.exists()
+
+
+def test_the_disk_is_bounded():
+    app = make_app(WORKER, limits=Limits(disk=100_000, spare=0))
+    with Client(app, base_url="http://127.0.0.1") as client:
+        client.get("/api/v1/examples")
+        assert client.upload("a.csv", b"x" * 90_000).status_code == 201
+        time.sleep(1.1)  # counted once a second
+        answer = client.upload("a.csv", b"x\n1\n")
+        assert (answer.status_code, answer.json()["title"]) == (507, "No room")
+
+
+@pytest.mark.parametrize(
+    ("host", "is_it"),
+    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("example.org", False)],
+)
+def test_loopback(host, is_it):
+    assert is_loopback(host) is is_it
+
+
+@given(st.text(max_size=300))
+def test_any_name_becomes_harmless(name):
+    safe = harmless(name)
+    assert safe
+    assert safe.isprintable() or any(not each.isprintable() for each in name)
+    assert len(safe) <= 110
+    assert not safe.startswith(("-", ".", "~"))
+    assert not re.search(r"[\x00-\x1f\x7f\\/:]", safe)
+    assert harmless(safe) == safe
+    safe.encode()
+
+
+@given(
+    st.lists(st.sampled_from(["..", ".", "a", "b.csv", "", "/", "\\", "C:", "~", ".git"]), max_size=6),
+    st.sampled_from("/\\"),
+)
+def test_no_path_leads_outside(parts, separator):
+    found = harmless_path(separator.join(parts))
+    if found is not None:
+        assert not found.is_absolute()
+        assert not {"..", "~"} & set(found.parts)
