@@ -96,3 +96,24 @@ def test_more_than_two_groups_have_the_report_of_all_pairs(folder):
     done = run(["compare", "g.csv", "--by", "g", "--report", "r.html"])
     assert done.exit_code == 0, done.output
     assert "<h1>3 datasets compared</h1>" in (folder / "r.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("verb", ["weights", "ratio", "compare"])
+def test_files_of_one_name_stay_apart(tmp_path, verb):
+    for name, start in (("x", 0), ("y", 3)):
+        (tmp_path / name).mkdir()
+        rows = "\n".join(f"{start + i % 7},{i % 5}" for i in range(30))
+        (tmp_path / name / "data.csv").write_text(f"u,v\n{rows}\n")
+    a, b = (str(tmp_path / name / "data.csv") for name in "xy")
+    report = tmp_path / "report.html"
+    assert CliRunner().invoke(app, [verb, a, b, "--report", str(report)]).exit_code == 0
+    assert a in report.read_text() and b in report.read_text()
+
+
+def test_groups_may_be_called_as_parts_of_the_report_are(tmp_path):
+    table, report = tmp_path / "all.csv", tmp_path / "report.html"
+    rows = "\n".join(f"{'Test' if i % 2 else 'Divergence'},{i % 5 + i % 2 * 3}" for i in range(30))
+    table.write_text(f"split,v\n{rows}\n")
+    result = CliRunner().invoke(app, ["compare", str(table), "--by", "split", "--report", str(report)])
+    assert result.exit_code == 0
+    assert "15 of Test" in report.read_text() and "p = " in report.read_text()

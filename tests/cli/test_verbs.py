@@ -199,7 +199,7 @@ def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path)
     assert {each["columns"][0] for each in found["explanations"]} == {"y"}
     assert sum(found["outlier"]) == 12
     lines = run(verb, filled).stdout.splitlines()
-    assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: a rule of thumb")
+    assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: few normal rows would score lower")
     assert lines[-1] == "and 2 more; --output FILE.csv writes all"
     assert "rows that was asked for (25%) is below it" in run(options, filled).stdout
     for each in (verb, ["ratio", "a.csv", "b.csv"], ["weights", "a.csv", "b.csv"]):

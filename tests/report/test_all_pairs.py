@@ -49,6 +49,14 @@ def test_each_dataset_has_its_nearest_neighbours(three):
         assert row[2].value == pytest.approx(nearest[0][1], rel=1e-3)
 
 
+def test_datasets_that_share_a_cell_do_not_count_themselves():
+    result = AllPairsResult([f"{i}" for i in range(160)], 1 - np.eye(160), 1 - np.eye(160))
+    (chart,) = blocks(result._report(), Chart)
+    assert set(chart.data["v0"]) == {1.0}
+    # A mean of p-values says nothing.
+    assert "v1" not in chart.data
+
+
 def test_a_thousand_datasets_stay_small():
     result = many(1000)
     report = result._report()

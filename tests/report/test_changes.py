@@ -33,9 +33,16 @@ def test_each_change_has_a_row(dated):
     (row,) = tables(dated._report())["Changes, in the order of time"].rows
     (change,) = dated.changes
     assert row[:3] == ["2024-03-01", 60, "sales"]
-    assert row[3:8] == [
-        change[key] for key in ("mean_before", "mean_after", "deviation_before", "deviation_after", "score")
-    ]
+    assert [cell.value for cell in row[3:5]] == [change["mean_before"], change["mean_after"]]
+    assert row[5:8] == [change[key] for key in ("deviation_before", "deviation_after", "score")]
+
+
+def test_an_offset_hides_nothing():
+    report = detect_changes(1e6 + steps()[:, None], random_state=0)._report()
+    first = blocks(report, Chart)[0]
+    assert len(set(first.data["level"])) == 2
+    (row,) = tables(report)["Changes, in the order of time"].rows
+    assert row[3].text != row[4].text
 
 
 def test_the_column_that_changed_is_drawn_first_and_the_scores_last(dated):
@@ -43,7 +50,7 @@ def test_the_column_that_changed_is_drawn_first_and_the_scores_last(dated):
     assert first.spec["title"]["text"] == "sales"
     assert len(first.data["x"]) == 120
     assert first.data["x"][0] == "2024-01-01"
-    np.testing.assert_allclose(first.data["y"], dated.series[:, 1], rtol=1e-3)
+    np.testing.assert_allclose(first.data["y"], dated.series[:, 1], atol=1e-3)
     assert last.spec["title"]["text"] == "score"
     assert max(last.data["y"]) == pytest.approx(np.nanmax(dated.scores), rel=1e-3)
 

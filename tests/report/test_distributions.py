@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fewratio.data.encoding import Column
-from fewratio.report.distributions import distribution
+from fewratio.report.distributions import distribution, rounded
 
 NUMBERS = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e9, 1e9))
 
@@ -63,3 +63,10 @@ def test_weights_count():
     values = np.array([[0.0], [1.0]])
     found = distribution(Column("x"), [values, values], [np.array([3.0, 1.0]), None])
     assert found.shares == [[0.75, 0.25], [0.5, 0.5]]
+
+
+def test_rounding_keeps_what_differs_beside_an_offset():
+    values = 101325 + np.array([0.0, 0.001, 9.0])
+    assert len(set(rounded(values))) == 3
+    assert rounded(np.full(3, 7.123456)) == [7.1235] * 3
+    assert rounded(np.zeros(2)) == [0, 0]

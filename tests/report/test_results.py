@@ -40,7 +40,7 @@ def different():
 def test_the_answer_names_what_differs(different):
     report = different._report()
     assert report.answer == "These tables differ (p = 0.01). Strongest: size."
-    assert report.facts["A"] == "40 rows"
+    assert report.facts["Rows"].startswith("40 of A, ")
     assert "of at most 0.5" in report.facts["Divergence"]
 
 
@@ -57,7 +57,7 @@ def test_the_answer_says_that_nothing_could_be_found():
 
 def test_columns_that_tell_the_tables_apart_are_in_the_answer():
     report = compared(mixed(40, 0, lot="a"), mixed(50, 1, 3.0, lot="b"))._report()
-    assert report.answer.endswith("Told apart by lot alone.")
+    assert report.answer.endswith("Column lot alone tells which table a row is from.")
     treatment = tables(report)["All columns"]
     assert next(row for row in treatment.rows if row[0] == "lot")[2] == "left out (separating): a in A, b in B"
 
@@ -185,7 +185,7 @@ def test_weights_before_and_after():
     result = importance_weights(train, rng.normal(2, 1, (300, 2)), random_state=0)
     report = result._report()
     assert report.answer.startswith("Use the weights")
-    assert "worth" in report.facts["training rows"]
+    assert report.facts["Rows"].endswith("of target rows") and "rows of target rows" in report.facts["Worth"]
     before, after = (np.array([row[place].value for row in tables(report)["Columns"].rows]) for place in (3, 4))
     assert (after < before / 2).all()
     heaviest = tables(report)["The rows of training rows with the largest weights"].rows[0]
@@ -197,13 +197,13 @@ def test_ratios_that_come_in_pieces_are_reported_as_those_of_one_table():
     from fewratio.applications.inputs import read_samples
     from fewratio.data.raw import as_raw
 
-    frames = {"A": mixed(20, 0), "B": mixed(30, 1, 2.0)}
+    frames = {"A": mixed(3000, 0), "B": mixed(30, 1, 2.0)}
     samples = read_samples(RuLSIF(), frames, {})
-    ratios, raw, table = np.linspace(0, 2, 20), as_raw(frames["A"]), samples.tables[0]
-    whole, pieces = RatioRows(), RatioRows()
+    ratios, raw, table = np.linspace(0, 2, 3000), as_raw(frames["A"]), samples.tables[0]
+    whole, pieces = RatioRows(3000), RatioRows(3000)
     whole.add(table, raw, ratios, 0)
-    for start in (0, 10):
-        rows = np.arange(start, start + 10)
+    for start, end in ((0, 2900), (2900, 3000)):
+        rows = np.arange(start, end)
         piece = raw.take(rows)
         pieces.add(samples.encoding.encode(piece), piece, ratios[rows], start)
     told = [
@@ -211,7 +211,7 @@ def test_ratios_that_come_in_pieces_are_reported_as_those_of_one_table():
     ]
     assert told[0] == told[1]
     assert "The rows with the smallest ratio" in told[0]
-    assert "50% of the 20 rows" in told[0]
+    assert "50% of the 3000 rows" in told[0]
 
 
 def test_notebooks_show_the_beginning_without_scripts(different):

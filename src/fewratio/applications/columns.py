@@ -1,12 +1,14 @@
 """How columns differ between two samples."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats
-from fewratio.data.columns import BOOLEAN
+from fewratio.data.columns import BOOLEAN, told_apart
 from fewratio.data.encoding import CATEGORY, DATE, Column
 from fewratio.data.separating import as_text
 
@@ -74,10 +76,10 @@ def _difference(column: Column, first: Floats, second: Floats) -> tuple[str, str
     shares = first.mean(0), second.mean(0)
     is_share = np.full(first.shape[1], column.kind == CATEGORY)
     is_share[-1] |= column.marks_missing
-    effects = np.where(is_share, _shares_apart(*shares), 0.0)
+    effects = np.where(is_share, shares_apart(*shares), 0.0)
     values = [side[side[:, -1] == 0, 0] if column.marks_missing else side[:, 0] for side in (first, second)]
     if not is_share[0] and all(map(len, values)):
-        effects[0] = _means_apart(*values)
+        effects[0] = means_apart(*values)
     largest = int(np.abs(effects).argmax())
     if column.kind == BOOLEAN and largest == 0:
         words = [f"True {side.mean():.0%}" for side in values]
@@ -86,24 +88,7 @@ def _difference(column: Column, first: Floats, second: Floats) -> tuple[str, str
         words = [f"{what} {share[largest]:.0%}" for share in shares]
     else:
         means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
-        # As many digits as it takes to tell the means apart.
-        for digits in (4, 5, 6, 8):
-            words = [as_text(column, mean, digits) for mean in means]
-            if words[0] != words[1]:
-                break
+        words = told_apart(means[0], means[1], partial(as_text, column))
         unit = " days" if column.kind == DATE else ""
         words = [f"{word} ± {each:.3g}{unit}" for word, each in zip(words, deviations, strict=True)]
     return words[0], words[1], float(effects[largest])
-
-
-def _shares_apart(first: Floats, second: Floats) -> Floats:
-    return 2 * (np.arcsin(np.sqrt(first.clip(0, 1))) - np.arcsin(np.sqrt(second.clip(0, 1))))
-
-
-def _means_apart(first: Floats, second: Floats) -> float:
-    """Give Cohen's d; of constants, however far apart, as many deviations as there are rows."""
-    within = np.sqrt((first.var() + second.var()) / 2)
-    difference = float(first.mean() - second.mean())
-    if within > 1e-12 * max(abs(first.mean()), abs(second.mean())):
-        return difference / float(within)
-    return float(np.sign(difference) * (len(first) + len(second)))

@@ -123,6 +123,11 @@ class ComparisonResult(Reported):
         return np.argsort(self.ratios_b, kind="stable")
 
     @property
+    def smallest_p_value(self) -> float | None:
+        """What the p-value of samples that have nothing in common would be; None if no test was asked for."""
+        return None if self._test is None else self._test.smallest_p_value
+
+    @property
     def encoding(self) -> Encoding | None:
         """What became of the columns."""
         return self.samples.encoding

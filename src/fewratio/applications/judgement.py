@@ -109,9 +109,9 @@ class OutlierResult(Reported):
 
 
 _MEANINGS = {
-    "contamination": "the share of rows that was asked for ({:.0%}) is below it",
-    "false discovery rate": "at most {:.0%} of the outliers are expected to be normal",
-    "rule of thumb": "a rule of thumb, few normal rows would have such a score; it promises nothing",
+    "contamination": "the share of rows that was asked for ({}) is below it",
+    "false discovery rate": "at most {} of the outliers are expected to be normal",
+    "rule of thumb": "few normal rows would score lower; a rule of thumb without a guarantee",
 }
 
 
@@ -123,6 +123,6 @@ def judged(detector: Any, X: Any) -> OutlierResult:
     separating, rule, encoding = detector.separating(table), detector._rule(table.n_rows), detector.encoding_
     if encoding is not None:
         encoding = encoding.without([column.column for column in separating])
-    meaning = _MEANINGS[rule].format(detector.contamination or detector.false_discovery_rate)
+    meaning = _MEANINGS[rule].format(f"{100 * (detector.contamination or detector.false_discovery_rate or 0):.3g}%")
     samples = inputs.Samples(encoding, [table], separating, (X,))
     return OutlierResult(scores, scored.rows - threshold, threshold, rule, meaning, samples, detector, scored)

@@ -51,6 +51,8 @@ class TwoSampleTest:
         The share of permutations whose statistic is at least the observed one; that counts as one of them.
     p_values : dict of str to float
         The p-value of each statistic by itself.
+    smallest_p_value : float
+        What the p-value would be if no other permutation came near the observed one.
     column_p_values : ndarray of shape (n_columns,)
         The share of permutations in which any column differs as much as this one does: adjusted for all columns.
     column_shares : ndarray of shape (n_columns,)
@@ -62,6 +64,7 @@ class TwoSampleTest:
     exact: bool
     p_value: float
     p_values: dict[str, float]
+    smallest_p_value: float
     column_p_values: Floats
     column_shares: Floats
 
@@ -182,6 +185,7 @@ def two_sample_test(
         exact=exact,
         p_value=float(_p_values(combined, exact)[0]),
         p_values=dict(zip(weights, p_values[0].tolist(), strict=True)),
+        smallest_p_value=exchange.smallest_p_value(n_permutations),
         column_p_values=_p_values(np.append(observed, largest), exact, len(observed))[: len(observed)],
         column_shares=_shares(statistics, marked, observed) if with_shares else np.zeros(len(observed)),
     )

@@ -28,7 +28,7 @@ def changes(
     """Find the moments at which a series changed.
 
     The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
-    --model, changes are tested instead. The numbers of the series are held, and about twelve times as much.
+    --model, changes are tested instead. Needs memory for about twelve copies of the series.
 
     Example: fewratio changes sales.csv --time month --report changes.html
     """
@@ -36,7 +36,7 @@ def changes(
         import numpy as np
 
         from fewratio.applications.changes import detect_changes
-        from fewratio.data.columns import counted
+        from fewratio.data.columns import counted, told_apart
 
         options = request.options(*tables)
         by_ratio = request.model is not None or window is not None
@@ -60,10 +60,11 @@ def changes(
         for change in payload["changes"]:
             name = "" if change["name"] is None else f" ({change['name']})"
             p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
+            before, after = told_apart(change["mean_before"], change["mean_after"])
             lines.append(
-                f"  row {change['row']}{name}: {change['column']} {change['mean_before']:.4g} -> "
-                f"{change['mean_after']:.4g} (deviation {change['deviation_before']:.3g} -> "
-                f"{change['deviation_after']:.3g}), score {change['score']:.3g}{p_value}"
+                f"  row {change['row']}{name}: {change['column']} {before} -> {after} "
+                f"(deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g}), "
+                f"score {change['score']:.3g}{p_value}"
             )
         # A row without a score has an empty field.
         is_change = np.zeros(n_rows, dtype=np.int64)

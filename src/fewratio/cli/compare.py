@@ -88,8 +88,9 @@ def compare(
             return
         tables = samples
     else:
-        labels = [exchange.label(a), exchange.label(b)]
-        names = labels if labels[0] != labels[1] else [str(a), str(b)]
+        names = exchange.labels(a, b)
+        # A table compared with itself, say.
+        names = names if names[0] != names[1] else [f"{name} ({place})" for place, name in enumerate(names, 1)]
         if request.model is None:
             options |= _reference_encoding(b, options) or _reference_encoding(a, options)
     from fewratio.applications.comparison import compare_datasets

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -19,6 +19,7 @@ import typer
 
 from fewratio.charts.style import LEVEL as LEVEL
 from fewratio.cli.command_text import command_text
+from fewratio.cli.machine import check_limit, of_machine
 from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
 from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
@@ -39,8 +40,6 @@ _WRONG_INPUT = (ValueError, FileNotFoundError)
 _RESULTS = (".json", *ENDINGS)
 _PICTURES = (".png", ".svg", ".pdf")
 _REPORTS = (".html",)
-# Bytes that libraries and their threads reserve, most of them never used.
-_LEAST_ADDRESSES = 2**30
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
 
@@ -264,7 +263,7 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
             arguments = (replace(request, command=command_text(function.__name__, given, values)), *arguments)
         try:
             with _plain_warnings(given):
-                _check_limit()
+                check_limit()
                 function(*arguments, **options)
         except FewRatioError as error:
             _say(in_option_words(error, given))
@@ -273,22 +272,11 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
             # Whoever read the output has enough; click knows what to do.
             raise
         except (OSError, MemoryError, ImportError, UnicodeEncodeError) as error:
-            _say(_of_machine(error))
+            _say(of_machine(error))
             raise typer.Exit(1) from None
 
     run.__signature__ = inspect.Signature([*given.values()])  # type: ignore[attr-defined]
     return run
-
-
-def _check_limit() -> None:
-    """Refuse a limit on memory at which threads of pyarrow or OpenBLAS cannot start: they are waited for forever."""
-    with suppress(ImportError):
-        # Not on Windows.
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESSES:
-            raise MemoryError(f"the limit is {limit // 2**20} MB of addresses; 1 GB is needed")
 
 
 @contextmanager
@@ -301,17 +289,6 @@ def _plain_warnings(options: Collection[str]) -> Iterator[None]:
         finally:
             for message in dict.fromkeys(str(warning.message) for warning in caught):
                 _say(arguments_as_options(message, options))
-
-
-def _of_machine(error: Exception) -> str:
-    """Say what the machine has too little of, or what it cannot write."""
-    if isinstance(error, UnicodeEncodeError):
-        found = f"the output holds {error.object[error.start : error.end]!a}, which {error.encoding} cannot write"
-        return f"{found}; needed is UTF-8. Set PYTHONUTF8=1, or write to a file with --output."
-    if isinstance(error, OSError):
-        return str(error)
-    found = f"the machine has too little memory, or a limit on it ({error or 'none is left'})"
-    return f"{found}. Raise the limit (ulimit -v), or use fewer rows."
 
 
 def _say(message: str) -> None:
@@ -351,6 +328,12 @@ def label(path: Path) -> str:
         return "standard input"
     # The name of a pipe (`<(...)`) would be a bare number.
     return str(path) if path.parent == Path("/dev/fd") else path.name
+
+
+def labels(*paths: Path) -> list[str]:
+    """Return what answers call several files; those of one name by their paths."""
+    names = [label(path) for path in paths]
+    return names if len(set(names)) == len(set(paths)) else [str(path) for path in paths]
 
 
 # ---------------------------------------------------------------- writing

@@ -55,11 +55,11 @@ def ratio(
     step = block_rows(X_nu.n_features)
     step *= max(1, _PIECE_VALUES // (step * X_nu.n_features))
     n_places = int(X_nu.n_features == 1)
-    shown = RatioRows()
     pieces: list[tuple[dict[str, Sequence[Any]], NDArray[Any]]] = []
     with nullcontext(tables[0]) if rows is None else open_rows(files[2]) as source:
         estimator.fit(X_nu, X_de)
         start, n_rows = 0, source.n_rows
+        shown = RatioRows(n_rows)
         with request.row_file() as write, progress_bar(n_rows, "ratios", unit="rows") as report:
             for raw in source.pieces(step):
                 with naming_rows(raw, start, n_rows):
@@ -76,7 +76,7 @@ def ratio(
                 start += table.n_rows
                 report(start, None)
     divergence = estimator.divergence()
-    labels = [exchange.label(path) for path in (nu, de, nu if rows is None else rows)]
+    labels = exchange.labels(nu, de, nu if rows is None else rows)
     lines = [
         f"{labels[0]} ({counted(X_nu.n_rows, 'row')}) over {labels[1]} ({counted(X_de.n_rows, 'row')}): "
         f"divergence {divergence:.4g}",

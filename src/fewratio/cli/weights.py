@@ -27,7 +27,7 @@ def weights(
 
         options = request.options(X_train, X_target)
         result = importance_weights(X_train, X_target, estimator, clip, random_state=request.seed, **options)
-        table, names = result.samples.tables[0], [exchange.label(train), exchange.label(target)]
+        table, names = result.samples.tables[0], exchange.labels(train, target)
         columns = exchange.row_columns(table) | {"weight": result.weights}
         lines = [
             f"{len(result)} rows of {names[0]} are worth {result.effective_sample_size:.1f} rows of {names[1]}; "

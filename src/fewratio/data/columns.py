@@ -1,6 +1,6 @@
 """What a column may hold, how the columns of two tables compare, and words for messages about both."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from fewratio.errors import FewRatioError, InputError
@@ -20,7 +20,7 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def shortened(items: Iterable[str], most: int = _LISTED) -> str:
+def first_few(items: Iterable[str], most: int = _LISTED) -> str:
     """Return the first few items, and how many more there are."""
     names = list(items)
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
@@ -28,7 +28,18 @@ def shortened(items: Iterable[str], most: int = _LISTED) -> str:
 
 def listed(items: Iterable[object], most: int = _LISTED) -> str:
     """Return the first few items as Python would write them, and how many more there are."""
-    return shortened(map(repr, items), most)
+    return first_few(map(repr, items), most)
+
+
+def told_apart(
+    first: float, second: float, write: Callable[[float, int], str] = lambda value, digits: f"{value:.{digits}g}"
+) -> list[str]:
+    """Return two numbers as texts, with as many digits as it takes to tell them apart."""
+    for digits in (4, 5, 6, 8, 12):
+        texts = [write(value, digits) for value in (first, second)]
+        if texts[0] != texts[1]:
+            return texts
+    return [write(value, 4) for value in (first, second)]
 
 
 def is_number(text: str) -> bool:

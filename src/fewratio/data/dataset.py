@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.data.columns import counted, shortened
+from fewratio.data.columns import counted, first_few
 from fewratio.data.table import as_table, frozen
 from fewratio.data.values import is_missing
 from fewratio.errors import InputError
@@ -93,6 +93,6 @@ def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
         wrong = [row for row in wrong if str(marks[row]) not in ("0", "1")] or wrong
         if wrong:
             held = sorted({"missing values" if is_missing(marks[row]) else repr(marks[row]) for row in wrong})
-            found = f"{argument} holds {shortened(held)}, the first at row {wrong[0]} (counting from 0)"
+            found = f"{argument} holds {first_few(held)}, the first at row {wrong[0]} (counting from 0)"
             raise InputError(f"{found}; every value must be a boolean, or 0 or 1. Correct or replace those first.")
     return frozen(flags.astype(np.bool_))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data.column_encoding import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, all_different, decide
-from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted, listed, shortened
+from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted, first_few, listed
 from fewratio.data.file_numbers import FileNumbers
 from fewratio.data.options import ColumnOptions, ColumnRules
 from fewratio.data.raw import RawTable, as_raw
@@ -99,7 +99,7 @@ class Encoding:
         best = [name for name in (*ids, *dates) if _are_different(name, raws)] or ids
         encoding = cls(columns, raws[0].is_named, rules.id or next(iter(best), None))
         if not encoding.features:
-            why = shortened(f"{column.name!r} ({column.left_out})" for column in columns)
+            why = first_few(f"{column.name!r} ({column.left_out})" for column in columns)
             found = f"{' and '.join(raw.argument for raw in raws)}: no column is left to use: {why}"
             raise InputError(f"{found}; at least one is needed. Name one in keep=, categorical= or numeric=.")
         return encoding
@@ -151,7 +151,7 @@ class Encoding:
         kinds = Counter(column.kind for column in self.used)
         parts = [f"{n} {kind if n == 1 else PLURALS[kind]}{' (as days)' * (kind == DATE)}" for kind, n in kinds.items()]
         out = [f"{column.name}: {column.left_out}" for column in self.columns if column.left_out is not None]
-        parts += [f"{len(out)} left out ({shortened(out)})"] if out else []
+        parts += [f"{len(out)} left out ({first_few(out)})"] if out else []
         return f"{counted(len(self.columns), 'column')}: {', '.join(parts)}"
 
     def encode(self, X: Any, argument: str = "X", reference: str = _LEARNED_FROM, is_lenient: bool = False) -> Table:

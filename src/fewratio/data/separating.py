@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, shortened
+from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, first_few
 from fewratio.data.encoding import SEPARATING, Column, Encoding
 from fewratio.data.file_numbers import FileNumbers
 from fewratio.data.table import Table, frozen
@@ -151,7 +151,7 @@ def _described(column: Column, side: _Summary) -> str:
     if column.kind == CATEGORY:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
         held = [name for place, name in enumerate(names) if side.high[place] > 0]
-        return shortened(held or ["other categories"], 3)
+        return first_few(held or ["other categories"], 3)
     low, high = (as_text(column, value) for value in (side.low[0], side.high[0]))
     return low if low == high else f"{low} to {high}"
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.data import arrow as pa
-from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER, PLURALS, TEXT, counted, is_number, shortened
+from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER, PLURALS, TEXT, counted, first_few, is_number
 from fewratio.errors import InputError
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def check_numbers(argument: str, columns: Sequence[tuple[object, Values]]) -> No
     bad = [(label, values) for label, values in columns if values.kind not in (NUMBER, BOOLEAN, MISSING)]
     if not bad:
         return
-    found = shortened(f"column {label!r} ({PLURALS.get(values.kind, values.kind)})" for label, values in bad)
+    found = first_few(f"column {label!r} ({PLURALS.get(values.kind, values.kind)})" for label, values in bad)
     label, values = bad[0]
     if values.kind == TEXT:
         found += f", such as {values.first_text()} of column {label!r} (counting from 0)"

@@ -237,7 +237,7 @@ def _falling(size: float) -> float:
 
 
 def _sharpness(size: float) -> float:
-    """Give the factor of the network's log-ratio: from two rows per sample on none."""
+    """Give the factor of the network's log-ratio: 2 at one row per sample, 1 from two rows on."""
     return float(np.interp(size, (1, 2), (_SHARPER, 1)))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from fewratio.core.given import as_floats, as_path, as_rng, shown
 from fewratio.core.shapes import Floats
 from fewratio.core.tensorfile import new_file, write_atomically
-from fewratio.data.columns import DATE, NUMBER, counted, shortened
+from fewratio.data.columns import DATE, NUMBER, counted, first_few
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
 from fewratio.data.raw import as_raw
 from fewratio.data.table import Table, as_table, check_same_features
@@ -145,7 +145,7 @@ class SourceMap:
         outside = ((rows < low) | (rows > high)).sum(0)
         if outside.any():
             names = columns.names or tuple(map(str, range(columns.n_features)))
-            where = shortened(f"{names[place]}: {outside[place]}" for place in np.flatnonzero(outside))
+            where = first_few(f"{names[place]}: {outside[place]}" for place in np.flatnonzero(outside))
             warnings.warn(
                 f"{counted(int(outside.sum()), 'value')} outside the map's ranges ({where}): the nearest value within "
                 "is taken instead. Make a map with wider ranges if these are no mistakes.",
@@ -237,7 +237,7 @@ def _bounds(
         if column not in places:
             raise ParameterError(
                 f"ranges names {column!r}, but the columns of numbers that are used are "
-                f"{shortened(map(str, places))}. Name one of them."
+                f"{first_few(map(str, places))}. Name one of them."
             )
         pair = as_floats(f"The range of {column!r}", given, "are two numbers, the lower one first")
         if pair.shape != (2,) or not pair[0] < pair[1]:

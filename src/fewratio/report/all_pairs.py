@@ -37,7 +37,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
     answer = f"Most alike are {facts['Most alike']}; most different are {facts['Most different']}."
     if result.adjusted_p_values is not None:
         different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
-        facts["Test"] = f"{different} pairs differ, by p-values adjusted for all pairs of at most {LEVEL}"
+        facts["Test"] = f"{different} pairs differ (adjusted p-value at most {LEVEL})"
         answer = f"{different} of {counted(n * (n - 1) // 2, 'pair')} differ. {answer}"
     call = page.made_with(result.settings, command, "compare_all", ("collection",))
     sections = [
@@ -59,7 +59,10 @@ def _heat(result: Any, order: Numbers) -> list[page.Block]:
     names = [_name(result, group) for group in groups]
     starts = np.cumsum([0, *map(len, groups)])[:-1]
     sizes = np.diff([*starts, len(order)])
-    cells = {"divergence": result.divergences, "adjusted p": result.adjusted_p_values}
+    cells = {"divergence": result.divergences}
+    if len(groups) == len(order):
+        # A mean of p-values says nothing.
+        cells["adjusted p"] = result.adjusted_p_values
     means = {
         title: _block_means(matrix[np.ix_(order, order)], starts, sizes)
         for title, matrix in cells.items()
@@ -85,8 +88,12 @@ def _name(result: Any, group: Numbers) -> str:
 
 
 def _block_means(matrix: Floats, starts: Numbers, sizes: Numbers) -> list[float]:
+    """Return means over blocks of pairs; those of a dataset with itself count only where a block has no other."""
+    is_shared = len(starts) < len(matrix)
+    matrix = matrix - np.diag(np.diag(matrix)) if is_shared else matrix
+    n_pairs = np.outer(sizes, sizes) - np.diag(sizes) * is_shared
     sums = np.add.reduceat(np.add.reduceat(matrix, starts, axis=0), starts, axis=1)
-    return [float(f"{value:.3g}") for value in (sums / np.outer(sizes, sizes)).ravel().tolist()]
+    return [float(f"{value:.3g}") for value in (sums / np.maximum(n_pairs, 1)).ravel().tolist()]
 
 
 def _neighbours(result: Any, mean: Floats, order: Numbers) -> page.Table:

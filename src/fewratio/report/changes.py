@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from fewratio.charts.changes import column_title, names_of_moments
 from fewratio.charts.vega_series import change_scores, series_chart
 from fewratio.core.shapes import Floats
-from fewratio.data.columns import counted
+from fewratio.data.columns import counted, told_apart
 from fewratio.report import page
+from fewratio.report.distributions import rounded
 
 _NAMED, _MOST_COLUMNS = 3, 8
 # Longer series are drawn as the lowest, mean and highest value of so many stretches.
@@ -36,7 +37,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     if result.is_test:
         facts["Threshold"] = f"{result.threshold:.3g}: what the score of a change must exceed"
     else:
-        facts["Promise"] = "none: the series is cut into segments. Pass a level for a test that keeps it."
+        facts["Guarantee"] = "none; with a level, changes are tested at that chance of a false alarm"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     moments = when[result.points]
@@ -93,13 +94,13 @@ def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
         sizes = np.diff([*starts, n])
         data = {
             "x": x,
-            "y": _rounded(np.add.reduceat(values, starts) / sizes),
-            "level": _rounded(level[starts]),
+            "y": rounded(np.add.reduceat(values, starts) / sizes),
+            "level": rounded(level[starts]),
             "segment": segment.tolist(),
         }
         if is_binned:
-            data |= {"low": _rounded(np.minimum.reduceat(values, starts))}
-            data |= {"high": _rounded(np.maximum.reduceat(values, starts))}
+            data |= {"low": rounded(np.minimum.reduceat(values, starts))}
+            data |= {"high": rounded(np.maximum.reduceat(values, starts))}
         title = column_title(label)
         description = (
             f"{title}: {n} values from {values.min():.3g} to {values.max():.3g}, {counted(len(points), 'change')}."
@@ -111,7 +112,7 @@ def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
         parts = np.array_split(there, _STRETCHES)
         there = np.array([part[result.scores[part].argmax()] for part in parts])
     if len(there):
-        data = {"x": _plain(when[there]), "y": _rounded(result.scores[there])}
+        data = {"x": _plain(when[there]), "y": rounded(result.scores[there])}
         description = f"Scores, highest {np.nanmax(result.scores):.3g}."
         blocks.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
     rest = len(result.feature_names) - len(shown)
@@ -132,23 +133,17 @@ def _segment_means(values: Floats, points: Any) -> Floats:
     return np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
 
 
-def _rounded(values: Floats) -> list[float]:
-    return [float(f"{value:.4g}") for value in values.tolist()]
-
-
 def _table(result: Any, changes: list[dict[str, Any]], moments: NDArray[Any]) -> page.Block:
     if not changes:
-        return page.Text("Nothing that trends, seasons and chance do not explain.")
+        return page.Text("Trends, seasons and chance explain the whole series.")
     headings = ["when", "row", "column", "mean before", "mean after", "deviation before", "deviation after", "score"]
     table = [
         [
             text,
             change["row"],
             change["column"],
-            *(
-                float(change[key])
-                for key in ("mean_before", "mean_after", "deviation_before", "deviation_after", "score")
-            ),
+            *map(page.Number, means := (change["mean_before"], change["mean_after"]), told_apart(*means)),
+            *(float(change[key]) for key in ("deviation_before", "deviation_after", "score")),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
         ]
         for text, change in zip(names_of_moments(moments), changes, strict=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fewratio.data.columns import CATEGORY, DATE, counted, shortened
+from fewratio.data.columns import CATEGORY, DATE, counted, first_few
 from fewratio.data.encoding import Column
 from fewratio.data.separating import as_text
 from fewratio.report import page
@@ -38,7 +38,7 @@ def _treatment(column: Column) -> str:
         return f"left out ({column.left_out})"
     if column.kind == CATEGORY:
         n_own, others = len(column.categories), ", and one for all others" * column.pools_others
-        done = f"{counted(n_own, 'column')} of 0 and 1: {shortened(column.categories)}{others}"
+        done = f"{counted(n_own, 'column')} of 0 and 1: {first_few(column.categories)}{others}"
     else:
         done = "days since 1970" if column.kind == DATE else "as it is"
     if not column.marks_missing:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fewratio.charts.style import LEVEL
 from fewratio.charts.vega import interval_chart, permutation_chart, step_lines
-from fewratio.data.columns import counted, shortened
+from fewratio.data.columns import counted, first_few
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import Distribution, by_column
@@ -55,9 +55,7 @@ def _answer(result: Any) -> str:
     if result.p_value is None:
         return f"The divergence is {result.divergence:.3g}; no test was made.{strongest}"
     if result.p_value > LEVEL:
-        # No permutation test of so few rows, or groups, has a p-value much below the level.
-        is_small = result.exact and len(result.null) < 2 / LEVEL
-        why = " There are too few rows for the test to find one." if is_small else ""
+        why = " There are too few rows for the test to find one." if result.smallest_p_value > LEVEL else ""
         return f"No difference was found (p = {result.p_value:.2g}).{why}{_apart(result)}"
     together = " No single column stands out; they differ together."
     return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}{_apart(result)}"
@@ -66,12 +64,13 @@ def _answer(result: Any) -> str:
 def _apart(result: Any) -> str:
     """Name the columns that tell the samples apart by themselves."""
     names = [each.column for each in result.separating]
-    return f" Told apart by {shortened(names, _NAMED)} alone." if names else ""
+    which = f"Each of {first_few(names, _NAMED)}" if len(names) > 1 else f"Column {first_few(names)}"
+    return f" {which} alone tells which table a row is from." if names else ""
 
 
 def _facts(result: Any) -> dict[str, str]:
     sizes = len(result.ratios_a), len(result.ratios_b)
-    facts = {name: counted(size, "row") for name, size in zip(result.names, sizes, strict=True)}
+    facts = {"Rows": ", ".join(f"{size} of {name}" for name, size in zip(result.names, sizes, strict=True))}
     most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
     interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
     facts["Divergence"] = f"{result.forward:.3g}{most}{interval}"
@@ -101,11 +100,11 @@ def _how_far(result: Any) -> list[page.Block]:
         counts = np.histogram(result.null, edges)[0]
         statistic = "test statistic: evidence of a difference"
         chart = permutation_chart(edges.round(4).tolist(), counts.tolist(), float(result.statistic), statistic)
-        n_as_large = f"{result.p_value:.1%} of the permutations" if result.p_value >= 0.001 else "almost none"
+        share = f"{result.p_value:.1%}" if result.p_value >= 0.001 else "almost none"
         about = (
-            "If both samples were of one distribution, dealing their rows anew would make no difference. The bars are "
-            f"the test statistic of {len(result.null)} such permutations; as large as observed are {n_as_large}, with "
-            "the observed one counted among them."
+            "If there were no difference, shuffling rows between the samples would change nothing. The bars show the "
+            f"statistic of {len(result.null)} such shuffles; {share} of them, counting the observed one, are at least "
+            "as large as observed."
         )
         blocks.append(replace(chart, caption=about))
     return blocks

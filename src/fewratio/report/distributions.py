@@ -1,5 +1,6 @@
 """What a column holds in several samples, counted on common bins."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -45,8 +46,8 @@ class Distribution(NamedTuple):
     missing: list[float]
 
     @property
-    def words(self) -> str:
-        """The shares in words: the fullest bins, and what is missing."""
+    def summary(self) -> str:
+        """The fullest bins, and what is missing, as text."""
         parts = []
         for shares, missing in zip(self.shares, self.missing, strict=True):
             fullest = sorted(range(len(shares)), key=lambda place: -shares[place])[:2]
@@ -57,13 +58,13 @@ class Distribution(NamedTuple):
     def small_chart(self, names: Sequence[str]) -> Chart:
         """Draw two samples for a cell of a table."""
         return mirrored_bars(
-            self.labels, self.shares[0], self.shares[1], f"Most in {' and '.join(names)}: {self.words}"
+            self.labels, self.shares[0], self.shares[1], f"Most in {' and '.join(names)}: {self.summary}"
         )
 
     def chart(self, names: Sequence[str]) -> Chart:
         """Draw all samples with axes: dates along time, numbers along their values, categories side by side."""
         title, shares = self.column.name, dict(zip(names, self.shares, strict=True))
-        description = f"{title}. Most in {', '.join(names)}: {self.words}."
+        description = f"{title}. Most in {', '.join(names)}: {self.summary}."
         if self.edges is None:
             return grouped_bars(self.labels, shares, title, description)
         is_time = self.column.kind == DATE
@@ -137,6 +138,12 @@ def _largest(labels: list[str], shares: Floats) -> tuple[list[str], None, list[l
 
 def _shares(values: NDArray[Any]) -> list[float]:
     return [_short(value) for value in values.tolist()]
+
+
+def rounded(values: Floats, digits: int = 4) -> list[float]:
+    """Round to so many digits of the range, so that an offset swallows nothing."""
+    spread = float(np.ptp(values)) or float(np.abs(values).max()) or 1.0
+    return np.round(values, digits - math.floor(math.log10(spread))).tolist()
 
 
 def _short(value: float, digits: int = 3) -> float:

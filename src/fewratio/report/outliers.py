@@ -32,7 +32,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     names = rows.row_names(table, lowest)
     n_rows = counted(table.n_rows, "row")
     facts = {
-        name: f"{n_rows}, {counted(n_outliers, 'outlier')}",
+        "Rows": f"{n_rows} of {name}, {counted(n_outliers, 'outlier')}",
         "Known to be normal": counted(len(detector._normals), "row"),
         "Threshold": f"{result.threshold:.3g}: {result.meaning}",
     }
@@ -74,7 +74,7 @@ def _ranked(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> l
         "In brackets: how far a row is from the mean of its nearest normal rows, in standard deviations of the "
         "normal rows."
     ) + f" {left} more outliers are left out here." * (left > 0)
-    headings = (called, "score", "taken for", "differs most in")
+    headings = (called, "score", "judged", "differs most in")
     ranked = page.Table("Rows, the most anomalous first", headings, table, True, note)
     columns = sorted(
         {column for reason in reasons[:_HEAT] for column in reason.columns},

@@ -205,10 +205,10 @@ class _Charts:
     def _cell(self, cell: Any) -> _Cell:
         if isinstance(cell, Chart):
             return _Cell(cell.description, chart=cell, number=self.add(cell))
+        if isinstance(cell, float | int) and not isinstance(cell, bool):
+            cell = Number(cell, f"{cell:.4g}" if isinstance(cell, float) else str(cell))
         if isinstance(cell, Number):
             return _Cell(cell.text, cell.value if math.isfinite(cell.value) else None)
-        if isinstance(cell, float | int):
-            return _Cell(f"{cell:.4g}" if isinstance(cell, float) else str(cell), cell)
         return _Cell("" if cell is None else str(cell))
 
     def as_json(self) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.charts.vega import step_lines
 from fewratio.core.shapes import Floats
 from fewratio.data.columns import counted
 from fewratio.data.raw import RawTable, joined
 from fewratio.data.table import Table
-from fewratio.estimators.randomness import draw_rows
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 
@@ -18,18 +18,21 @@ _EXTREME, _POINTS, _VALUES, _BINS = 10, 1000, 8, 30
 
 
 class RatioRows:
-    """The ratios at the rows of a table, and the rows that a report shows: the extreme ones, and some of the others."""
+    """The ratios at so many rows of a table, and the rows that a report shows: extreme ones, and some drawn of all."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_rows: int) -> None:
         self.ratios: list[Floats] = []
         self._shown: list[tuple[Floats, RawTable, Table]] = []
-        self._rng = np.random.default_rng(0)
+        self._drawn = np.sort(np.random.default_rng(0).choice(n_rows, min(_POINTS, n_rows), replace=False))
+        self._is_drawn: list[NDArray[np.bool_]] = []
 
     def add(self, table: Table, raw: RawTable, ratios: Floats, start: int) -> None:
         """Take a piece of the table, whose first row has the number `start`."""
         self.ratios.append(ratios)
         order = np.argsort(ratios, kind="stable")
-        kept = np.unique(np.r_[order[:_EXTREME], order[-_EXTREME:], draw_rows(table.numbers, _POINTS, self._rng)])
+        drawn = self._drawn[slice(*np.searchsorted(self._drawn, (start, start + len(ratios))))] - start
+        kept = np.unique(np.r_[order[:_EXTREME], order[-_EXTREME:], drawn])
+        self._is_drawn.append(np.isin(kept, drawn))
         names = rows.row_names(table, kept) if table.row_names is not None else [str(start + row) for row in kept]
         some = Table(table.numbers[kept], table.feature_names, table.argument, names)
         self._shown.append((ratios[kept], raw.take(kept), some))
@@ -57,7 +60,8 @@ class RatioRows:
         answer = (
             f"{above:.0%} of the {counted(len(ratios), 'row')} of {names[2]} are more typical of {nu} than of {de}."
         )
-        facts = {name: counted(table.n_rows, "row") for name, table in zip(names, samples.tables, strict=False)}
+        sizes = zip(names, samples.tables, strict=False)
+        facts = {"Rows": ", ".join(f"{table.n_rows} of {name}" for name, table in sizes)}
         low, middle, high = np.quantile(ratios, (0, 0.5, 1)).tolist()
         facts["Ratio"] = f"{low:.3g} to {high:.3g}, median {middle:.3g}"
         facts["Divergence"] = f"{divergence:.3g}"
@@ -86,7 +90,9 @@ class RatioRows:
         table = Table(np.concatenate([each.numbers for each in tables]), tables[0].feature_names, row_names=called)
         order, found = np.argsort(-ratios, kind="stable"), {"ratio": ratios}
         largest = max(2.0, float(ratios.max()))
-        chart = rows.row_map(names[2:], [table], [raw], [ratios], labels, largest, sum(map(len, self.ratios)))
+        drawn = np.flatnonzero(np.concatenate(self._is_drawn))
+        points = [table.take(drawn.tolist())], [raw.take(drawn)], [ratios[drawn]]
+        chart = rows.row_map(names[2:], *points, labels, largest, sum(map(len, self.ratios)))
         some = order[:_EXTREME], order[::-1][:_EXTREME]
         return [
             chart,

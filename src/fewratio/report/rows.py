@@ -12,6 +12,7 @@ from fewratio.data.table import Table
 from fewratio.estimators.randomness import draw_rows
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.report import page
+from fewratio.report.distributions import rounded
 
 # Points of each sample that are drawn, and values that are shown for each.
 _POINTS, _HOVERED = 1000, 4
@@ -89,9 +90,9 @@ def row_map(
     places, axes = _places(X, at_rows)
     shown = [label for label in labels if all(label in raw.places for raw in raws)][:_HOVERED]
     points: dict[str, list[Any]] = {
-        "x": _rounded(places[:, 0]),
-        "y": _rounded(places[:, 1]),
-        "ratio": _rounded(at_rows),
+        "x": rounded(places[:, 0]),
+        "y": rounded(places[:, 1]),
+        "ratio": rounded(at_rows),
         "sample": [name for name, rows in zip(names, chosen, strict=True) for _ in rows],
         "name": [name for table, rows in zip(tables, chosen, strict=True) for name in row_names(table, rows)],
     }
@@ -126,7 +127,3 @@ def _places(X: Floats, ratios: Floats) -> tuple[Floats, tuple[str, str]]:
     shares = np.nan_to_num(analysis.explained_variance_ratio_)
     first, second = (f"component {place} ({share:.0%} of the variance)" for place, share in enumerate(shares, 1))
     return places, (first, second)
-
-
-def _rounded(values: Floats) -> list[float]:
-    return [float(f"{value:.4g}") for value in values.tolist()]

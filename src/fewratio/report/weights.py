@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.vega import before_and_after, step_lines
+from fewratio.core.effects import means_apart
 from fewratio.core.shapes import Floats
 from fewratio.data.columns import counted
 from fewratio.report import page, rows
@@ -30,8 +31,8 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
     train, target = names
     size = result.effective_sample_size
     facts = {
-        train: f"{counted(len(result), 'row')}, weighted worth {size:.1f}",
-        target: counted(result.samples.tables[1].n_rows, "row"),
+        "Rows": f"{len(result)} of {train}, {result.samples.tables[1].n_rows} of {target}",
+        "Worth": f"as much as {size:.1f} rows of {target}",
         "Overlap": f"{result.overlap:.2f} (about 1: alike; 0: nothing in common)",
         "Clipped": counted(result.n_clipped, "weight"),
     }
@@ -61,7 +62,7 @@ def _weights(result: Any) -> list[page.Block]:
 
 def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
     columns, (train, target) = result.samples.columns, (table.numbers for table in result.samples.tables)
-    apart = _apart(train, target, np.ones(len(train))), _apart(train, target, result.weights)
+    apart = _apart(train, target, None), _apart(train, target, result.weights)
     found = {label: [_largest(each[place]) for each in apart] for label, (_, place) in columns.items()}
     order = sorted(found, key=lambda label: -abs(found[label][0]))
     distributions = by_column(
@@ -93,11 +94,9 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
     ]
 
 
-def _apart(train: Floats, target: Floats, weights: Floats) -> Floats:
+def _apart(train: Floats, target: Floats, weights: Floats | None) -> Floats:
     """Return the difference of the means of each feature in units of the deviation within the unweighted samples."""
-    within = np.sqrt((train.var(0) + target.var(0)) / 2)
-    difference = np.average(train, axis=0, weights=weights) - target.mean(0)
-    return np.divide(difference, within, out=np.sign(difference) * 0.0, where=within > 0)
+    return np.array([means_apart(a, b, weights) for a, b in zip(train.T, target.T, strict=True)])
 
 
 def _largest(values: Floats) -> float:

@@ -1,0 +1,21 @@
+import numpy as np
+import pytest
+
+from fewratio.core.effects import means_apart, shares_apart
+
+
+def test_cohens_d_and_h_by_hand():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(2, 1, 4000), rng.normal(0, 2, 3000)
+    assert means_apart(first, second) == pytest.approx(2 / np.sqrt(2.5), abs=0.05)
+    assert shares_apart(np.array([1.0]), np.array([0.0])) == pytest.approx(np.pi)
+
+
+def test_weights_count_in_the_mean_of_the_first_rows():
+    first, second = np.array([0.0, 4.0]), np.array([0.0, 0.0, 4.0, 4.0])
+    assert means_apart(first, second) == 0
+    assert means_apart(first, second, np.array([0.0, 1.0])) == pytest.approx(1)
+
+
+def test_constants_that_differ_are_as_far_apart_as_there_are_rows():
+    assert means_apart(np.ones(3), np.full(2, 2.0)) == -5
