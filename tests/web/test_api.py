@@ -105,6 +105,13 @@ def test_own_tables_of_the_same_name_are_kept_apart(client):
     assert shlex.split(job["shell"])[2:4] == ["data.csv", "2-data.csv"]
 
 
+def test_a_table_may_have_the_name_of_a_result(client):
+    sent = client.upload("rows.csv", "x,y\n1,2\n2,1\n3,3\n").json()
+    job = client.run("compare", {"a": sent["id"], "b": sent["id"]})
+    assert job["state"] == "done", job
+    assert shlex.split(job["shell"])[2:4] == ["1-rows.csv", "2-rows.csv"]
+
+
 def test_a_model_judges_new_tables_and_can_be_sent_again(client):
     trained = client.run("train", INPUTS["train"])
     model = client.result(trained, "sensors.model")
