@@ -21,6 +21,8 @@ EXAMPLES = {
     "example-grower_2": "wines/grower_2.csv",
     "example-delivery": "wines/delivery.csv",
     "example-machine": "machine.csv",
+    "example-survey": "survey.csv",
+    "example-people": "people.csv",
     "example-sensors": "sensors",
     "example-sensor_41": "new/sensor_41.csv",
     "example-sensor_42": "new/sensor_42.csv",
