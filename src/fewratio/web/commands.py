@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fewratio.errors import ParameterError
 
-REPORT, ROWS, JSON, TEXT = "report.html", "rows.csv", "result.json", "answer.txt"
+RESULTS = REPORT, ROWS, JSON, TEXT = "report.html", "rows.csv", "result.json", "answer.txt"
 _READERS = {".tsv": "read_csv({!r}, sep='\\t')", ".parquet": "read_parquet({!r})", ".xlsx": "read_excel({!r})"}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import HTTPException, Request
 
 from fewratio.errors import FewRatioError
-from fewratio.web.commands import JobRequest, check_inputs, command_of
+from fewratio.web.commands import RESULTS, JobRequest, check_inputs, command_of
 from fewratio.web.limits import Limits
 from fewratio.web.store import File, Job, Store
 from fewratio.web.workers import STDERR, Workers
@@ -21,6 +21,8 @@ EXAMPLES = {
     "example-grower_2": "wines/grower_2.csv",
     "example-delivery": "wines/delivery.csv",
     "example-machine": "machine.csv",
+    "example-survey": "survey.csv",
+    "example-people": "people.csv",
     "example-sensors": "sensors",
     "example-sensor_41": "new/sensor_41.csv",
     "example-sensor_42": "new/sensor_42.csv",
@@ -100,8 +102,9 @@ class Desk:
         folder = self.store.new_folder()
         names: dict[str, str] = {}
         for number, (name, file) in enumerate(files.items(), 1):
-            # Two files may have the same name.
-            names[name] = file.name if file.name not in names.values() else f"{number}-{file.name}"
+            # Two files may have the same name, or that of a result.
+            is_free = file.name not in (*names.values(), *RESULTS)
+            names[name] = file.name if is_free else f"{number}-{file.name}"
             (folder / names[name]).symlink_to(file.path)
         try:
             command = command_of(asked, names)
