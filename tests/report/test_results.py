@@ -185,7 +185,8 @@ def test_weights_before_and_after():
     result = importance_weights(train, rng.normal(2, 1, (300, 2)), random_state=0)
     report = result._report()
     assert report.answer.startswith("Use the weights")
-    assert report.facts["Rows"].endswith("of target rows") and "rows of target rows" in report.facts["Worth"]
+    assert report.facts["Rows"].endswith("of target rows")
+    assert "rows of target rows" in report.facts["Worth"]
     before, after = (np.array([row[place].value for row in tables(report)["Columns"].rows]) for place in (3, 4))
     assert (after < before / 2).all()
     heaviest = tables(report)["The rows of training rows with the largest weights"].rows[0]
