@@ -76,7 +76,6 @@ READ = {
     "cut.csv.gz": (gzip.compress(TABLE.encode())[:-12], "cannot be read"),
     "cut.csv.zip": (b"PK\x03\x04 and no more", "cannot be read"),
     "wide.csv": ((",".join(map(str, range(100_000))) + "\n") * 2, "it has 100,000 columns"),
-    "semicolons.csv": (b"p;q\n1,5;2\n", "give --separator ';' and --decimal ,"),
 }
 
 

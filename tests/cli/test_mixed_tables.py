@@ -237,7 +237,10 @@ def test_a_table_without_names_is_taken_by_position(folder):
             ("compare", "a.csv", "b.csv", "--categorical", "day", "--numeric", "day"),
             ("'day' is in --categorical and in --numeric",),
         ),
-        (("compare", "a_semicolon.csv", "b.csv"), ("'a_semicolon.csv'", "--separator ';'", "--decimal ,")),
+        (
+            ("compare", "a_semicolon.csv", "b.csv", "--separator", ","),
+            ("'a_semicolon.csv'", "--separator ';'", "--decimal ,"),
+        ),
     ],
     ids=str,
 )

@@ -4,6 +4,7 @@ import datetime
 import gzip
 import lzma
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import pytest
 
 from fewratio.data.collection import Collection
 from fewratio.data.csv_files import read_csv
-from fewratio.data.files import find_file, read_arrays, read_raw, read_table
+from fewratio.data.files import find_file, open_rows, read_arrays, read_raw, read_table
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -415,25 +416,46 @@ HOSTILE = {
     "an empty line only": ("\n", "first line is empty"),
     "binary data": (b"p,q\n1,2\n\x00\xff\xfe,3\n", "line 3 holds binary data"),
     "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
-    "semicolons": (
-        "p;q\n1,5;2,5\n",
-        "its columns are divided by semicolons and not by commas; give --separator ';' and --decimal ,)",
-    ),
-    "bars": ("p|q\n1|2\n", "its columns are divided by vertical bars and not by commas; give --separator '|')"),
     "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "line 1 has 2 fields but line 2 has 4"),
     "another encoding": (b"p,q\n" + b"1,2\n" * 400_000 + b"\xe9,2\n", "line 400002 holds the byte 0xe9"),
     "a letter cut in two": (b"p,q\n1,\xc3", "line 2 holds the byte 0xc3, which is not UTF-8"),
     "a quote left open": ('p,q\n1,2\n3,"a\n4,b\n5,c\n', "line 3 has a quote that is not closed"),
     "a quote left open in the header": ('p,"q\n1,2\n', "line 1 has a quote that is not closed"),
     "a quote closed by the next": ('p,q\n1,"a\n2,b\n3,"c\n', "line 2 has a quote that is not closed"),
-    "semicolons between numbers": ("p;q\n1;2\n", "by semicolons and not by commas; give --separator ';')"),
-    "tabs": ('"p"\t"q"\n1\t2\n', "by tabs and not by commas; give --separator '\\t')"),
     "a short line after Excel's own": ("sep=;\np;q\n1;2\n3\n", "line 2 has 2 fields but line 4 has 1"),
     "decimal commas in quotes": (
         'p,q\n1,"2,5"\n',
         "column 'q' of file 'a.csv' looks like decimal commas (such as '2,5' at row 0,",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "advice"),
+    [
+        ("p;q\n1,5;2\n", [[1.5, 2]], "divided by semicolons and not by commas; give --separator ';' and --decimal ,)"),
+        ("p;q\n1;2.5\n", [[1, 2.5]], "by semicolons and not by commas; give --separator ';')"),
+        ("p|q\n1|2\n", [[1, 2]], "by vertical bars and not by commas; give --separator '|')"),
+        ('"p"\t"q"\n1\t2\n', [[1, 2]], "by tabs and not by commas; give --separator '\\t')"),
+    ],
+)
+def test_a_separator_is_found_unless_another_is_given(tmp_path, text, rows, advice):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    assert read_table(find_file(path)).to_pylist() == [dict(zip("pq", row, strict=True)) for row in rows]
+    with open_rows(find_file(path)) as table:
+        assert next(table.pieces(10)).cells("q") == [row[1] for row in rows]
+    with pytest.raises(DataFileError, match=re.escape(advice)):
+        read_raw(find_file(path, separator=","))
+
+
+def test_the_same_texts_are_missing_in_text_and_in_excel(tmp_path):
+    pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({"note": ["ok", "n/a", "NA", "no"], "x": [1.0, 2, 3, 4]})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_excel(tmp_path / "a.xlsx", index=False)
+    cells = [read_raw(find_file(tmp_path / name)).cells("note") for name in ("a.csv", "a.xlsx")]
+    assert list(cells[0]) == list(cells[1]) == ["ok", None, None, "no"]
 
 
 @pytest.mark.parametrize("text", ["p,q", "p,q\n", '"p",q\n\n'])
@@ -454,9 +476,10 @@ def test_a_bad_text_file_is_refused_with_its_line(tmp_path, case):
     assert_refused(tmp_path, "file 'a.csv'", reason)
 
 
-def test_commas_in_a_file_of_tabs_are_named(tmp_path):
-    write(tmp_path, "a.tsv", "p,q\n1,2\n")
-    assert_refused(tmp_path, "its columns are divided by commas and not by tabs; give --separator ',').")
+def test_commas_in_a_file_of_tabs_are_found(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("p,q\n1,2\n")
+    assert read_table(find_file(path)).to_pylist() == [{"p": 1, "q": 2}]
 
 
 @pytest.mark.parametrize("text", ["height; in m\n1\n", '"height; in m"\n1\n', "a|b,c\n1,2\n"])

@@ -221,3 +221,16 @@ def test_notebooks_show_the_beginning_without_scripts(different):
     assert "<svg" in text
     assert "These tables differ" in text
     assert len(text) < 100_000
+
+
+def test_columns_that_one_table_lacks_are_in_the_answer():
+    A, B = mixed(40, 0), mixed(50, 1)
+    report = compared(A.assign(only=1.0), B, common=True)._report()
+    assert report.answer.endswith("Not compared, since only one table has them: only.")
+
+
+def test_rows_of_a_ratio_below_1_are_not_called_typical():
+    report = compared(normal(5, 2), normal(40, 2, 1))._report()
+    shown = tables(report)
+    for name, is_typical in (("A", lambda ratio: ratio > 1), ("B", lambda ratio: ratio < 1)):
+        assert all(is_typical(row[1].value) for row in shown[f"The rows most typical of {name}"].rows)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fewratio.applications.inputs import plain
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.columns import signed
 from fewratio.estimators.scaling import column_scaling
 
 _SHOWN = 3
@@ -51,7 +52,7 @@ class RowExplanation:
     def summary(self) -> str:
         """The columns with their differences, in words."""
         differences = zip(self.columns, self.differences, strict=True)
-        return ", ".join(f"{column} ({difference:+.2g})" for column, difference in differences)
+        return ", ".join(f"{column} ({signed(difference)})" for column, difference in differences)
 
     def __repr__(self) -> str:
         numbers, columns = ", ".join(map(str, self.neighbours[:_SHOWN])), self.largest(_SHOWN).summary

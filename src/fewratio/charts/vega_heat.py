@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
 from fewratio.charts.vega import Chart, chart_spec
 
@@ -48,11 +50,13 @@ def heat_map(
         scale: dict[str, Any] = {"scheme": "viridis", "domain": [low, high]}
         white: dict[str, Any] = {"field": "v0", "lt": (low + high) / 2}
     else:
-        reach = max(middle - low, high - middle, 1e-9)
+        # Few large numbers must not leave the others without colour.
+        reach = max(float(np.quantile(np.abs(np.subtract(fields["v0"], middle)), 0.9)), 1e-9)
         scale = {
             "domain": [middle - reach, middle, middle + reach],
             "range": [SECOND, "#f4f4f5", OUTLIER],
             "interpolate": "rgb",
+            "clamp": True,
         }
         white = {"field": "v0", "lt": low - 1}
     # The names are kept once, and not with each cell.

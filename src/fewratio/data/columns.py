@@ -42,6 +42,11 @@ def told_apart(
     return [write(value, 4) for value in (first, second)]
 
 
+def signed(difference: float) -> str:
+    """Return a difference with its sign and two digits; of large ones all before the point."""
+    return f"{difference:+.2g}" if abs(difference) < 100 else f"{difference:+.0f}"
+
+
 def is_number(text: str) -> bool:
     """Tell whether a text reads as a number."""
     try:

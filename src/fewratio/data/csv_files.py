@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, TextIO, TypeVar
 
 from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, is_number, listed
+
+Read = TypeVar("Read")
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 # Text that is parsed at once, also the longest line. A block costs some time per column: wide files get larger ones.
@@ -165,6 +167,20 @@ def _has_lines(column: pa.Array) -> bool:
 class OtherSeparator(ValueError):
     """Columns are divided by another mark than was said; nothing is wrong with the file."""
 
+    def __init__(self, message: str, separator: str, decimal: str) -> None:
+        super().__init__(message)
+        self.separator, self.decimal = separator, decimal
+
+
+def with_marks(read: Callable[[str, str], Read], separator: str, decimal: str, is_said: bool) -> Read:
+    """Read a file with a separator and a decimal mark or, if nobody said them, with those that its first lines have."""
+    try:
+        return read(separator, decimal)
+    except OtherSeparator as found:
+        if is_said:
+            raise
+        return read(found.separator, found.decimal if decimal == "." else decimal)
+
 
 def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:
     """Find out what the first lines are, and whether there are rows; raise if the columns cannot be told apart."""
@@ -187,9 +203,8 @@ def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv
         if mark != separator and separator not in header and mark in header and mark in row:
             divided = f"divided by {name} and not by {_SEPARATOR_NAMES.get(separator, repr(separator))}"
             has_commas = any("," in value and is_number(value.replace(",", ".", 1)) for value in row.split(mark))
-            raise OtherSeparator(
-                f"its columns are {divided}; give --separator {mark!r}{' and --decimal ,' * has_commas}"
-            )
+            advice = f"give --separator {mark!r}{' and --decimal ,' * has_commas}"
+            raise OtherSeparator(f"its columns are {divided}; {advice}", mark, "," if has_commas else ".")
     # A row index that pandas saved has no name.
     given = names[1:] if not names[0] else names
     counts = [str(place) for place in range(len(names) + 1)]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fewratio.core.given import as_path
 from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, listed
-from fewratio.data.csv_files import SEPARATORS, OtherSeparator, complete_names, open_csv, read_csv
+from fewratio.data.csv_files import SEPARATORS, OtherSeparator, complete_names, open_csv, read_csv, with_marks
 from fewratio.data.dataset import as_flags
 from fewratio.data.partition import without_flags
 from fewratio.data.raw import RawTable, as_raw, check_shape, raw_of_arrow
@@ -69,7 +69,10 @@ def _read_excel(path: Path) -> pa.Table:
     if not rows:
         raise ValueError("its first sheet is empty")
     names = ["" if name is None else str(name) for name in rows[0]]
-    columns = [as_arrow(list(values), "a column") for values in zip(*rows[1:], strict=True)]
+    # As in text files.
+    missing = set(pa.csv.ConvertOptions().null_values)
+    given = ([None if value in missing else value for value in values] for values in zip(*rows[1:], strict=True))
+    columns = [as_arrow(values, "a column") for values in given]
     return pa.Table.from_arrays(columns or [pa.nulls(0)] * len(names), names)
 
 
@@ -186,7 +189,7 @@ def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
             table.validate(full=True)
             return table.rename_columns(complete_names(table.column_names))
         with _plain(file.path) as path:
-            return read_csv(path, _separator(file), file.decimal, as_text)
+            return _with_marks(file, lambda separator, decimal: read_csv(path, separator, decimal, as_text))
 
 
 def _reader(file: TableFile) -> Callable[[Path], pa.Table] | None:
@@ -194,10 +197,11 @@ def _reader(file: TableFile) -> Callable[[Path], pa.Table] | None:
     return _FORMATS.get(file.suffix, (_TEXT, None))[1] if file.path.is_file() else None
 
 
-def _separator(file: TableFile) -> str:
+def _with_marks(file: TableFile, read: Callable[[str, str], Any]) -> Any:
     # Where commas are within numbers, something else divides them.
     default = ";" if file.decimal == "," else SEPARATORS[".csv"]
-    return file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
+    separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
+    return with_marks(read, separator, file.decimal, file.separator is not None)
 
 
 def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -309,7 +313,7 @@ def open_rows(file: TableFile, by_column: bool = False) -> Iterator[RawTable]:
         with refusing(file):
             if read is None:
                 path = stack.enter_context(_plain(file.path))
-                table, n_rows, batches = open_csv(path, _separator(file), file.decimal)
+                table, n_rows, batches = _with_marks(file, partial(open_csv, path))
                 schema = table.schema
             else:
                 schema, n_rows, batches = stack.enter_context(_open_parquet(file.path))

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.style import LEVEL
+from fewratio.charts.style import shortened as cut
 from fewratio.charts.vega import interval_chart, permutation_chart, step_lines
+from fewratio.data.column_encoding import NOT_IN_ALL
 from fewratio.data.columns import counted, first_few
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
@@ -50,22 +52,30 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
 
 
 def _answer(result: Any) -> str:
-    named = [str(each.column) for each in result.columns if each.p_value is None or each.p_value <= LEVEL][:_NAMED]
+    named = [cut(str(each.column)) for each in result.columns if each.p_value is None or each.p_value <= LEVEL][:_NAMED]
     strongest = f" Strongest: {', '.join(named)}."
     if result.p_value is None:
         return f"The divergence is {result.divergence:.3g}; no test was made.{strongest}"
     if result.p_value > LEVEL:
         why = " There are too few rows for the test to find one." if result.smallest_p_value > LEVEL else ""
-        return f"No difference was found (p = {result.p_value:.2g}).{why}{_apart(result)}"
+        return f"No difference was found (p = {result.p_value:.2g}).{why}{_apart(result)}{_not_compared(result)}"
     together = " No single column stands out; they differ together."
-    return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}{_apart(result)}"
+    found = strongest if named else together
+    return f"These tables differ (p = {result.p_value:.2g}).{found}{_apart(result)}{_not_compared(result)}"
 
 
 def _apart(result: Any) -> str:
     """Name the columns that tell the samples apart by themselves."""
-    names = [each.column for each in result.separating]
+    names = [cut(each.column) for each in result.separating]
     which = f"Each of {first_few(names, _NAMED)}" if len(names) > 1 else f"Column {first_few(names)}"
     return f" {which} alone tells which table a row is from." if names else ""
+
+
+def _not_compared(result: Any) -> str:
+    """Name the columns that one table lacks."""
+    columns = () if result.encoding is None else result.encoding.columns
+    names = [cut(column.name) for column in columns if column.left_out == NOT_IN_ALL]
+    return f" Not compared, since only one table has them: {first_few(names, _NAMED)}." if names else ""
 
 
 def _facts(result: Any) -> dict[str, str]:
@@ -163,6 +173,12 @@ def _rows(result: Any) -> list[page.Block]:
     for name, table, raw, order, each in zip(
         result.names, tables, raws, (result.rows_a, result.rows_b), ratios, strict=True
     ):
-        caption = f"The rows most typical of {name}"
-        blocks.append(rows.row_table(caption, table, raw, order[:_TYPICAL], {"ratio": each}, labels[:_VALUES]))
+        # A ratio on the other side of 1 is typical of the other sample.
+        is_typical = each > 1 if name == a else each < 1
+        typical = order[is_typical[order]][:_TYPICAL]
+        if len(typical):
+            caption = f"The rows most typical of {name}"
+            blocks.append(rows.row_table(caption, table, raw, typical, {"ratio": each}, labels[:_VALUES]))
+        else:
+            blocks.append(page.Text(f"No row is more typical of {name} than of the other table."))
     return blocks

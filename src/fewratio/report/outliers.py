@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.vega_heat import heat_map, score_chart
-from fewratio.data.columns import counted
+from fewratio.data.columns import counted, signed
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column
 
 _NAMED, _BINS, _HEAT, _LARGE = 3, 40, 10, 4
+# Fewer normal rows than that leave much to chance.
+_FEW_NORMALS = 10
 # Rows that are ranked, and of these those that are shown beside their nearest normals, in so many columns.
 _MOST_RANKED, _LEAST_RANKED, _EXPLAINED, _REASONS = 200, 10, 5, 3
 
@@ -41,12 +43,15 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     called = "" if table.row_names is not None else "row "
     column = "" if table.feature_names is not None else "column "
     first = [
-        f"{called}{row} ({column}{reason.columns[0]} {reason.differences[0]:+.2g})"
+        f"{called}{row} ({column}{reason.columns[0]} {signed(reason.differences[0])})"
         for row, reason in zip(names, reasons, strict=True)
     ][: min(_NAMED, n_outliers)]
     answer = f"{n_outliers} of {n_rows} are outliers. Most anomalous: {', '.join(first)}."
     if not n_outliers:
         answer = f"No outliers were found among {n_rows}."
+    n_normals = len(detector._normals)
+    if n_normals < _FEW_NORMALS:
+        answer += f" With {counted(n_normals, 'normal row')} outliers are easily missed; give more if you can."
     call = command or f"{detector!r}.fit(X_inlier).judge(X).to_html(path)"
     sections = [
         page.Section("The most anomalous rows", _ranked(result, lowest, names, reasons)),
@@ -135,7 +140,7 @@ def _explained(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -
         shown = reason.largest(_HEAT)
         table = [
             [str(column), float(batch.numbers[row, places[column]]), float(means[places[column]]),
-             page.Number(abs(difference), f"{difference:+.2g}")]
+             page.Number(abs(difference), signed(difference))]
             for column, difference in zip(shown.columns, shown.differences.tolist(), strict=True)
         ]  # fmt: skip
         nearest = ", ".join(str(each if known is None else known[each]) for each in reason.neighbours.tolist())
