@@ -62,7 +62,8 @@ def main() -> None:
                     page.screenshot(path=args.output / f"{tab}-empty-{size}-{scheme}.png", full_page=True)
                     ask(page, tab)
                     page.wait_for_timeout(1500)
-                    page.screenshot(path=args.output / f"{tab}-result-{size}-{scheme}.png", full_page=True)
+                    # Of the window only: a frame is blank where the window is stretched to the whole page.
+                    page.screenshot(path=args.output / f"{tab}-result-{size}-{scheme}.png")
                 page.goto(f"{address}docs.html")
                 page.wait_for_selector("body[data-ready]")
                 page.screenshot(path=args.output / f"docs-{size}-{scheme}.png")

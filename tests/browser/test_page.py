@@ -207,16 +207,18 @@ def test_the_keyboard_is_enough(page_of):
         assert page.evaluate("document.activeElement.textContent").startswith("Result")
 
 
-def test_long_work_tells_how_far_it_is_and_can_be_cancelled(page_of):
+def test_long_work_tells_how_far_it_is_and_can_be_cancelled(page_of, tmp_path):
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(1500, 4)), columns=list("pqrs"))
+    rows.to_csv(tmp_path / "long.csv", index=False)
     with page_of() as (_, panel):
-        panel.get_by_role("button", name="Use the example").click()
+        give(panel, tmp_path / "long.csv", tmp_path / "long.csv")
         panel.get_by_text("Options", exact=True).click()
         panel.get_by_label("Permutations").fill("100000")
         panel.locator("button.strong").click()
         panel.get_by_text(re.compile(r"permutations: \d+ of 100000, about \d+ (s|min) left")).wait_for()
         panel.get_by_role("button", name="Cancel").click()
         panel.get_by_role("alert").get_by_text("cancelled").wait_for()
-        panel.get_by_label("Permutations").fill("")
+        panel.get_by_label("Permutations").fill("99")
         run(panel)
 
 

@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -32,6 +33,13 @@ class Client(TestClient):
         answer = self.start(verb, inputs, **rest)
         assert answer.status_code == 201, answer.text
         return self.finish(answer.json())
+
+    def start_long(self):
+        """Start a job of about a minute."""
+        rows = np.random.default_rng(0).normal(size=(1500, 4)).round(3).tolist()
+        text = "p,q,r,s\n" + "\n".join(",".join(map(str, row)) for row in rows)
+        inputs = {side: self.upload(f"{side}.csv", text).json()["id"] for side in "ab"}
+        return self.start("compare", inputs, options={"permutations": 100_000})
 
     def result(self, job, name):
         (id,) = [file["id"] for file in job["files"] if file["name"] == name]

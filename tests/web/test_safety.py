@@ -126,10 +126,9 @@ def test_jobs_of_one_user_and_of_all_are_bounded():
     app = make_app(WORKER, limits=limits)
     with Client(app, base_url="http://127.0.0.1") as first:
         first.get("/api/v1/examples")
-        long = {"options": {"permutations": 100_000}}
         second = Client(app, base_url="http://127.0.0.1")
-        assert [first.start("compare", COMPARED, **long).status_code for _ in range(3)] == [201, 201, 429]
-        answers = [second.start("compare", COMPARED, **long) for _ in range(2)]
+        assert [first.start_long().status_code for _ in range(3)] == [201, 201, 429]
+        answers = [second.start_long() for _ in range(2)]
         assert [answer.status_code for answer in answers] == [201, 503]
         assert answers[1].json()["title"] == "Too much work"
 
@@ -137,7 +136,7 @@ def test_jobs_of_one_user_and_of_all_are_bounded():
 def test_a_job_that_takes_too_long_is_ended():
     with Client(make_app(WORKER, limits=Limits(seconds=20, spare=1)), base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
-        job = client.run("compare", COMPARED, options={"permutations": 100_000})
+        job = client.finish(client.start_long().json())
         assert job["state"] == "failed"
         assert re.match(r"The work (took longer than 20 s|was ended by the system)", job["message"])
 
