@@ -1,10 +1,12 @@
 """What the API answers is what the command line answers."""
 
+import io
 import json
 import runpy
 import shlex
 import shutil
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,48 @@ def test_own_tables_of_the_same_name_are_kept_apart(client):
     job = client.run("compare", {"a": sent[0]["id"], "b": sent[1]["id"]})
     assert job["state"] == "done", job
     assert shlex.split(job["shell"])[2:4] == ["data.csv", "2-data.csv"]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "Rows.csv", "2-rows.csv"])
+def test_tables_with_names_of_results_are_kept_apart(client, name):
+    table = "x,y\n" + "1,2\n2,1\n3,3\n" * 3
+    sent = [client.upload(each, table).json()["id"] for each in (name, "rows.csv")]
+    job = client.run("compare", {"a": sent[0], "b": sent[1]})
+    assert job["state"] == "done", job
+    assert "ratio" in client.result(job, "rows.csv").text
+
+
+@pytest.mark.parametrize("name", ["messages.txt", "result.json", "answer.txt", "report.html", "all.ZIP.zip"])
+def test_folders_may_have_any_name(client, name):
+    content = {f"{each}.csv": f"x,y\n{each},2\n2,{each}\n3,3\n" for each in range(3)}
+    made = client.upload(name, kind="folders").json()["id"] if "zip" not in name else None
+    for each, text in content.items():
+        if made:
+            client.post(f"/api/v1/folders/{made}/files", params={"name": each}, content=text)
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        for each, text in content.items():
+            archive.writestr(f"v1..2/{each}", text)
+    sent = client.upload(f"{name}.zip", zipped.getvalue(), kind="folders")
+    assert sent.status_code == 201, sent.text
+    for id in filter(None, (made, sent.json()["id"])):
+        job = client.run("compare-all", {"folder": id})
+        assert job["state"] == "done", job
+
+
+def test_a_name_is_taken_once_into_a_folder(client, app):
+    made = client.upload("tables", kind="folders").json()["id"]
+
+    def send(name):
+        return client.post(f"/api/v1/folders/{made}/files", params={"name": name}, content=b"x\n1\n")
+
+    assert [send(name).status_code for name in ("a.csv", "b.csv/c.csv")] == [201, 201]
+    for name, taken in {"a.csv": "a.csv", "a.csv/b.csv": "a.csv", "b.csv": "b.csv"}.items():
+        answer = send(name)
+        assert answer.status_code == 422
+        assert answer.json()["detail"].startswith(f"folder 'tables' has {taken!r} already; each name is taken once")
+    folder = app.app.state.runner.store.files[made].path
+    assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == ["a.csv", "c.csv"]
 
 
 def test_a_model_judges_new_tables_and_can_be_sent_again(client):
