@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import runpy
 import shlex
 import shutil
@@ -9,13 +10,20 @@ import time
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from safetensors.numpy import load
 from typer.testing import CliRunner
 
+from fewratio import web
 from fewratio.cli import app as command_line
+from fewratio.data.files import COMPRESSED, SUFFIXES
 from fewratio.demos.examples import write_examples
+from fewratio.web.limits import Limits
 
+STATIC = Path(web.__file__).parent / "static"
+LISTS = ("TABLES", "COMPRESSED", "LARGEST_MB")
 COMPARED = {"a": "example-grower_1", "b": "example-grower_2"}
 INPUTS = {
     "compare": COMPARED,
@@ -84,6 +92,34 @@ def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
         assert points == list(found["result"].points) == [240, 520]
     else:
         assert max(map(float, values["divergence"])) == pytest.approx(found["result"].divergences.max())
+
+
+KINDS = {
+    ".jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    ".tsv.gz": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    ".csv": lambda frame, path: frame.to_csv(path, index=False, sep=";", decimal=","),
+    ".tsv": lambda frame, path: frame.to_csv(path, index=False, sep=";", decimal=","),
+    ".arrow": lambda frame, path: frame.to_feather(path),
+    ".feather": lambda frame, path: frame.to_feather(path),
+    ".npy": lambda frame, path: np.save(path, frame),
+    ".npz": lambda frame, path: np.savez(path, is_outlier=np.zeros(len(frame), bool), X=frame),
+    "1.npz": lambda frame, path: np.savez(path, frame),
+}
+
+
+@pytest.mark.parametrize("ending", KINDS)
+def test_the_python_lines_read_files_of_every_kind(client, tmp_path, monkeypatch, capsys, ending):
+    monkeypatch.chdir(tmp_path)
+    rng, sent = np.random.default_rng(0), {}
+    for number, side in enumerate("ab"):
+        KINDS[ending](pd.DataFrame(rng.normal(number, 1, (12, 2)), columns=["x", "y"]), f"{side}{ending}")
+        sent[side] = client.upload(f"{side}{ending}", Path(f"{side}{ending}").read_bytes()).json()["id"]
+    marks = {"separator": ";", "decimal": ","} if ending in (".csv", ".tsv") else {}
+    job = client.run("compare", sent, options={"permutations": 9, **marks})
+    assert job["state"] == "done", job
+    Path("same.py").write_text(job["python"])
+    found = runpy.run_path("same.py")["result"]
+    assert json.loads(client.result(job, "result.json").text)["divergence"] == pytest.approx(found.divergence)
 
 
 def test_what_is_said_of_columns_reaches_the_command(client):
@@ -193,6 +229,7 @@ def test_a_job_can_be_cancelled_and_is_gone_at_once(client):
         ({"verb": "compare", "inputs": COMPARED, "options": {"clip": 2}}, "compare has no option 'clip'"),
         ({"verb": "compare", "inputs": COMPARED, "options": {"no": 2}}, "options.no cannot be used"),
         ({"verb": "delete", "inputs": {}}, "verb cannot be used"),
+        ({"verb": "compare", "inputs": COMPARED, "columns": {"ash": "id", "hue": "id"}}, "two columns are to name"),
         ({"verb": "outliers", "inputs": {}, "options": {"contamination": 2}}, "options.contamination cannot be used"),
     ],
 )
@@ -225,5 +262,10 @@ def test_the_api_is_described(client):
 
 
 def test_the_page_is_small():
-    static = Path(__file__).parents[2] / "src" / "fewratio" / "web" / "static"
-    assert sum(path.stat().st_size for path in static.iterdir()) < 300_000
+    assert sum(path.stat().st_size for path in STATIC.iterdir()) < 300_000
+
+
+def test_the_page_takes_what_the_server_takes():
+    text = (STATIC / "api.js").read_text()
+    found = {name: json.loads(re.search(rf"const {name} = ([^;]*);", text)[1]) for name in LISTS}
+    assert found == {"TABLES": list(SUFFIXES), "COMPRESSED": list(COMPRESSED), "LARGEST_MB": Limits().upload / 2**20}
