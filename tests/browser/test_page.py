@@ -151,7 +151,7 @@ def test_a_model_is_learned_saved_sent_and_judges_a_new_sensor(page_of, tables, 
 def test_the_example_is_offered_when_it_is_there(page_of):
     with page_of() as (page, panel):
         held = []
-        page.route("**/api/v1/examples", held.append)
+        page.route("**/api/v1/examples", lambda route: held.append(route))
         with page.expect_request("**/api/v1/examples"):
             page.reload(wait_until="commit")
         button = panel.get_by_role("button", name="Use the example")
