@@ -17,7 +17,7 @@ Report = Callable[[int, float | None], None]
 
 # Seconds before a bar is shown that nobody asked for: what is done sooner needs none.
 _DELAY = 2.0
-_listeners: list[Callable[[str, int, int], None]] = []
+_listener: Callable[[str, int, int], None] | None = None
 
 
 def listen(listener: Callable[[str, int, int], None]) -> None:
@@ -28,7 +28,8 @@ def listen(listener: Callable[[str, int, int], None]) -> None:
     listener : callable
         Told what is going on, the step, and the number of steps.
     """
-    _listeners[:] = [listener]
+    global _listener
+    _listener = listener
 
 
 def in_notebook() -> bool:
@@ -57,8 +58,9 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
     unit : str
         What is counted.
     """
-    if _listeners:
-        yield lambda step, loss: _listeners[0](description, step, total)
+    if _listener is not None:
+        listener = _listener
+        yield lambda step, loss: listener(description, step, total)
         return
     started = time.monotonic() + (_DELAY if show is None else 0.0)
     if show is None:

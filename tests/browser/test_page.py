@@ -148,6 +148,47 @@ def test_a_model_is_learned_saved_sent_and_judges_a_new_sensor(page_of, tables, 
         assert stage.frame_locator("iframe").locator(".answer").inner_text() == first
 
 
+def test_the_example_is_offered_when_it_is_there(page_of):
+    with page_of() as (page, panel):
+        held = []
+        page.route("**/api/v1/examples", lambda route: held.append(route))
+        with page.expect_request("**/api/v1/examples"):
+            page.reload(wait_until="commit")
+        button = panel.get_by_role("button", name="Use the example")
+        button.wait_for()
+        assert button.is_disabled()
+        held[0].continue_()
+        button.click()
+        panel.get_by_role("heading", name="Columns").wait_for()
+
+
+def test_a_folder_is_sent_without_what_is_no_table(page_of, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.csv").write_text("x,y\n" + "".join(f"{row},{row * number}\n" for row in range(9)))
+    (folder / "notes.gz").write_bytes(b"")
+    (folder / "read me.txt").write_bytes(b"")
+    with page_of("many") as (_, panel):
+        give(panel, folder)
+        panel.get_by_text("mine (3 files)").wait_for()
+
+
+def test_all_of_a_report_is_shown(page_of):
+    with page_of() as (page, panel):
+        panel.get_by_role("button", name="Use the example").click()
+        run(panel)
+        panel.frame_locator("iframe").locator(".answer").wait_for()
+        page.wait_for_function("document.querySelector('iframe').offsetHeight > 1500")
+        (frame,) = [each for each in page.frames if "/api/v1/files/" in each.url]
+        shown = "document.documentElement.scrollHeight <= innerHeight"
+        frame.wait_for_function(shown)
+        # What others send is not believed.
+        height = page.evaluate("document.querySelector('iframe').offsetHeight")
+        page.evaluate("postMessage({ height: 7 }, '*'); new Promise((resolve) => setTimeout(resolve, 100))")
+        assert page.evaluate("document.querySelector('iframe').offsetHeight") == height
+
+
 def test_columns_are_shown_as_they_are_and_can_be_changed(page_of, tmp_path):
     rng = np.random.default_rng(0)
     hostile = "<img src=x onerror=alert(1)>"
@@ -210,12 +251,16 @@ def test_the_keyboard_is_enough(page_of):
 def test_long_work_tells_how_far_it_is_and_can_be_cancelled(page_of, tmp_path):
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(1500, 4)), columns=list("pqrs"))
     rows.to_csv(tmp_path / "long.csv", index=False)
-    with page_of() as (_, panel):
+    with page_of(may_say="ERR_FAILED") as (page, panel):
         give(panel, tmp_path / "long.csv", tmp_path / "long.csv")
         panel.get_by_text("Options", exact=True).click()
         panel.get_by_label("Permutations").fill("100000")
         panel.locator("button.strong").click()
         panel.get_by_text(re.compile(r"permutations: \d+ of 100000, about \d+ (s|min) left")).wait_for()
+        page.route("**/jobs/*", lambda route: (route.abort if route.request.method == "DELETE" else route.continue_)())
+        panel.get_by_role("button", name="Cancel").click()
+        panel.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+        page.unroute("**/jobs/*")
         panel.get_by_role("button", name="Cancel").click()
         panel.get_by_role("alert").get_by_text("cancelled").wait_for()
         panel.get_by_label("Permutations").fill("99")

@@ -30,6 +30,7 @@ def test_kinds_and_reasons(tables):
     kinds = {name: each["kind"] or each["left_out"] for name, each in columns.items()}
     code = kinds.pop("code")
     assert kinds == {"id": "id", "size": "number", "colour": "category", "day": "date", "extra": "not in all tables"}
+    assert [name for name, each in columns.items() if not each["is_shared"]] == ["extra"]
     # What compare refuses is told here.
     assert code.startswith("column 'code' holds numbers in file 'a.csv' but text in file 'b.csv'")
     assert columns["size"]["examples"][:2] == ["0.333333", "0.666667"]

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 
 import pytest
@@ -41,6 +42,21 @@ def test_what_is_not_safe_or_not_possible_is_refused(arguments, said):
     done = CliRunner().invoke(app, ["serve", *arguments])
     assert done.exit_code == 2
     assert done.stderr.startswith(f"fewratio: {said}")
+
+
+def test_a_token_may_come_from_the_environment_and_the_address_can_be_opened(monkeypatch):
+    monkeypatch.setenv("FEWRATIO_TOKEN", "a b&c=d/é")
+    command = [sys.executable, "-m", "fewratio", "serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address = server.stdout.readline().strip()
+            opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            with opener.open(address) as answer:
+                assert answer.url == address.partition("?")[0]
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                urllib.request.urlopen(address.partition("?")[0])
+        finally:
+            server.terminate()
 
 
 def test_the_worker_ends_with_the_server():

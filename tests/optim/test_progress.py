@@ -135,7 +135,7 @@ def test_a_bar_that_was_asked_for_is_shown_at_once(notebook, clock, capsys):
 
 def test_a_listener_takes_the_place_of_bars(monkeypatch, capsys):
     told = []
-    monkeypatch.setattr(progress, "_listeners", [])
+    monkeypatch.setattr(progress, "_listener", None)
     progress.listen(lambda *news: told.append(news))
     with progress_bar(10, "training", show=True) as report:
         report(3, 0.5)

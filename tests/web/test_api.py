@@ -1,25 +1,35 @@
 """What the API answers is what the command line answers."""
 
+import io
 import json
+import re
 import runpy
 import shlex
 import shutil
 import time
+import zipfile
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from safetensors.numpy import load
 from typer.testing import CliRunner
 
+from fewratio import web
 from fewratio.cli import app as command_line
+from fewratio.data.files import COMPRESSED, SUFFIXES
 from fewratio.demos.examples import write_examples
+from fewratio.web.limits import Limits
 
+STATIC = Path(web.__file__).parent / "static"
+LISTS = ("TABLES", "COMPRESSED", "LARGEST_MB")
 COMPARED = {"a": "example-grower_1", "b": "example-grower_2"}
 INPUTS = {
     "compare": COMPARED,
     "outliers": {"normal": "example-grower_1", "unlabelled": "example-delivery"},
     "changes": {"series": "example-machine"},
-    "weights": {"train": "example-survey", "target": "example-people"},
+    "weights": {"train": "example-delivery", "target": "example-grower_1"},
     "compare-all": {"folder": "example-sensors"},
     "train": {"folder": "example-sensors"},
 }
@@ -54,8 +64,8 @@ def test_the_shell_line_gives_the_same_files(client, folder, verb):
 @pytest.mark.parametrize("verb", INPUTS)
 def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
     options = {"seed": 3, **({"contamination": 0.2} if verb == "outliers" else {})}
-    dropped = {"changes": "power", "weights": "place", "compare": "ash", "outliers": "ash"}.get(verb, "reading")
-    job = client.run(verb, INPUTS[verb], options=options, columns={dropped: "drop"})
+    columns = {} if verb == "changes" else {"reading": "drop"} if "folder" in INPUTS[verb] else {"ash": "drop"}
+    job = client.run(verb, INPUTS[verb], options=options, columns=columns)
     assert job["state"] == "done", job
     (folder / "same.py").write_text(job["python"])
     found = runpy.run_path("same.py")
@@ -79,9 +89,37 @@ def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
         assert [float(each) for each in values["weight"]] == pytest.approx(list(found["result"].weights))
     elif verb == "changes":
         points = [row for row, flag in enumerate(values["change"]) if flag == "1"]
-        assert points == list(found["result"].points) == [240]
+        assert points == list(found["result"].points) == [240, 520]
     else:
         assert max(map(float, values["divergence"])) == pytest.approx(found["result"].divergences.max())
+
+
+KINDS = {
+    ".jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    ".tsv.gz": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    ".csv": lambda frame, path: frame.to_csv(path, index=False, sep=";", decimal=","),
+    ".tsv": lambda frame, path: frame.to_csv(path, index=False, sep=";", decimal=","),
+    ".arrow": lambda frame, path: frame.to_feather(path),
+    ".feather": lambda frame, path: frame.to_feather(path),
+    ".npy": lambda frame, path: np.save(path, frame),
+    ".npz": lambda frame, path: np.savez(path, is_outlier=np.zeros(len(frame), bool), X=frame),
+    "1.npz": lambda frame, path: np.savez(path, frame),
+}
+
+
+@pytest.mark.parametrize("ending", KINDS)
+def test_the_python_lines_read_files_of_every_kind(client, tmp_path, monkeypatch, capsys, ending):
+    monkeypatch.chdir(tmp_path)
+    rng, sent = np.random.default_rng(0), {}
+    for number, side in enumerate("ab"):
+        KINDS[ending](pd.DataFrame(rng.normal(number, 1, (12, 2)), columns=["x", "y"]), f"{side}{ending}")
+        sent[side] = client.upload(f"{side}{ending}", Path(f"{side}{ending}").read_bytes()).json()["id"]
+    marks = {"separator": ";", "decimal": ","} if ending in (".csv", ".tsv") else {}
+    job = client.run("compare", sent, options={"permutations": 9, **marks})
+    assert job["state"] == "done", job
+    Path("same.py").write_text(job["python"])
+    found = runpy.run_path("same.py")["result"]
+    assert json.loads(client.result(job, "result.json").text)["divergence"] == pytest.approx(found.divergence)
 
 
 def test_what_is_said_of_columns_reaches_the_command(client):
@@ -105,11 +143,46 @@ def test_own_tables_of_the_same_name_are_kept_apart(client):
     assert shlex.split(job["shell"])[2:4] == ["data.csv", "2-data.csv"]
 
 
-def test_a_table_may_have_the_name_of_a_result(client):
-    sent = client.upload("rows.csv", "x,y\n1,2\n2,1\n3,3\n").json()
-    job = client.run("compare", {"a": sent["id"], "b": sent["id"]})
+@pytest.mark.parametrize("name", ["rows.csv", "Rows.csv", "2-rows.csv"])
+def test_tables_with_names_of_results_are_kept_apart(client, name):
+    table = "x,y\n" + "1,2\n2,1\n3,3\n" * 3
+    sent = [client.upload(each, table).json()["id"] for each in (name, "rows.csv")]
+    job = client.run("compare", {"a": sent[0], "b": sent[1]})
     assert job["state"] == "done", job
-    assert shlex.split(job["shell"])[2:4] == ["1-rows.csv", "2-rows.csv"]
+    assert "ratio" in client.result(job, "rows.csv").text
+
+
+@pytest.mark.parametrize("name", ["messages.txt", "result.json", "answer.txt", "report.html", "all.ZIP.zip"])
+def test_folders_may_have_any_name(client, name):
+    content = {f"{each}.csv": f"x,y\n{each},2\n2,{each}\n3,3\n" for each in range(3)}
+    made = client.upload(name, kind="folders").json()["id"] if "zip" not in name else None
+    for each, text in content.items():
+        if made:
+            client.post(f"/api/v1/folders/{made}/files", params={"name": each}, content=text)
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        for each, text in content.items():
+            archive.writestr(f"v1..2/{each}", text)
+    sent = client.upload(f"{name}.zip", zipped.getvalue(), kind="folders")
+    assert sent.status_code == 201, sent.text
+    for id in filter(None, (made, sent.json()["id"])):
+        job = client.run("compare-all", {"folder": id})
+        assert job["state"] == "done", job
+
+
+def test_a_name_is_taken_once_into_a_folder(client, app):
+    made = client.upload("tables", kind="folders").json()["id"]
+
+    def send(name):
+        return client.post(f"/api/v1/folders/{made}/files", params={"name": name}, content=b"x\n1\n")
+
+    assert [send(name).status_code for name in ("a.csv", "b.csv/c.csv")] == [201, 201]
+    for name, taken in {"a.csv": "a.csv", "a.csv/b.csv": "a.csv", "b.csv": "b.csv"}.items():
+        answer = send(name)
+        assert answer.status_code == 422
+        assert answer.json()["detail"].startswith(f"folder 'tables' has {taken!r} already; each name is taken once")
+    folder = app.app.state.runner.store.files[made].path
+    assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == ["a.csv", "c.csv"]
 
 
 def test_a_model_judges_new_tables_and_can_be_sent_again(client):
@@ -156,6 +229,7 @@ def test_a_job_can_be_cancelled_and_is_gone_at_once(client):
         ({"verb": "compare", "inputs": COMPARED, "options": {"clip": 2}}, "compare has no option 'clip'"),
         ({"verb": "compare", "inputs": COMPARED, "options": {"no": 2}}, "options.no cannot be used"),
         ({"verb": "delete", "inputs": {}}, "verb cannot be used"),
+        ({"verb": "compare", "inputs": COMPARED, "columns": {"ash": "id", "hue": "id"}}, "two columns are to name"),
         ({"verb": "outliers", "inputs": {}, "options": {"contamination": 2}}, "options.contamination cannot be used"),
     ],
 )
@@ -188,5 +262,10 @@ def test_the_api_is_described(client):
 
 
 def test_the_page_is_small():
-    static = Path(__file__).parents[2] / "src" / "fewratio" / "web" / "static"
-    assert sum(path.stat().st_size for path in static.iterdir()) < 300_000
+    assert sum(path.stat().st_size for path in STATIC.iterdir()) < 300_000
+
+
+def test_the_page_takes_what_the_server_takes():
+    text = (STATIC / "api.js").read_text()
+    found = {name: json.loads(re.search(rf"const {name} = ([^;]*);", text)[1]) for name in LISTS}
+    assert found == {"TABLES": list(SUFFIXES), "COMPRESSED": list(COMPRESSED), "LARGEST_MB": Limits().upload / 2**20}

@@ -1,6 +1,7 @@
 """Who is let in, what is given to whom, and what is kept."""
 
 import re
+import sys
 import time
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from fewratio.web.app import make_app
 from fewratio.web.guard import is_loopback
 from fewratio.web.limits import Limits
-from fewratio.web.names import harmless, harmless_path
+from fewratio.web.names import safe_name, safe_path
 from tests.web.conftest import WORKER, Client
 
 COMPARED = {"a": "example-grower_1", "b": "example-grower_2"}
@@ -110,8 +111,9 @@ def test_a_token_is_asked_for_once():
         answer = client.get(path)
         assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
     assert client.get("/", headers={"authorization": "Bearer wrong"}).status_code == 401
-    let_in = client.get("/?token=a+long+secret")
-    assert (let_in.status_code, let_in.headers["location"]) == (303, "/")
+    for path in ("/", "//evil.example/", "/docs.html"):
+        let_in = client.get(f"http://127.0.0.1{path}?token=a+long+secret")
+        assert (let_in.status_code, let_in.headers["location"]) == (303, "/")
     assert client.get("/api/v1/openapi.json").status_code == 200
     other = idle(token="a long secret")
     assert other.get("/api/v1/openapi.json", headers={"authorization": "Bearer a long secret"}).status_code == 200
@@ -145,7 +147,7 @@ def test_results_are_forgotten_and_the_folder_is_private_and_goes_at_the_end():
     app = make_app(WORKER, limits=Limits(kept=1, spare=0))
     with Client(app, base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
-        store = app.app.state.desk.store
+        store = app.app.state.runner.store
         assert store.root.stat().st_mode & 0o777 == 0o700
         sent = client.upload("a.csv", b"x,y\n1,2\n").json()
         job = client.run("columns", {"a": sent["id"]})
@@ -166,9 +168,80 @@ def test_the_disk_is_bounded():
     with Client(app, base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
         assert client.upload("a.csv", b"x" * 90_000).status_code == 201
-        time.sleep(1.1)  # counted once a second
-        answer = client.upload("a.csv", b"x\n1\n")
-        assert (answer.status_code, answer.json()["title"]) == (507, "No room")
+        kept = sorted(app.app.state.runner.store.root.iterdir())
+
+        def slow():
+            for _ in range(3):
+                yield b"x" * 10_000
+                time.sleep(1.1)  # counted once a second
+
+        answers = [
+            client.upload("a.csv", slow()),
+            client.upload("b.csv", b"x\n1\n"),
+            client.upload("c", kind="folders"),
+        ]
+        answers.append(client.start("compare", COMPARED))
+        for answer in answers:
+            assert (answer.status_code, answer.json()["title"]) == (507, "No room")
+        assert sorted(app.app.state.runner.store.root.iterdir()) == kept
+
+
+def test_the_number_of_files_is_bounded():
+    with Client(make_app(WORKER, limits=Limits(files=60, spare=0)), base_url="http://127.0.0.1") as client:
+        n_examples = sum(file["files"] or 1 for file in client.get("/api/v1/examples").json())
+        made = [client.upload(f"{number}", kind="folders").status_code for number in range(62 - n_examples)]
+        assert made == [201] * (61 - n_examples) + [507]
+        assert client.upload("a.csv").status_code == 507
+
+
+def test_what_a_user_still_works_with_is_kept():
+    limits = Limits(kept=3600, spare=0)
+    app = make_app(WORKER, limits=limits)
+    with Client(app, base_url="http://127.0.0.1") as client:
+        client.get("/api/v1/examples")
+        store = app.app.state.runner.store
+        job = client.run("columns", COMPARED)
+        result = job["files"][0]["id"]
+        store.jobs[job["id"]].used -= 7200
+        store.forget()
+        assert client.get(f"/api/v1/files/{result}").status_code == 200, "it was used just now"
+        running = client.start_long().json()
+        for each in (*store.jobs.values(), *store.files.values()):
+            each.used -= 7200
+        store.forget()
+        assert client.get(f"/api/v1/files/{result}").status_code == 200, "a job of the user runs"
+        client.delete(f"/api/v1/jobs/{running['id']}")
+        for each in (*store.jobs.values(), *store.files.values()):
+            each.used -= 7200
+        store.forget()
+        assert client.get(f"/api/v1/files/{result}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise ValueError", "The work ended unexpectedly, by a mistake of the program"),
+        ("os.kill(os.getpid(), 9)", "The work was ended by the system"),
+        ("raise MemoryError", "the work needs more memory"),
+        ("sys.exit(1)", "a note"),
+    ],
+)
+def test_a_failure_is_said_to_be_what_it_is(code, said):
+    lines = f"""
+import os, sys
+import fewratio.cli.worker as worker
+import fewratio.cli as cli
+def app(*arguments, **options):
+    sys.stderr.write("fewratio: a note\\n")
+    {code}
+cli.app = app
+worker.main()
+"""
+    worker = [sys.executable, "-c", lines]
+    with Client(make_app(worker, limits=Limits(spare=0)), base_url="http://127.0.0.1") as client:
+        client.get("/api/v1/examples")
+        job = client.run("compare", COMPARED)
+        assert (job["state"], job["message"][: len(said)]) == ("failed", said)
 
 
 @pytest.mark.parametrize(
@@ -181,13 +254,12 @@ def test_loopback(host, is_it):
 
 @given(st.text(max_size=300))
 def test_any_name_becomes_harmless(name):
-    safe = harmless(name)
+    safe = safe_name(name)
     assert safe
-    assert safe.isprintable() or any(not each.isprintable() for each in name)
     assert len(safe) <= 110
     assert not safe.startswith(("-", ".", "~"))
-    assert not re.search(r"[\x00-\x1f\x7f\\/:]", safe)
-    assert harmless(safe) == safe
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f\\/:\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", safe)
+    assert safe_name(safe) == safe
     safe.encode()
 
 
@@ -196,7 +268,7 @@ def test_any_name_becomes_harmless(name):
     st.sampled_from("/\\"),
 )
 def test_no_path_leads_outside(parts, separator):
-    found = harmless_path(separator.join(parts))
+    found = safe_path(separator.join(parts))
     if found is not None:
         assert not found.is_absolute()
         assert not {"..", "~"} & set(found.parts)

@@ -22,7 +22,7 @@ def columns(
 ) -> None:
     """Tell what each column of tables is taken for.
 
-    A column that cannot be used as it is is listed with the reason; nothing is refused.
+    A column that cannot be used is listed with the reason instead of an error.
 
     Example: fewratio columns before.csv after.csv
     """
@@ -46,7 +46,8 @@ def columns(
         cells = [cell for cell in next(holder.pieces(20 * _EXAMPLES)).cells(label) if cell is not None]
         examples = [f"{cell:.6g}" if isinstance(cell, float) else str(cell)[:40] for cell in dict.fromkeys(cells)]
         kind = None if column.left_out else column.kind
-        found.append({"name": label, "kind": kind, "left_out": column.left_out, "examples": examples[:_EXAMPLES]})
+        told = {"name": label, "kind": kind, "left_out": column.left_out, "is_shared": is_shared}
+        found.append(told | {"examples": examples[:_EXAMPLES]})
     n_rows = [raw.n_rows for raw in raws]
     lines = [f"{counted(len(found), 'column')} of {counted(len(raws), 'table')}, {counted(sum(n_rows), 'row')}"]
     cells_shown = [(each["name"], each["kind"] or "-", each["left_out"] or "", *each["examples"][:2]) for each in found]

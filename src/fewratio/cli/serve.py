@@ -4,6 +4,7 @@ import socket
 import sys
 import webbrowser
 from typing import Annotated
+from urllib.parse import urlencode
 
 import typer
 
@@ -19,11 +20,14 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 0,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-    token: Annotated[str | None, typer.Option(help="What users must know: http://.../?token=...")] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="FEWRATIO_TOKEN", help="What users must know: http://.../?token=..."),
+    ] = None,
 ) -> None:
     """Show a page on which tables are compared, outliers and changes found, and models learned.
 
-    Nothing leaves this machine. Files and results are removed an hour after their last use, and at the end.
+    Nothing is sent to other servers. Files and results are removed an hour after their last use, and at the end.
 
     Example: fewratio serve --open
     """
@@ -49,7 +53,8 @@ def serve(
         ) from error
     port = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    typer.echo(f"http://{shown}:{port}/{'?token=' if token else ''}{token or ''}\nCtrl-C ends it.")
+    address_shown = f"http://{shown}:{port}/" + (f"?{urlencode({'token': token})}" if token else "")
+    typer.echo(f"{address_shown}\nCtrl-C ends it.")
     app = make_app([sys.executable, "-m", "fewratio.cli.worker"], host, token)
     config = uvicorn.Config(
         app,
@@ -66,5 +71,5 @@ def serve(
     )
     if open_:
         # The browser waits until the server answers.
-        webbrowser.open(f"http://{shown}:{port}/{'?token=' if token else ''}{token or ''}")
+        webbrowser.open(address_shown)
     uvicorn.Server(config).run(sockets=[listener])

@@ -1,8 +1,9 @@
 """The process that does one piece of work for the page: ``python -m fewratio.cli.worker``.
 
-It reads one task from standard input, a line of JSON, and does it under limits on memory,
-processor time and the size of files. What it writes to standard output are lines of JSON: how far it is, and how it
-ended. With ``--warm`` it first imports what verbs need. When standard input is closed it ends.
+It reads one task from standard input, a line of JSON, and does it under limits on memory, processor time and the size
+of files. What it writes to standard output are lines of JSON: how far it is. Its exit status is 2 if the last message
+says what is wrong, and 1 after a mistake of the program itself. With ``--warm`` it first imports what verbs need. When
+standard input is closed it ends.
 """
 
 import json
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -51,12 +53,16 @@ def main() -> None:
         channel.flush()
 
     _report_progress(tell)
-    status = _do(task)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    tell(status=status)
-    # Threads of libraries are not waited for.
-    os._exit(0)
+    status = 1
+    try:
+        done = _do(task)
+        sys.stdout.flush()
+        status = done
+    finally:
+        if status == 1:
+            traceback.print_exc()
+        # Threads of libraries are not waited for.
+        os._exit(status)
 
 
 def _warm_up() -> None:
@@ -77,9 +83,9 @@ def _end_with_parent() -> None:
 
 def _limit(task: dict[str, Any]) -> None:
     """Bound tables, and where the system can do so memory, processor time and files."""
-    from fewratio.data import raw
+    from fewratio.data.raw import set_limits
 
-    raw.limits.update(task["limits"]["tables"])
+    set_limits(**task["limits"]["tables"])
     with suppress(ImportError):
         # Not on Windows.
         import resource
@@ -123,10 +129,10 @@ def _do(task: dict[str, Any]) -> int:
 
             app(task["arguments"], prog_name="fewratio")
     except SystemExit as ended:
-        return int(ended.code or 0)
+        return 2 if ended.code else 0
     except MemoryError:
         sys.stderr.write("fewratio: the work needs more memory than there is for it. Use fewer rows or columns.\n")
-        return 1
+        return 2
     except FewRatioError as error:
         sys.stderr.write(f"fewratio: {error}\n")
         return 2

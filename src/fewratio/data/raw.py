@@ -25,8 +25,7 @@ _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", 
 # Batches after which memory is given back.
 _RELEASED = 32
 _ROW = re.compile(r"at row (\d+)")
-# Most columns and cells of a table; a program that takes tables from others lowers them.
-limits = {"columns": float("inf"), "cells": float("inf")}
+_limits = {"columns": float("inf"), "cells": float("inf")}
 _LAYOUT = "needed is a table with one row per instance and one column per feature"
 
 
@@ -147,6 +146,11 @@ class RawTable:
         if missing:
             found = f"{self.argument} has no column {listed(missing)}"
             raise MissingColumnError(f"{found}; its columns are {listed(self.labels)}. Pass the name of one of them.")
+
+
+def set_limits(columns: float, cells: float) -> None:
+    """Set the most columns and cells of a table in this process, which takes tables from others."""
+    _limits.update(columns=columns, cells=cells)
 
 
 def as_raw(X: Any, argument: str = "X") -> RawTable:
@@ -294,8 +298,8 @@ def check_shape(shape: Sequence[int], argument: str) -> None:
     if shape[1] == 0:
         raise InputError(f"{argument} has {counted(shape[0], 'row')} but no columns; {_LAYOUT}. Pass some features.")
     for what, count in (("columns", shape[1]), ("cells", shape[0] * shape[1])):
-        if count > limits[what]:
-            raise InputError(f"{argument} has {count:,} {what}; at most {limits[what]:,} are taken here. Use fewer.")
+        if count > _limits[what]:
+            raise InputError(f"{argument} has {count:,} {what}; at most {_limits[what]:,} are taken here. Use fewer.")
 
 
 def _read_array(X: Any, argument: str) -> NDArray[Any]:

@@ -1,10 +1,10 @@
 """The JSON API under ``/api/v1``, which the page itself uses, and the page."""
 
 import asyncio
-import shutil
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Query, Request
@@ -16,11 +16,11 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from fewratio import __version__
 from fewratio.errors import DataFileError, FewRatioError
-from fewratio.web.commands import REPORT, JobRequest
-from fewratio.web.desk import Desk
+from fewratio.web.commands import REPORT, TEXT, JobRequest
 from fewratio.web.guard import REPORT_POLICY, Guard, TooLarge, problem
+from fewratio.web.job_runner import JobRunner
 from fewratio.web.limits import Limits
-from fewratio.web.names import check_ending, harmless, harmless_path, is_table
+from fewratio.web.names import check_ending, check_free, is_table, safe_name, safe_path
 from fewratio.web.store import File, Job
 
 _STATIC = Path(__file__).parent / "static"
@@ -87,15 +87,15 @@ def make_app(
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        desk = Desk(worker, limits)
-        app.state.desk = desk
-        tasks = [asyncio.create_task(each) for each in (desk.write_examples(), desk.forget_old())]
+        runner = JobRunner(worker, limits)
+        app.state.runner = runner
+        tasks = [asyncio.create_task(each) for each in (runner.write_examples(), runner.forget_old())]
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
-            await desk.close()
+            await runner.close()
 
     app = FastAPI(
         title="fewratio",
@@ -110,13 +110,12 @@ def make_app(
     _add_routes(app)
     _add_problems(app)
     app.mount("/", StaticFiles(directory=_STATIC, html=True))
-    guard = Guard(app, host, token, limits)
-    return guard
+    return Guard(app, host, token, limits)
 
 
 def _add_routes(app: FastAPI) -> None:
-    def desk(request: Request) -> Any:
-        return request.app.state.desk
+    def runner(request: Request) -> Any:
+        return request.app.state.runner
 
     def owner(request: Request) -> str:
         return str(request.state.owner)
@@ -126,53 +125,53 @@ def _add_routes(app: FastAPI) -> None:
     @app.post("/api/v1/files", status_code=201, response_model=FileInfo, tags=["files"])
     async def send_file(request: Request, name: name_of_file) -> Any:
         """Send a table or a model, as the body of the request."""
-        safe = harmless(name)
+        safe = safe_name(name)
         check_ending(safe)
-        folder = desk(request).store.new_folder()
-        await desk(request).receive(request, folder / safe)
-        return desk(request).store.add(owner(request), folder / safe).describe()
+        store = runner(request).store
+        with store.new_folder() as folder:
+            await runner(request).receive(request, folder / safe)
+        return store.add(owner(request), folder / safe).describe()
 
     @app.post("/api/v1/folders", status_code=201, response_model=FileInfo, tags=["files"])
     async def make_folder(request: Request, name: name_of_file) -> Any:
         """Make an empty folder of tables; or send a zip file of them, as the body of the request."""
-        safe = harmless(name)
-        store = desk(request).store
-        place = store.new_folder()
-        folder = place / (safe.removesuffix(".zip") or "tables")
-        if not safe.lower().endswith(".zip"):
-            folder.mkdir()
-            return _kept(store.add(owner(request), folder), 0)
-        archive = place / f"archive-{safe}"
-        await desk(request).receive(request, archive)
-        task = {"folder": str(place), "stdout": "answer.txt", "unpack": str(archive), "into": str(folder)}
-        message = await desk(request).workers.run(task, lambda progress: None)
-        archive.unlink()
-        if message is not None:
-            shutil.rmtree(place)
-            raise DataFileError(message)
+        safe = safe_name(name)
+        store = runner(request).store
+        runner(request).check_room()
+        with store.new_folder() as place, tempfile.TemporaryDirectory(dir=store.root) as work:
+            if not safe.lower().endswith(".zip"):
+                (place / safe).mkdir()
+                return _kept(store.add(owner(request), place / safe), 0)
+            archive, folder = Path(work, safe), place / PurePath(safe).stem
+            await runner(request).receive(request, archive)
+            task = {"folder": work, "stdout": TEXT, "unpack": str(archive), "into": str(folder)}
+            message = await runner(request).workers.run(task, lambda progress: None)
+            if message is not None:
+                raise DataFileError(message)
         return _kept(store.add(owner(request), folder), sum(path.is_file() for path in folder.rglob("*")))
 
     @app.post("/api/v1/folders/{id}/files", status_code=201, response_model=FileInfo, tags=["files"])
     async def send_into_folder(request: Request, id: str, name: name_of_file) -> Any:
         """Send a table into a folder, as the body of the request; its name may have sub-folders."""
-        folder = desk(request).file(id, owner(request))
-        place = harmless_path(name)
+        folder = runner(request).file(id, owner(request))
+        place = safe_path(name)
         if folder.owner is None or not folder.path.is_dir() or place is None or not is_table(place.name):
             raise DataFileError(
                 f"file {name[:100]!r} cannot be put there; needed is a table, for a folder of yours. Leave it out."
             )
-        most = desk(request).limits.members
+        most = runner(request).limits.members
         if folder.n_files >= most:
             raise DataFileError(f"folder {folder.name!r} holds {most:,} files; no more are taken. Send fewer.")
+        check_free(folder.path, place, f"folder {folder.name!r}")
         target = folder.path / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        await desk(request).receive(request, target)
+        await runner(request).receive(request, target)
         return _kept(folder, folder.n_files + 1)
 
     @app.get("/api/v1/files/{id}", tags=["files"])
     async def get_file(request: Request, id: str) -> FileResponse:
         """Get a file; a report is shown, others are saved."""
-        file = desk(request).file(id, owner(request))
+        file = runner(request).file(id, owner(request))
         if not file.path.is_file():
             raise HTTPException(404, "That is a folder; only files can be sent. Ask for a file.")
         if file.name == REPORT:
@@ -183,13 +182,13 @@ def _add_routes(app: FastAPI) -> None:
     @app.get("/api/v1/examples", response_model=list[FileInfo], tags=["files"])
     async def list_examples(request: Request) -> Any:
         """List the example files."""
-        await asyncio.wait_for(desk(request).has_examples.wait(), _LONGEST_WAIT)
-        return [file.describe() for file in desk(request).store.files.values() if file.owner is None]
+        await asyncio.wait_for(runner(request).has_examples.wait(), _LONGEST_WAIT)
+        return [file.describe() for file in runner(request).store.files.values() if file.owner is None]
 
     @app.post("/api/v1/jobs", status_code=201, response_model=JobInfo, tags=["jobs"])
     async def start_job(request: Request, asked: JobRequest) -> Any:
         """Start a job."""
-        return _described(desk(request).start(asked, owner(request)))
+        return _described(runner(request).start(asked, owner(request)))
 
     @app.get("/api/v1/jobs/{id}", response_model=JobInfo, tags=["jobs"])
     async def get_job(
@@ -198,7 +197,7 @@ def _add_routes(app: FastAPI) -> None:
         wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT, description="Seconds to wait for news")] = 0,
     ) -> Any:
         """Tell how far a job is, or what came of it."""
-        job = desk(request).job(id, owner(request))
+        job = runner(request).job(id, owner(request))
         if not job.is_over:
             with suppress(TimeoutError):
                 await asyncio.wait_for(job.changed.wait(), wait)
@@ -207,7 +206,7 @@ def _add_routes(app: FastAPI) -> None:
     @app.delete("/api/v1/jobs/{id}", response_model=JobInfo, tags=["jobs"])
     async def cancel_job(request: Request, id: str) -> Any:
         """Cancel a job."""
-        job = desk(request).job(id, owner(request))
+        job = runner(request).job(id, owner(request))
         if not job.is_over:
             job.task.cancel()
             await asyncio.wait([job.task])

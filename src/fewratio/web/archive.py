@@ -1,6 +1,7 @@
 """A zip file of tables, unpacked with bounds; run in a worker."""
 
 import lzma
+import re
 import stat
 import zipfile
 import zlib
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from fewratio.data.files import SUFFIXES
 from fewratio.errors import DataFileError
-from fewratio.web.names import harmless_path, is_table
+from fewratio.web.names import check_free, is_table, safe_path
 
 _BLOCK = 2**20
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError)
@@ -50,12 +51,14 @@ def _unpack(source: zipfile.ZipFile, folder: Path, limits: Mapping[str, int]) ->
         raise DataFileError(f"{found}; at most {limits['members']:,} are taken. Put fewer in it.")
     left = limits["unpacked"]
     for info in members:
-        if stat.S_ISLNK(info.external_attr >> 16) or ".." in info.filename or info.filename.startswith(("/", "\\")):
+        is_link = stat.S_ISLNK(info.external_attr >> 16)
+        if is_link or info.filename.startswith(("/", "\\")) or ".." in re.split(r"[\\/]", info.filename):
             found = f"archive {name!r} holds a link or a path that leads out of it"
             raise DataFileError(f"{found}; needed are plain files. Make it anew without.")
-        place = harmless_path(info.filename)
+        place = safe_path(info.filename)
         if place is None or not is_table(place.name):
             continue
+        check_free(folder, place, f"archive {name!r}")
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
         # What the archive says of its sizes is not believed.

@@ -3,15 +3,25 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fewratio.data.csv_files import SEPARATORS
+from fewratio.data.files import split_name
 from fewratio.errors import ParameterError
 
-RESULTS = REPORT, ROWS, JSON, TEXT = "report.html", "rows.csv", "result.json", "answer.txt"
-_READERS = {".tsv": "read_csv({!r}, sep='\\t')", ".parquet": "read_parquet({!r})", ".xlsx": "read_excel({!r})"}
+REPORT, ROWS, JSON, TEXT = "report.html", "rows.csv", "result.json", "answer.txt"
+# Lines that read a file that is not text, by its ending.
+_READERS = {
+    ".parquet": "{name} = pandas.read_parquet({path!r})",
+    ".xlsx": "{name} = pandas.read_excel({path!r})",
+    **dict.fromkeys((".jsonl", ".ndjson"), "{name} = pandas.read_json({path!r}, lines=True)"),
+    **dict.fromkeys((".arrow", ".feather", ".fewratio"), "{name} = pandas.read_feather({path!r})"),
+    ".npy": "{name} = numpy.load({path!r})",
+    ".npz": "arrays = numpy.load({path!r})\n{name} = arrays['X' if 'X' in arrays else arrays.files[0]]",
+}
 
 
 @dataclass(frozen=True)
@@ -28,8 +38,8 @@ class Verb:
         What does the same; ``{name}`` stands for an input, ``{arguments}`` for the rest.
     are_named : bool
         Whether the inputs are options of the verb.
-    has_report, has_rows, takes_model : bool
-        What it can write, and whether it can use a model.
+    has_report, takes_model : bool
+        Whether it writes a report and rows, and whether it can use a model.
     """
 
     inputs: tuple[str, ...]
@@ -37,7 +47,6 @@ class Verb:
     python: str
     are_named: bool = False
     has_report: bool = True
-    has_rows: bool = True
     takes_model: bool = True
 
 
@@ -78,10 +87,9 @@ VERBS = {
         "datasets = fewratio.Collection.from_folder({folder}{arguments})\n"
         "fewratio.AutoRatioEstimator({settings}).pretrain(datasets).save({output!r})",
         has_report=False,
-        has_rows=False,
         takes_model=False,
     ),
-    "columns": Verb(("a", "b"), _SHARED[:3], "", has_report=False, has_rows=False, takes_model=False),
+    "columns": Verb(("a", "b"), _SHARED[:3], "", has_report=False, takes_model=False),
 }
 
 Use = Literal["drop", "id", "category", "number", "keep"]
@@ -127,7 +135,7 @@ class JobRequest(BaseModel):
         },
     )
 
-    verb: Literal["compare", "outliers", "changes", "weights", "compare-all", "train", "columns"]
+    verb: Literal[tuple(VERBS)]  # type: ignore[valid-type]  # mypy wants them written out again
     inputs: dict[str, str] = Field(
         description="Ids of files by what they are: compare and columns: a, b; outliers: normal, unlabelled; changes: "
         "series; weights: train, target; compare-all and train: folder. And model, of a trained one."
@@ -176,6 +184,8 @@ def command_of(request: JobRequest, names: Mapping[str, str]) -> Command:
         raise ParameterError(
             f"{request.verb} has no option {unknown[0]!r}; it has {', '.join(verb.options)}. Leave it out."
         )
+    if list(request.columns.values()).count("id") > 1:
+        raise ParameterError("two columns are to name the rows; one can. Choose one.")
     tables = [name for name in verb.inputs if name in names]
     words = [names[name] for name in tables]
     if verb.are_named:
@@ -185,7 +195,7 @@ def command_of(request: JobRequest, names: Mapping[str, str]) -> Command:
     words += [f"--{_OPTIONS[use]}={column}" for column, use in request.columns.items()]
     words += [f"--model={names['model']}"] if "model" in names else []
     words += [f"--report={REPORT}"] if verb.has_report else []
-    words += [f"--output={output}"] if verb.has_rows or request.verb == "train" else []
+    words += [f"--output={output}"] if verb.has_report or request.verb == "train" else []
     wants_json = verb.has_report or request.verb == "columns"
     arguments = [request.verb, *words, *(["--json"] if wants_json else [])]
     shell = f"fewratio {shlex.join(arguments)}{f' > {JSON}' if wants_json else ''}"
@@ -216,10 +226,9 @@ def _python(request: JobRequest, names: Mapping[str, str], given: Mapping[str, A
     if request.verb == "compare-all":
         settings = ["", *settings]
     fields = {name: repr(names[name]) if is_folder else name for name in verb.inputs}
-    lines = ["import fewratio"]
-    if not is_folder:
-        lines = ["import fewratio", "import pandas", ""]
-        lines += [f"{name} = pandas.{_reader(names[name], given)}" for name in verb.inputs]
+    tables = [] if is_folder else [_reading(name, names[name], given) for name in verb.inputs]
+    modules = ["fewratio", *(each for each in ("numpy", "pandas") if any(f" {each}." in table for table in tables))]
+    lines = [*(f"import {each}" for each in modules), *([""] if tables else []), *tables]
     last = [f"result.to_html({REPORT!r})"] if verb.has_report else []
     call = verb.python.format(
         **fields,
@@ -230,9 +239,12 @@ def _python(request: JobRequest, names: Mapping[str, str], given: Mapping[str, A
     return "\n".join([*lines, "", call, *last, ""])
 
 
-def _reader(name: str, given: Mapping[str, Any]) -> str:
-    kind = PurePath(name).suffix.lower()
+def _reading(name: str, path: str, given: Mapping[str, Any]) -> str:
+    """Return the line that reads a file."""
+    kind = split_name(Path(path))[1]
     if kind in _READERS:
-        return _READERS[kind].format(name)
-    told = [f"{new}={given[old]!r}" for old, new in (("separator", "sep"), ("decimal", "decimal")) if old in given]
-    return f"read_csv({', '.join([repr(name), *told])})"
+        return _READERS[kind].format(name=name, path=path)
+    separator = given.get("separator", SEPARATORS[kind]).replace("\\t", "\t")
+    told = [f"sep={separator!r}"] if separator != "," else []
+    told += [f"decimal={given['decimal']!r}"] if "decimal" in given else []
+    return f"{name} = pandas.read_csv({', '.join([repr(path), *told])})"

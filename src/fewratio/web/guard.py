@@ -93,7 +93,7 @@ class Guard:
         session = self._session(headers)
         is_new = session is None
         if refused is None and self.token is not None and session is None:
-            refused = self._stranger(scope, headers)
+            refused = self._check_token(scope, headers)
         if refused is not None:
             await _refuse(send, refused)
             return
@@ -107,7 +107,7 @@ class Guard:
 
         if self.token is not None and "token" in parse_qs(scope["query_string"].decode("latin-1")):
             # So that the token does not stay in the address.
-            await _respond(answer, 303, {"location": scope["path"]}, b"")
+            await _respond(answer, 303, {"location": "/"}, b"")
             return
         is_upload = scope["path"].startswith(("/api/v1/files", "/api/v1/folders"))
         most = self.limits.upload if is_upload else self.limits.message
@@ -176,7 +176,7 @@ class Guard:
             self._sessions.popitem(last=False)
         return session
 
-    def _stranger(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any] | None:
+    def _check_token(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any] | None:
         """Refuse who does not know the token."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         given = given or headers.get("authorization", "").removeprefix("Bearer ")

@@ -14,8 +14,8 @@ class Limits:
     ----------
     upload, message : int
         Largest file, and largest request that is not a file.
-    disk : int
-        All that is kept, of all users.
+    disk, files : int
+        All that is kept, of all users: its size and the number of files.
     cells, columns : int
         Of a table.
     members, unpacked : int
@@ -35,6 +35,7 @@ class Limits:
     upload: int = 200 * _MB
     message: int = _MB
     disk: int = 2048 * _MB
+    files: int = 20_000
     cells: int = 50_000_000
     columns: int = 10_000
     members: int = 2_000

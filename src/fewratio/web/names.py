@@ -1,7 +1,7 @@
-"""Names of files that users give, made harmless."""
+"""Names of files that users give, made safe."""
 
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from fewratio.data.files import COMPRESSED, SUFFIXES
 from fewratio.errors import DataFileError
@@ -13,12 +13,12 @@ _LONGEST, _DEEPEST = 100, 8
 _HARMFUL = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]')
 
 
-def harmless(name: str) -> str:
+def safe_name(name: str) -> str:
     r"""Return the last part of a path as a name that is safe in any folder and on any command line.
 
     Examples
     --------
-    >>> harmless("../../etc/passwd"), harmless("-o.csv"), harmless(r"C:\tables\may 3.csv")
+    >>> safe_name("../../etc/passwd"), safe_name("-o.csv"), safe_name(r"C:\tables\may 3.csv")
     ('passwd', 'o.csv', 'may 3.csv')
     """
     last = re.split(r"[\\/]", name)[-1]
@@ -28,13 +28,22 @@ def harmless(name: str) -> str:
     return kept if len(kept) <= _LONGEST else f"{stem[: _LONGEST - 20]}{dot}{ending[:19]}"
 
 
-def harmless_path(name: str) -> PurePosixPath | None:
+def safe_path(name: str) -> PurePosixPath | None:
     """Do the same for each part of a relative path; None if it leads outside, or to what a program hides."""
     parts = re.split(r"[\\/]", name)
     is_outside = name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]
     if is_outside or len(parts) > _DEEPEST or any(part.startswith(".") or part == "__MACOSX" for part in parts):
         return None
-    return PurePosixPath(*(harmless(part) for part in parts if part))
+    return PurePosixPath(*(safe_name(part) for part in parts if part))
+
+
+def check_free(folder: Path, place: PurePosixPath, called: str) -> None:
+    """Refuse a new file in a folder where one of its name, or of that of a folder of it, is there."""
+    target = folder / place
+    files = [each for each in (target, *target.parents) if each.is_file()]
+    if files or target.exists():
+        found = f"{called} has {str((files or [target])[0].relative_to(folder))!r} already"
+        raise DataFileError(f"{found}; each name is taken once. Rename it.")
 
 
 def is_table(name: str) -> bool:

@@ -6,6 +6,8 @@ import secrets
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,11 +86,16 @@ class Store:
         self.jobs: dict[str, Job] = {}
         self._counted, self._bytes = 0.0, 0
 
-    def new_folder(self) -> Path:
-        """Make a folder with a name that cannot be guessed."""
+    @contextmanager
+    def new_folder(self) -> Iterator[Path]:
+        """Make a folder with a name that cannot be guessed; it is removed if what is done with it fails."""
         folder = self.root / secrets.token_urlsafe(16)
         folder.mkdir(mode=0o700)
-        return folder
+        try:
+            yield folder
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
 
     def add(self, owner: str | None, path: Path, name: str | None = None, id: str | None = None) -> File:
         """Keep a file or folder, and give it an id."""
@@ -109,19 +116,21 @@ class Store:
         """Whether nothing more may be kept; counted once a second, as there may be many files."""
         if time.monotonic() - self._counted > 1:
             self._counted, self._bytes = time.monotonic(), _size(self.root)
-        return self._bytes > self.limits.disk
+        n_files = sum(max(1, file.n_files) for file in self.files.values())
+        return self._bytes > self.limits.disk or n_files > self.limits.files
 
     def forget(self, age: float | None = None) -> None:
         """Remove what was not used for so many seconds; by default, as long as the limits say."""
         oldest = time.monotonic() - (self.limits.kept if age is None else age)
-        for job in [each for each in self.jobs.values() if each.is_over and each.used <= oldest]:
+        # Examples are everybody's, and a job may wait long for its tables or its model.
+        busy = {None, *(job.owner for job in self.jobs.values() if not job.is_over)}
+        idle = [each for each in self.jobs.values() if each.owner not in busy]
+        for job in [each for each in idle if max([each.used, *(file.used for file in each.files)]) <= oldest]:
             del self.jobs[job.id]
             for result in job.files:
                 self.files.pop(result.id, None)
             shutil.rmtree(job.folder, ignore_errors=True)
         needed = {file.id for job in self.jobs.values() for file in job.files}
-        # Examples are everybody's, and a job may wait long for its tables.
-        busy = {None, *(job.owner for job in self.jobs.values() if not job.is_over)}
         for file in [each for each in self.files.values() if each.used <= oldest]:
             if file.id not in needed and file.owner not in busy:
                 del self.files[file.id]
@@ -141,7 +150,10 @@ def _owned(found: Any, owner: str | None) -> Any:
 
 def _size(path: Path) -> int:
     """Return the bytes of a file, or of all in a folder; links are not followed."""
-    if path.is_dir() and not path.is_symlink():
-        with os.scandir(path) as entries:
-            return sum(_size(Path(entry.path)) for entry in entries)
-    return path.lstat().st_size if path.is_symlink() or path.exists() else 0
+    found = [path] if path.is_file() else [Path(folder, name) for folder, _, names in os.walk(path) for name in names]
+    total = 0
+    for each in found:
+        # Workers remove files at any time.
+        with suppress(FileNotFoundError):
+            total += each.lstat().st_size
+    return total

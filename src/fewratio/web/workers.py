@@ -14,6 +14,8 @@ from typing import Any
 from fewratio.web.limits import Limits
 
 STDERR = "messages.txt"
+# Exit status of a worker after an error that is not the user's.
+CRASHED = 1
 _INTERNAL = "The work ended unexpectedly, by a mistake of the program; needed is a fewratio without it. Report it."
 
 
@@ -90,7 +92,7 @@ class Workers:
 
     async def _attend(
         self, process: Process, task: Mapping[str, Any], report: Callable[[dict[str, Any] | None], None]
-    ) -> int | None:
+    ) -> int:
         assert process.stdin is not None
         assert process.stdout is not None
         with suppress(ConnectionError):
@@ -98,14 +100,9 @@ class Workers:
                 json.dumps({"limits": self.limits.of_task(), "stderr": STDERR, **task}).encode() + b"\n"
             )
             await process.stdin.drain()
-        status = None
         async for line in process.stdout:
-            found = json.loads(line)
-            if "status" in found:
-                status = int(found["status"])
-            else:
-                report(found)
-        return status
+            report(json.loads(line))
+        return await process.wait()
 
     async def _end(self, process: Process) -> None:
         """Kill a process and those that it started, if it is still there."""
@@ -118,12 +115,12 @@ class Workers:
                     process.kill()
         await process.wait()
 
-    def _message(self, folder: Path, status: int | None) -> str:
+    def _message(self, folder: Path, status: int) -> str:
         """Say why a task failed."""
-        said = self.messages(folder)
-        if status is None:
+        if status < 0:
             return (
                 "The work was ended by the system: it needs more memory or time than there is for it. Use fewer rows "
                 "or columns, or run the command yourself."
             )
-        return said[-1] if said else _INTERNAL
+        said = self.messages(folder)
+        return said[-1] if said and status != CRASHED else _INTERNAL

@@ -41,6 +41,9 @@
   elements.forEach((element) => observer.observe(element));
   window.addEventListener("beforeprint", () => elements.forEach(draw));
 
+  // The page of `fewratio serve` shows all of it.
+  if (parent !== window) new ResizeObserver(() => parent.postMessage({ height: document.documentElement.offsetHeight }, "*")).observe(document.documentElement);
+
   for (const table of document.querySelectorAll("[data-searchable]")) {
     const body = table.querySelector("tbody");
     const rows = [...body.rows];

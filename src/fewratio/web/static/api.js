@@ -1,6 +1,9 @@
 // The JSON API of this page.
 const BASE = "api/v1";
-const LARGEST = 200 * 2 ** 20;
+// A test compares these with what the server takes.
+const LARGEST_MB = 200;
+export const TABLES = [".csv", ".tsv", ".parquet", ".arrow", ".feather", ".fewratio", ".jsonl", ".ndjson", ".xlsx", ".npy", ".npz"];
+export const COMPRESSED = [".gz", ".xz", ".zip"];
 const LOST = "The server does not answer; it must be running. Start `fewratio serve` again if it has ended, then try again.";
 
 export class Problem extends Error {
@@ -28,8 +31,8 @@ const named = (path, name) => `${path}?name=${encodeURIComponent(name)}`;
 const bytes = "application/octet-stream";
 
 function checkSize(file) {
-  if (file.size > LARGEST) {
-    throw new Problem(`${file.name} has ${Math.round(file.size / 2 ** 20)} MB; at most 200 MB are taken. Use the command line for it.`);
+  if (file.size > LARGEST_MB * 2 ** 20) {
+    throw new Problem(`${file.name} has ${Math.round(file.size / 2 ** 20)} MB; at most ${LARGEST_MB} MB are taken. Use the command line for it.`);
   }
 }
 
@@ -38,13 +41,17 @@ export async function sendFile(file) {
   return post(named("files", file.name), file, bytes);
 }
 
+// Only text may be compressed, and what a program hides is left out.
+const ENDINGS = [...TABLES, ...[".csv", ".tsv"].flatMap((text) => COMPRESSED.map((ending) => text + ending))];
+const isTable = ({ path }) => ENDINGS.some((ending) => path.toLowerCase().endsWith(ending)) && !/(^|\/)(\.|__MACOSX\/)/.test(path);
+
 // Files of a folder, each with its path below it, or one zip file.
 export async function sendFolder(files, tell) {
   if (files.length === 1 && /\.zip$/i.test(files[0].file.name)) {
     checkSize(files[0].file);
     return post(named("folders", files[0].file.name), files[0].file, bytes);
   }
-  const tables = files.filter(({ path }) => /\.(csv|tsv|parquet|xlsx|arrow|feather|jsonl|ndjson|npy|npz|gz|xz|zip)$/i.test(path) && !/(^|\/)\./.test(path));
+  const tables = files.filter(isTable);
   if (!tables.length) throw new Problem("The folder holds no table; needed is one file per dataset, such as .csv or .parquet. Choose another folder.");
   const name = tables[0].path.includes("/") ? tables[0].path.split("/")[0] : "tables";
   const isInside = tables.every(({ path }) => path.startsWith(`${name}/`));

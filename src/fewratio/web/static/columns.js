@@ -37,10 +37,10 @@ export class Columns {
     const heads = ["Column", "Taken for", "First values", "Use as"].map((text) => make("th", { scope: "col" }, text));
     this.element.append(
       make("h3", {}, "Columns"),
-      make("p", { class: "lead" }, `${total.toLocaleString("en")} rows in ${rows.length === 1 ? "one table" : `${rows.length} tables`}. Change what is taken wrongly; nothing needs to be.`),
+      make("p", { class: "lead" }, `${total.toLocaleString("en")} rows in ${rows.length === 1 ? "one table" : `${rows.length} tables`}. Correct what is wrong, or leave it as it is.`),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Columns" },
         make("table", { class: "columns" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...lines))));
     this.element.hidden = false;
-    this.areShared = !columns.some(({ left_out: reason }) => reason === "not in all tables");
+    this.areShared = columns.every(({ is_shared: isShared }) => isShared);
   }
 }

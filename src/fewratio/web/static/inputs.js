@@ -1,5 +1,5 @@
-// Places for files: choose, or drop.
-import { sendFile, sendFolder } from "./api.js";
+// Inputs for files: choose, or drop.
+import { COMPRESSED, TABLES, sendFile, sendFolder } from "./api.js";
 import { make, newId } from "./dom.js";
 
 async function filesBelow(entry, path) {
@@ -22,8 +22,8 @@ async function dropped(transfer) {
   return (await Promise.all(entries.map((entry) => filesBelow(entry, "")))).flat();
 }
 
-export class Place {
-  constructor({ key, label, hint, isFolder, accept }, onChange, onProblem) {
+export class FileInput {
+  constructor({ key, label, hint, isFolder }, onChange, onProblem) {
     Object.assign(this, { key, isFolder, onChange, onProblem, file: null });
     this.status = make("p", { class: "chosen", role: "status" });
     const heading = newId("place");
@@ -32,7 +32,7 @@ export class Place {
       make("input", { type: "file", onchange: (event) => chosen(event.target), ...attributes }));
     const fields = isFolder
       ? [field("A folder:", { webkitdirectory: "", multiple: true }), field("or a zip file:", { accept: ".zip" })]
-      : [field("File:", { accept: accept ?? ".csv,.tsv,.parquet,.xlsx,.jsonl,.arrow,.feather,.npy,.npz,.gz,.xz,.zip" })];
+      : [field("File:", { accept: [...TABLES, ...COMPRESSED].join(",") })];
     this.element = make("section", {
       class: "drop", "aria-labelledby": heading,
       ondragover: (event) => { event.preventDefault(); this.element.classList.add("over"); },

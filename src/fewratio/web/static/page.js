@@ -4,10 +4,13 @@ import { make } from "./dom.js";
 import { Panel } from "./panel.js";
 import { TASKS } from "./tasks.js";
 
-const files = {};
 const tablist = document.getElementById("tabs");
 const main = document.getElementById("panels");
 const names = Object.keys(TASKS);
+// Example files by id.
+const files = examples().then(
+  (found) => Object.fromEntries(found.map((file) => [file.id, file])),
+  (error) => { main.prepend(make("p", { class: "problem", role: "alert" }, error.message)); return {}; });
 
 for (const name of names) {
   tablist.append(make("button", {
@@ -38,9 +41,5 @@ const ofAddress = () => (names.includes(location.hash.slice(1)) ? location.hash.
 addEventListener("hashchange", () => choose(ofAddress()));
 choose(ofAddress());
 
-try {
-  for (const file of await examples()) files[file.id] = file;
-} catch (error) {
-  main.prepend(make("p", { class: "problem", role: "alert" }, error.message));
-}
+await files;
 document.body.dataset.ready = "yes";

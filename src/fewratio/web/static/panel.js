@@ -2,29 +2,30 @@
 import { cancelJob, readText, runJob, sendFile, startJob, watch } from "./api.js";
 import { Columns } from "./columns.js";
 import { make, showSeconds } from "./dom.js";
-import { Place } from "./inputs.js";
+import { FileInput } from "./inputs.js";
 import { showResult } from "./result.js";
 import { SHARED } from "./tasks.js";
 
 export class Panel {
   constructor(task, files, model = null) {
-    Object.assign(this, { task, files, model, job: null, previews: 0 });
+    Object.assign(this, { task, model, job: null, previews: 0, files });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
     const onProblem = (text) => this.say(text);
-    this.places = task.inputs.map((input) => new Place(input, () => this.changed(), onProblem));
+    this.fileInputs = task.inputs.map((input) => new FileInput(input, () => this.changed(), onProblem));
     this.columns = new Columns();
     this.button = make("button", { type: "submit", class: "strong", disabled: true }, task.button);
     this.bar = make("progress", { "aria-label": "Progress" });
     this.doing = make("span", { role: "status" });
-    this.cancel = make("button", { type: "button", class: "plain", onclick: () => this.job && cancelJob(this.job.id) }, "Cancel");
+    this.cancel = make("button", { type: "button", class: "plain", onclick: () => this.job && cancelJob(this.job.id).catch((error) => this.say(error.message)) }, "Cancel");
     this.progress = make("div", { class: "row", hidden: true }, this.bar, this.doing, this.cancel);
     this.result = make("div", { hidden: true });
     this.stage = make("div");
-    const example = make("button", { type: "button", class: "plain", onclick: () => this.useExample() }, `Use the example: ${task.example.text}`);
+    const example = make("button", { type: "button", class: "plain", disabled: true, onclick: async () => this.useExample(await files) }, `Use the example: ${task.example.text}`);
+    files.then((found) => { example.disabled = !Object.values(task.example.files).every((id) => id in found); });
     this.element = make("div", {},
       make("h2", {}, task.title), make("p", { class: "lead" }, task.lead),
       make("form", { onsubmit: (event) => { event.preventDefault(); this.run(); } },
-        make("div", { class: "drops" }, ...this.places.map(({ element }) => element)),
+        make("div", { class: "drops" }, ...this.fileInputs.map(({ element }) => element)),
         make("div", { class: "row" }, example),
         this.columns.element,
         this.makeOptions(),
@@ -68,16 +69,13 @@ export class Panel {
     this.problem.hidden = !text;
   }
 
-  useExample() {
+  useExample(files) {
     this.say(null);
-    for (const place of this.places) {
-      const file = this.files[this.task.example.files[place.key]];
-      if (file) place.set(file);
-    }
+    for (const input of this.fileInputs) input.set(files[this.task.example.files[input.key]]);
   }
 
   get inputs() {
-    const ids = Object.fromEntries(this.places.map(({ key, file }) => [key, file?.id]));
+    const ids = Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file?.id]));
     return this.model ? { ...ids, model: this.model.id } : ids;
   }
 
@@ -91,7 +89,7 @@ export class Panel {
   }
 
   async changed() {
-    const isComplete = this.places.every(({ file }) => file);
+    const isComplete = this.fileInputs.every(({ file }) => file);
     this.button.disabled = !isComplete;
     this.columns.clear();
     this.result.hidden = true;
@@ -99,7 +97,7 @@ export class Panel {
     // The columns are the model's.
     if (!isComplete || this.model) return;
     const letters = ["a", "b"];
-    const inputs = Object.fromEntries(this.places.map(({ file }, index) => [letters[index], file.id]));
+    const inputs = Object.fromEntries(this.fileInputs.map(({ file }, index) => [letters[index], file.id]));
     const { separator, decimal } = this.options;
     try {
       const job = await runJob({ verb: "columns", inputs, options: { ...(separator && { separator }), ...(decimal && { decimal }) } });

@@ -4,6 +4,12 @@ import { make, showSeconds } from "./dom.js";
 
 const TITLES = { "report.html": "Report (HTML)", "rows.csv": "Rows (CSV)", "result.json": "Numbers (JSON)", "answer.txt": "Answer (text)" };
 
+// A report tells its height, so that only the page scrolls.
+addEventListener("message", ({ source, data }) => {
+  const frame = [...document.querySelectorAll("iframe.report")].find(({ contentWindow }) => contentWindow === source);
+  if (frame && data?.height > 0) frame.style.height = `${Math.ceil(data.height) + 2}px`;
+});
+
 function lines(title, text, name) {
   const copy = make("button", {
     type: "button", class: "plain",

@@ -18,7 +18,7 @@ export const TASKS = {
     lead: "Rows that are unlike rows known to be normal, and in which columns.",
     inputs: [table("normal", "Normal rows", "Rows that are known to be as they should"), table("unlabelled", "Rows to judge", "For instance, today’s delivery")],
     example: { text: "a delivery of wine", files: { normal: "example-grower_1", unlabelled: "example-delivery" } },
-    options: [{ name: "contamination", label: "Share of rows to flag (by itself: few false alarms)", type: "number", min: 0.001, max: 0.5, step: "any", placeholder: "automatic" }],
+    options: [{ name: "contamination", label: "Share of rows to flag (empty: chosen so that few normal rows are flagged)", type: "number", min: 0.001, max: 0.5, step: "any", placeholder: "automatic" }],
   },
   changes: {
     tab: "Changes", verb: "changes", button: "Find changes",
@@ -28,7 +28,7 @@ export const TASKS = {
     example: { text: "two years of a machine", files: { series: "example-machine" } },
     options: [
       { name: "time", label: "Column to sort by", type: "column" },
-      { name: "level", label: "Test: chance of any false report", type: "number", min: 0.0001, max: 0.9999, step: "any", placeholder: "no test" },
+      { name: "level", label: "Test at this chance of a false alarm, such as 0.05", type: "number", min: 0.0001, max: 0.9999, step: "any", placeholder: "no test" },
     ],
   },
   weights: {
@@ -55,7 +55,7 @@ export const TASKS = {
     example: { text: "40 sensors", files: { folder: "example-sensors" } },
     options: [],
     next: {
-      verb: "compare", button: "Compare with the model", hasModel: true,
+      verb: "compare", button: "Compare with the model",
       title: "Compare new tables with the model",
       lead: "Two tables of the same kind as those it was learned from; a few rows are enough.",
       inputs: [table("a", "New table", "For instance, a new sensor"), table("b", "Another table", "For instance, another one, or one of those learned from")],
@@ -66,7 +66,7 @@ export const TASKS = {
 };
 
 export const SHARED = [
-  { name: "separator", label: "Mark between columns of text files", type: "text", maxLength: 2, placeholder: "found" },
-  { name: "decimal", label: "Mark within numbers", type: "text", maxLength: 1, placeholder: "." },
+  { name: "separator", label: "Separator of columns", type: "text", maxLength: 2, placeholder: ", (tab in .tsv)" },
+  { name: "decimal", label: "Decimal mark", type: "text", maxLength: 1, placeholder: "." },
   { name: "seed", label: "Seed of everything random", type: "number", min: 0, max: 4294967295, placeholder: "0" },
 ];

@@ -1,7 +1,6 @@
 """From a request to a finished job: the store, the workers, and the examples."""
 
 import asyncio
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +8,7 @@ from typing import Any
 
 from fastapi import HTTPException, Request
 
-from fewratio.errors import FewRatioError
-from fewratio.web.commands import RESULTS, JobRequest, check_inputs, command_of
+from fewratio.web.commands import JSON, REPORT, ROWS, TEXT, JobRequest, check_inputs, command_of
 from fewratio.web.limits import Limits
 from fewratio.web.store import File, Job, Store
 from fewratio.web.workers import STDERR, Workers
@@ -21,15 +19,15 @@ EXAMPLES = {
     "example-grower_2": "wines/grower_2.csv",
     "example-delivery": "wines/delivery.csv",
     "example-machine": "machine.csv",
-    "example-survey": "survey.csv",
-    "example-people": "people.csv",
     "example-sensors": "sensors",
     "example-sensor_41": "new/sensor_41.csv",
     "example-sensor_42": "new/sensor_42.csv",
 }
 
+_RESULTS = (REPORT, ROWS, JSON, TEXT, STDERR)
 
-class Desk:
+
+class JobRunner:
     """What the routes use: the store, the workers, and the way from a request to a finished job."""
 
     def __init__(self, worker: Sequence[str], limits: Limits) -> None:
@@ -39,9 +37,9 @@ class Desk:
 
     async def write_examples(self) -> None:
         """Write the example tables, and have processes ready for the first job."""
-        folder = self.store.new_folder()
-        task = {"folder": str(folder), "stdout": "answer.txt", "examples": str(folder)}
-        await asyncio.gather(self.workers.refill(), self.workers.run(task, lambda progress: None))
+        with self.store.new_folder() as folder:
+            task = {"folder": str(folder), "stdout": TEXT, "examples": str(folder)}
+            await asyncio.gather(self.workers.refill(), self.workers.run(task, lambda progress: None))
         for id, path in ((id, folder / place) for id, place in EXAMPLES.items() if (folder / place).exists()):
             self.store.add(None, path, id=id).n_files = len(list(path.iterdir())) if path.is_dir() else 1
         self.has_examples.set()
@@ -62,15 +60,21 @@ class Desk:
 
     async def receive(self, request: Request, path: Path) -> None:
         """Write the body of a request to a new file."""
-        if self.store.is_full:
-            raise HTTPException(507, "The server keeps as much as it may; room is needed. Try again in an hour.")
+        self.check_room()
+        file = path.open("xb")
         try:
-            with path.open("xb") as file:
+            with file:
                 async for block in request.stream():
+                    self.check_room()
                     file.write(block)
         except BaseException:
-            path.unlink(missing_ok=True)
+            path.unlink()
             raise
+
+    def check_room(self) -> None:
+        """Refuse a request if nothing more may be kept."""
+        if self.store.is_full:
+            raise HTTPException(507, "The server keeps as much as it may; room is needed. Try again in an hour.")
 
     def file(self, id: str, owner: str | None) -> File:
         """Return a file of a user."""
@@ -97,20 +101,19 @@ class Desk:
         active = [job for job in self.store.jobs.values() if not job.is_over]
         if sum(job.owner == owner for job in active) >= self.limits.per_user:
             raise HTTPException(429, "You have as many jobs as one may have at once; one must end first. Wait for it.")
-        if len(active) >= self.limits.running + self.limits.waiting or self.store.is_full:
+        if len(active) >= self.limits.running + self.limits.waiting:
             raise HTTPException(503, "The server has as much work as it takes; a job must end first. Try again soon.")
-        folder = self.store.new_folder()
+        self.check_room()
         names: dict[str, str] = {}
         for number, (name, file) in enumerate(files.items(), 1):
-            # Two files may have the same name, or that of a result.
-            is_free = file.name not in (*names.values(), *RESULTS)
-            names[name] = file.name if is_free else f"{number}-{file.name}"
-            (folder / names[name]).symlink_to(file.path)
-        try:
-            command = command_of(asked, names)
-        except FewRatioError:
-            shutil.rmtree(folder)
-            raise
+            names[name] = file.name
+            # Two files may have the same name, or that of a result; capitals count for little on some systems.
+            while names[name].lower() in {*_RESULTS, *(each.lower() for key, each in names.items() if key != name)}:
+                names[name] = f"{number}-{names[name]}"
+        command = command_of(asked, names)
+        with self.store.new_folder() as folder:
+            for name, file in files.items():
+                (folder / names[name]).symlink_to(file.path)
         job = Job(folder.name, owner, asked.verb, command.arguments, command.shell, command.python, folder)
         self.store.jobs[job.id] = job
         task = {"folder": str(folder), "stdout": command.stdout, "arguments": command.arguments}
