@@ -286,6 +286,16 @@ def test_a_file_that_is_refused_is_said_where_it_was_given(page_of, tables, tmp_
         assert problem.inner_text().count(". ") >= 1
 
 
+def test_a_column_that_would_be_refused_is_left_out_with_the_reason(page_of, tmp_path):
+    for name, shift in (("a", 0), ("b", 3)):
+        rows = "".join(f"{n + 10}.01.2024;{n % 7 + shift},5\n" for n in range(20))
+        (tmp_path / f"{name}.csv").write_text(f"day;size\n{rows}")
+    with page_of() as (_, panel):
+        give(panel, tmp_path / "a.csv", tmp_path / "b.csv")
+        panel.get_by_text("cannot be used as it is: column 'day'").wait_for()
+        run(panel)
+
+
 def test_a_lost_connection_is_said_and_the_result_comes_when_it_is_back(page_of):
     with page_of(may_say="ERR_FAILED") as (page, panel):
         panel.get_by_role("button", name="Use the example").click()

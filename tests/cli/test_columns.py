@@ -33,6 +33,7 @@ def test_kinds_and_reasons(tables):
     assert [name for name, each in columns.items() if not each["is_shared"]] == ["extra"]
     # What compare refuses is told here.
     assert code.startswith("column 'code' holds numbers in file 'a.csv' but text in file 'b.csv'")
+    assert [name for name, each in columns.items() if each["is_refused"]] == ["code"]
     assert columns["size"]["examples"][:2] == ["0.333333", "0.666667"]
 
 

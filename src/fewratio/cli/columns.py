@@ -22,7 +22,7 @@ def columns(
 ) -> None:
     """Tell what each column of tables is taken for.
 
-    A column that cannot be used is listed with the reason instead of an error.
+    A column that other verbs would refuse is listed with the reason.
 
     Example: fewratio columns before.csv after.csv
     """
@@ -36,10 +36,11 @@ def columns(
     for label in dict.fromkeys(label for raw in raws for label in raw.labels):
         is_shared = all(label in raw.places for raw in raws)
         is_unused = label in rules.drop or (rules.columns is not None and label not in (*rules.columns, rules.id))
+        is_refused = False
         try:
             column = decide(label, raws, rules, raws[0].is_named) if is_shared and not is_unused else None
         except FewRatioError as error:
-            column = Column(label, left_out=str(error))
+            column, is_refused = Column(label, left_out=str(error)), True
         if column is None:
             column = Column(label, left_out=DROPPED if is_unused else NOT_IN_ALL)
         holder = next(raw for raw in raws if label in raw.places)
@@ -47,6 +48,7 @@ def columns(
         examples = [f"{cell:.6g}" if isinstance(cell, float) else str(cell)[:40] for cell in dict.fromkeys(cells)]
         kind = None if column.left_out else column.kind
         told = {"name": label, "kind": kind, "left_out": column.left_out, "is_shared": is_shared}
+        told |= {"is_refused": is_refused}
         found.append(told | {"examples": examples[:_EXAMPLES]})
     n_rows = [raw.n_rows for raw in raws]
     lines = [f"{counted(len(found), 'column')} of {counted(len(raws), 'table')}, {counted(sum(n_rows), 'row')}"]

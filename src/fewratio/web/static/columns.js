@@ -20,7 +20,7 @@ export class Columns {
     this.clear();
     this.names = columns.map(({ name }) => name);
     const total = rows.reduce((sum, each) => sum + each, 0);
-    const lines = columns.map(({ name, kind, left_out: reason, examples }) => {
+    const lines = columns.map(({ name, kind, left_out: reason, is_refused: isRefused, examples }) => {
       const choose = make("select", {
         "aria-label": `Use ${name} as`,
         onchange: (event) => {
@@ -28,9 +28,11 @@ export class Columns {
           else delete this.uses[name];
         },
       }, ...Object.entries(USES).map(([value, text]) => make("option", { value }, text)));
+      // It would end the work with an error.
+      if (isRefused) choose.value = this.uses[name] = "drop";
       return make("tr", { class: reason ? "unused" : "" },
         make("th", { scope: "row" }, name),
-        make("td", {}, reason ? `not used: ${reason}` : kind),
+        make("td", {}, reason ? `${isRefused ? "cannot be used as it is" : "not used"}: ${reason}` : kind),
         make("td", { class: "examples" }, examples.join(", ")),
         make("td", {}, choose));
     });
