@@ -1,4 +1,4 @@
-"""The example data of the page: wines, a series with changes, and a folder of sensors."""
+"""The example data of the page: wines, a series with changes, a survey, and a folder of sensors."""
 
 from pathlib import Path
 
@@ -15,7 +15,8 @@ def write_examples(folder: Path, seed: int = 0) -> None:
     Parameters
     ----------
     folder : Path
-        Where to; it must be there. ``wines``, ``sensors`` and ``new`` are folders in it, ``machine.csv`` a file.
+        Where to; it must be there. ``wines``, ``sensors`` and ``new`` are folders in it; ``machine.csv``,
+        ``survey.csv`` and ``people.csv`` are files.
     seed : int, default=0
         Of what is random.
     """
@@ -23,6 +24,7 @@ def write_examples(folder: Path, seed: int = 0) -> None:
         (folder / name).mkdir(exist_ok=True)
     write_wine_tables(folder / "wines", seed)
     _write_series(folder / "machine.csv", seed)
+    _write_survey(folder, seed)
     _write_sensors(folder, seed)
 
 
@@ -35,6 +37,16 @@ def _write_series(path: Path, seed: int) -> None:
     vibration = rng.gamma(9, 0.12, 730) + np.where(np.arange(730) >= 240, 0.6, 0)
     power = 48 + 0.3 * season + rng.normal(0, 2, 730) - np.where(np.arange(730) >= 520, 5, 0)
     _write(path, {"day": days, "temperature": temperature, "vibration": vibration, "power": power})
+
+
+def _write_survey(folder: Path, seed: int) -> None:
+    """Write made-up answers to a survey, which the young and the urban gave more often, and people to be told of."""
+    rng = np.random.default_rng(seed)
+    for name, n_rows, age, urban in (("survey", 300, 38, 0.8), ("people", 200, 50, 0.55)):
+        years = rng.normal(age, 12, n_rows).clip(18, 90).round()
+        income = 18 + 0.35 * years + rng.gamma(4, 3, n_rows)
+        place = np.where(rng.random(n_rows) < urban, "town", "country")
+        _write(folder / f"{name}.csv", {"age": years, "income": income, "place": place})
 
 
 def _write_sensors(folder: Path, seed: int) -> None:

@@ -36,7 +36,7 @@ export const TASKS = {
     title: "Which weights make rows resemble others?",
     lead: "Weights of training rows, so that a model learned from them fits the rows it will be used on.",
     inputs: [table("train", "Rows to weigh", "For instance, training rows"), table("target", "Rows to resemble", "Rows the model will be used on")],
-    example: { text: "a delivery weighed to be like grower 1", files: { train: "example-delivery", target: "example-grower_1" } },
+    example: { text: "a survey that reached the young", files: { train: "example-survey", target: "example-people" } },
     options: [{ name: "clip", label: "Largest ratio", type: "number", min: 0.000001, step: "any", placeholder: "none" }],
   },
   many: {
