@@ -253,7 +253,7 @@ def test_loopback(host, is_it):
 
 
 @given(st.text(max_size=300))
-def test_any_name_becomes_harmless(name):
+def test_any_name_becomes_safe(name):
     safe = safe_name(name)
     assert safe
     assert len(safe) <= 110

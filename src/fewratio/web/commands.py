@@ -12,7 +12,7 @@ from fewratio.data.csv_files import SEPARATORS
 from fewratio.data.files import split_name
 from fewratio.errors import ParameterError
 
-REPORT, ROWS, JSON, TEXT = "report.html", "rows.csv", "result.json", "answer.txt"
+RESULTS = REPORT, ROWS, JSON, TEXT = "report.html", "rows.csv", "result.json", "answer.txt"
 # Lines that read a file that is not text, by its ending.
 _READERS = {
     ".parquet": "{name} = pandas.read_parquet({path!r})",

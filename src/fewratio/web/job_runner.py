@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import HTTPException, Request
 
-from fewratio.web.commands import JSON, REPORT, ROWS, TEXT, JobRequest, check_inputs, command_of
+from fewratio.web.commands import RESULTS, TEXT, JobRequest, check_inputs, command_of
 from fewratio.web.limits import Limits
 from fewratio.web.store import File, Job, Store
 from fewratio.web.workers import STDERR, Workers
@@ -19,12 +19,12 @@ EXAMPLES = {
     "example-grower_2": "wines/grower_2.csv",
     "example-delivery": "wines/delivery.csv",
     "example-machine": "machine.csv",
+    "example-survey": "survey.csv",
+    "example-people": "people.csv",
     "example-sensors": "sensors",
     "example-sensor_41": "new/sensor_41.csv",
     "example-sensor_42": "new/sensor_42.csv",
 }
-
-_RESULTS = (REPORT, ROWS, JSON, TEXT, STDERR)
 
 
 class JobRunner:
@@ -105,11 +105,13 @@ class JobRunner:
             raise HTTPException(503, "The server has as much work as it takes; a job must end first. Try again soon.")
         self.check_room()
         names: dict[str, str] = {}
+        # Two files may have the same name, or that of a result; capitals count for little on some systems.
+        taken = {*RESULTS, STDERR}
         for number, (name, file) in enumerate(files.items(), 1):
             names[name] = file.name
-            # Two files may have the same name, or that of a result; capitals count for little on some systems.
-            while names[name].lower() in {*_RESULTS, *(each.lower() for key, each in names.items() if key != name)}:
+            while names[name].lower() in taken:
                 names[name] = f"{number}-{names[name]}"
+            taken.add(names[name].lower())
         command = command_of(asked, names)
         with self.store.new_folder() as folder:
             for name, file in files.items():
