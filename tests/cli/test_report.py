@@ -12,7 +12,7 @@ from fewratio.cli import app
 
 ONE = {
     "compare": ["compare", "a.csv", "b <c>.csv"],
-    "weights": ["weights", "a.csv", "b <c>.csv", "--clip", "5.0"],
+    "weights": ["weights", "a.csv", "b <c>.csv", "--clip", "5.0", "--json"],
     "ratio": ["ratio", "a.csv", "b <c>.csv", "--drop", "y"],
     "outliers": ["outliers", "--unlabelled", "b <c>.csv", "--normal", "a.csv", "--contamination", "0.25"],
     "changes": ["changes", "series.csv", "--time", "day"],

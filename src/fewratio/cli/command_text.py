@@ -15,7 +15,9 @@ def command_text(name: str, parameters: Mapping[str, Parameter], values: Mapping
         value, info = values.get(parameter.name), parameter.annotation.__metadata__[0]
         if value in (None, [], parameter.default):
             continue
-        option = next((each for each in info.param_decls or () if each.startswith("--")), f"--{parameter.name}")
+        # typer takes the first name that an option declares for its default.
+        declared = filter(lambda each: str(each).startswith("--"), (info.default, *(info.param_decls or ())))
+        option = next(declared, f"--{parameter.name}")
         is_argument = isinstance(info, typer.models.ArgumentInfo)
         for each in value if isinstance(value, list) else [value]:
             words += [str(each)] if is_argument else [option.replace("_", "-")] + [str(each)] * (each is not True)
