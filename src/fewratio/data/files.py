@@ -38,8 +38,7 @@ _HELD_VALUES = 2**22
 # No table of measurements shrinks this much; what claims to is there to fill the memory.
 _MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
 
-
-Batches = Callable[..., Iterable[pa.RecordBatch]]
+Batches = Callable[..., Iterable[Any]]
 
 
 @contextmanager
