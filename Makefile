@@ -7,7 +7,7 @@ WORKERS ?= 2
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install venv demo test lint screenshots bench constraints clean
+.PHONY: help install venv demo test browser lint screenshots bench constraints clean
 
 # uv does not read pip's variable; pip separates with blanks, uv with commas.
 ifneq ($(strip $(PIP_FIND_LINKS)),)
@@ -51,9 +51,12 @@ lint: install  ## style, types and import contracts
 	$(BIN)/lint-imports
 
 # One thread for each worker: OpenMP threads that outnumber the cores slow a small step more than tenfold.
-test: export OMP_NUM_THREADS = 1
-test: lint  ## everything that must pass before a change is proposed
-	$(BIN)/pytest -n $(WORKERS)
+test browser: export OMP_NUM_THREADS = 1
+test: lint  ## style, types and all tests but those in a browser
+	$(BIN)/pytest -n $(WORKERS) -m 'not browser'
+
+browser: install  ## tests of the page and of reports in Chromium
+	$(BIN)/pytest -n $(WORKERS) -m browser tests/browser
 
 screenshots: install  ## pictures of every view of the page, in screenshots/
 	$(BIN)/python benchmarks/screenshots.py

@@ -171,7 +171,7 @@ def test_equal_rows_are_no_difference():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "n_a", "n_b", "n_pairs"), [(None, 3, 4, 300), (None, 12, 7, 300), (RuLSIF(), 3, 4, 60)]
+    ("estimator", "n_a", "n_b", "n_pairs"), [(None, 3, 4, 200), (None, 12, 7, 200), (RuLSIF(), 3, 4, 60)]
 )
 @pytest.mark.filterwarnings("ignore:With ")
 def test_the_level_is_kept(estimator, n_a, n_b, n_pairs):

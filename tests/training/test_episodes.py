@@ -117,10 +117,10 @@ def test_a_pool_smaller_than_the_range_gives_what_it_has():
 @pytest.mark.parametrize("size", [50, WINDOW + 476], ids=["small", "large"])
 def test_every_row_is_drawn_equally_often(size):
     sampler = make_sampler([make_pools([size])], nu_size=SupportSize(5, 5), de_size=SupportSize(5, 5), n_query=25)
-    episodes = list(draw(sampler, range(3000)))
+    episodes = list(draw(sampler, range(1500)))
     for column, per_episode in ((0, 5), (1, 5), (2, 25), (3, 25)):
         counts = np.bincount(np.concatenate([episode[column] for episode in episodes]), minlength=size)
-        assert counts.sum() == per_episode * 3000
+        assert counts.sum() == per_episode * 1500
         # Without replacement counts vary less than multinomially; a factor puts the statistic back on its law.
         statistic = stats.chisquare(counts).statistic / (1 - per_episode / size)
         assert 1e-3 < stats.chi2(size - 1).sf(statistic) < 1 - 1e-3
