@@ -20,6 +20,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "generated",
     "mathml",
 ]
 exclude_patterns = ["_build", "_ext", "gallery/**/*.py", "images"]
@@ -55,7 +56,7 @@ copybutton_prompt_is_regexp = True
 
 # ---------------------------------------------------------------- reference
 
-autosummary_generate = True
+autosummary_generate = ["reference/python.rst"]
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
