@@ -22,6 +22,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "generated",
     "mathml",
+    "measured",
 ]
 exclude_patterns = ["_build", "_ext", "gallery/**/*.py", "images"]
 templates_path = ["_templates"]

@@ -17,9 +17,10 @@ def command_line():
 
 
 INTRODUCTION = """\
-`fewratio COMMAND --help` prints the same on a terminal. Tables are CSV or TSV files (plain, `.gz`, `.xz` or `.zip`), Parquet,
-Arrow (`.arrow`, `.feather`), JSON lines, Excel, `.npy` or `.npz`; `-` is CSV on standard input. `--output FILE.csv` has the
-columns of the input beside the result. No result is written over an input. {doc}`../errors` lists the exit codes.
+`fewratio COMMAND --help` prints the same on a terminal. Tables are CSV or TSV files (plain, `.gz`, `.xz` or `.zip`),
+Parquet, Arrow (`.arrow`, `.feather`), JSON lines, Excel, `.npy` or `.npz`; `-` is CSV on standard input.
+`--output FILE.csv` has the columns of the input beside the result. No result is written over an input.
+{doc}`../errors` lists the exit codes.
 
 """
 
@@ -74,8 +75,9 @@ def json_api():
 
 
 API_INTRODUCTION = """
-`fewratio serve` answers at this address; the page itself uses nothing else. {doc}`/guides/page` has an example with `curl` and
-one in Python. A running server gives the same as OpenAPI under `/api/v1/openapi.json`. Every refusal is a `Problem`.
+`fewratio serve` answers at this address; the page itself uses nothing else. {doc}`/guides/page` has an example with
+`curl` and one in Python. A running server gives the same as OpenAPI under `/api/v1/openapi.json`. Every refusal is a
+`Problem`.
 """
 
 

@@ -70,7 +70,7 @@ class ParameterError(FewRatioError, ValueError):
     >>> RuLSIF(alpha=2).fit([[1.0]], [[2.0]])
     Traceback (most recent call last):
     ...
-    fewratio.errors.ParameterError: The 'alpha' parameter of RuLSIF must be a float in the range [0.0, 1.0). Got 2 instead.
+    fewratio.errors.ParameterError: The 'alpha' parameter of RuLSIF must be a float in the range [0.0, 1.0). ...
     """
 
 
@@ -113,7 +113,7 @@ class DataNotFoundError(FewRatioError, FileNotFoundError):
     >>> Collection.from_folder("older_sensors")
     Traceback (most recent call last):
     ...
-    fewratio.errors.DataNotFoundError: 'older_sensors' does not exist; needed is a folder with one data file per dataset. ...
+    fewratio.errors.DataNotFoundError: 'older_sensors' does not exist; needed is a folder with one data file ...
     """
 
 

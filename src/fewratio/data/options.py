@@ -42,7 +42,7 @@ class ColumnOptions(TypedDict, total=False):
     >>> options: ColumnOptions = {"id": "bottle", "categorical": "year"}
     >>> table = pl.DataFrame({"bottle": ["a", "b", "c"], "year": [2001, 2001, 2004], "size": [1.0, 2.5, 2.0]})
     >>> Collection.from_arrays({"monday": table}, **options).encoding.summary
-    '3 columns: 1 number, 1 category, 1 left out (bottle: id)'
+    '3 columns: 1 category, 1 number, 1 left out (bottle: id)'
     """
 
     columns: str | Sequence[str]
