@@ -44,11 +44,12 @@ venv:
 demo: install  ## compare two small real tables and find the outliers of a third, with pictures in demo/
 	$(BIN)/fewratio demo
 
-lint: install  ## style, types and import contracts
+lint: install  ## style, types, import contracts and spelling
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell -D - -D docs/words.txt README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs examples src benchmarks
 
 # One thread for each worker: OpenMP threads that outnumber the cores slow a small step more than tenfold.
 test: export OMP_NUM_THREADS = 1
@@ -59,6 +60,7 @@ test: lint  ## everything that must pass before a change is proposed
 docs: export OMP_NUM_THREADS = 1
 docs: install  ## build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/_ext/check_links.py docs/_build/html
 
 pictures: install  ## draw the pictures of the README and the site again, into docs/images
 	$(BIN)/fewratio demo --output demo
