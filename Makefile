@@ -1,13 +1,13 @@
 # `make` lists the targets. Every target that needs the environment makes it first.
 
 VENV    := .venv
-BIN     := $(VENV)/bin
+BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP   := $(VENV)/.installed
 WORKERS ?= 2
 
-SHELL := /bin/bash
+SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help install venv demo test browser lint screenshots bench constraints clean
+.PHONY: help install venv demo test browser lint docs pictures screenshots bench constraints clean
 
 # uv does not read pip's variable; pip separates with blanks, uv with commas.
 ifneq ($(strip $(PIP_FIND_LINKS)),)
@@ -44,11 +44,12 @@ venv:
 demo: install  ## compare two small real tables and find the outliers of a third, with pictures in demo/
 	$(BIN)/fewratio demo
 
-lint: install  ## style, types and import contracts
+lint: install  ## style, types, import contracts and spelling
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell -D - -D docs/words.txt README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs examples src benchmarks
 
 # One thread for each worker: OpenMP threads that outnumber the cores slow a small step more than tenfold.
 test browser: export OMP_NUM_THREADS = 1
@@ -57,6 +58,17 @@ test: lint  ## style, types and all tests but those in a browser
 
 browser: install  ## tests of the page and of reports in Chromium
 	$(BIN)/pytest -n $(WORKERS) -m browser tests/browser
+
+# Examples of the gallery run here; a warning, or an example that fails, is an error.
+docs: export OMP_NUM_THREADS = 1
+docs: install  ## build the documentation into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/_ext/check_links.py docs/_build/html
+
+pictures: install  ## draw the pictures of the README and the site again, into docs/images
+	$(BIN)/fewratio demo --output demo
+	cp demo/compare.png demo/outliers.png docs/images
+	$(BIN)/python benchmarks/sources.py --figure docs/images/sources.png
 
 screenshots: install  ## pictures of every view of the page, in screenshots/
 	$(BIN)/python benchmarks/screenshots.py
@@ -75,5 +87,5 @@ constraints: install  ## resolve constraints.txt again
 	  sed -E '/^(nvidia|cuda|triton)/d; s/^(torch==[^+]+)\+.*/\1/' <<<"$$resolved"; } > constraints.txt
 
 clean:  ## remove what can be made again, except .venv
-	rm -rf build dist demo screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist demo screenshots docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
