@@ -7,7 +7,7 @@ WORKERS ?= 2
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install venv demo test lint screenshots bench constraints clean
+.PHONY: help install venv demo test lint docs screenshots bench constraints clean
 
 # uv does not read pip's variable; pip separates with blanks, uv with commas.
 ifneq ($(strip $(PIP_FIND_LINKS)),)
@@ -55,6 +55,11 @@ test: export OMP_NUM_THREADS = 1
 test: lint  ## everything that must pass before a change is proposed
 	$(BIN)/pytest -n $(WORKERS)
 
+# Examples of the gallery run here; a warning, or an example that fails, is an error.
+docs: export OMP_NUM_THREADS = 1
+docs: install  ## build the documentation into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
 screenshots: install  ## pictures of every view of the page, in screenshots/
 	$(BIN)/python benchmarks/screenshots.py
 
@@ -72,5 +77,5 @@ constraints: install  ## resolve constraints.txt again
 	  sed -E '/^(nvidia|cuda|triton)/d; s/^(torch==[^+]+)\+.*/\1/' <<<"$$resolved"; } > constraints.txt
 
 clean:  ## remove what can be made again, except .venv
-	rm -rf build dist demo screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist demo screenshots docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -3,10 +3,10 @@
 python benchmarks/faults.py >> results/benchmarks/faults.jsonl              # all; about half an hour on two idle cores
 python benchmarks/faults.py --quick
 python benchmarks/faults.py --only kills --count 100
-python benchmarks/faults.py --table                                         # the figures of docs/faults.md
+python benchmarks/faults.py --table                                         # the figures of docs/results/faults.md
 
 Every part tries so many cases and counts outcomes; whatever must not happen is listed under "failures", and makes the
-exit status 1. docs/faults.md says what the parts are.
+exit status 1. docs/results/faults.md says what the parts are.
 """
 
 import argparse

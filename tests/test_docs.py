@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 from pyarrow.csv import ConvertOptions
 
-GUIDE = Path(__file__).parents[1] / "docs" / "own-data.md"
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "own-data.md"
 
 
 def test_the_guide_lists_the_marks_of_missing_values():
@@ -28,10 +28,10 @@ def test_the_guide_to_own_data_runs(tmp_path, monkeypatch):
 
 
 def test_the_figures_of_faults_are_those_of_the_records():
-    sys.path.insert(0, str(GUIDE.parents[1] / "benchmarks"))
+    sys.path.insert(0, str(GUIDE.parents[2] / "benchmarks"))
     import faults
 
-    assert faults.tables() in GUIDE.with_name("faults.md").read_text(encoding="utf-8")
+    assert faults.tables() in GUIDE.parents[1].joinpath("results", "faults.md").read_text(encoding="utf-8")
 
 
 def test_the_guide_to_sources_at_home_runs(tmp_path, monkeypatch):

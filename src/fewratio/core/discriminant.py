@@ -1,7 +1,7 @@
 """Datasets as Gaussians about means of their own: the posterior of a dataset given a few rows, in closed form.
 
 In discriminant coordinates rows scatter with unit variance about their dataset's mean, and means are drawn from
-N(0, diag(signal)). docs/discriminant.md derives what is here (its equation numbers are cited).
+N(0, diag(signal)). docs/how/discriminant.md derives what is here (its equation numbers are cited).
 """
 
 from dataclasses import dataclass

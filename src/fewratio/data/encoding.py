@@ -37,7 +37,7 @@ class Encoding:
 
     A column of numbers stays as it is; a date becomes days since 1970; categories become one column of zeros and ones
     each, rare ones together. A missing number becomes the median, and a further column says where that was. See
-    `docs/tables.md` for the rules.
+    `docs/guides/tables.md` for the rules.
 
     Attributes
     ----------

@@ -230,7 +230,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     def interval(self, X: Any, level: float = 0.9) -> Floats:
         """Give, for each row, bounds that the ratio of the two datasets is within with this probability.
 
-        The probability is over the datasets' means, given the few instances; see docs/discriminant.md for how often it
+        The probability is over the datasets' means, given the few instances; docs/how/discriminant.md says how often it
         held.
 
         Parameters

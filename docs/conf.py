@@ -1,0 +1,81 @@
+"""Settings of the documentation: ``make docs`` builds it, with warnings as errors and without a network."""
+
+import sys
+from pathlib import Path
+
+import fewratio
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "fewratio"
+author = "The fewratio developers"
+copyright = author
+release = version = fewratio.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+]
+exclude_patterns = ["_build", "_ext", "gallery/**/*.py", "images"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+suppress_warnings = ["config.cache"]
+
+# ---------------------------------------------------------------- pages
+
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"{project} {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": project},
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "choosing": [], "moving": []}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# ---------------------------------------------------------------- reference
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+# ---------------------------------------------------------------- gallery
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"[/\\]plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("fewratio",),
+    "reference_url": {"fewratio": None},
+    "image_scrapers": ("matplotlib",),
+    "reset_modules": ("matplotlib",),
+    "download_all_examples": False,
+    "show_memory": False,
+    "remove_config_comments": True,
+    "min_reported_time": 5,
+    "plot_gallery": "True",
+}
