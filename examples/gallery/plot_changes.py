@@ -2,8 +2,9 @@
 Changes in a series with dates
 ==============================
 
-Two years of daily readings of a machine. Its temperature follows the seasons, its vibration rises in August of the first
-year, its power use drops in June of the second. :func:`fewratio.detect_changes` reports the two changes and not the seasons.
+Two years of daily readings of a machine. Its temperature follows the seasons, its vibration rises in August of
+the first year, its power use drops in June of the second. :func:`fewratio.detect_changes` reports the two
+changes and not the seasons.
 """
 
 import matplotlib.pyplot as plt

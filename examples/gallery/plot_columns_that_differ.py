@@ -2,12 +2,12 @@
 Which columns differ
 ====================
 
-Thirty measurements of tumours, fifteen benign and fifteen malignant ones. Which measurements differ by more than chance
-would explain?
+Thirty measurements of tumours, fifteen benign and fifteen malignant ones. Which measurements differ by more
+than chance would explain?
 
-The p-values of :attr:`fewratio.ComparisonResult.columns` are adjusted for the number of columns, so that one may look at
-all thirty. The *share* says how much of the joint difference a column explains beside the others: columns that repeat
-each other divide it.
+The p-values of :attr:`fewratio.ComparisonResult.columns` are adjusted for the number of columns, so that one
+may look at all thirty. The *share* says how much of the joint difference a column explains beside the others:
+columns that repeat each other divide it.
 """
 
 import matplotlib.pyplot as plt

@@ -4,8 +4,8 @@ Compare two tables
 
 Do two tables come from one distribution, and if not, in which columns and rows do they differ?
 
-Here are 20 wines of one grower and 10 of another, with 13 measurements each. :func:`fewratio.compare_datasets` gives a
-divergence with an interval, an exact p-value, the columns that differ and the ratio at each row.
+Here are 20 wines of one grower and 10 of another, with 13 measurements each. :func:`fewratio.compare_datasets`
+gives a divergence with an interval, an exact p-value, the columns that differ and the ratio at each row.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ print(result)
 print(f"90 % interval of the divergence: {result.interval[0]:.2f} to {result.interval[1]:.2f}")
 
 # %%
-# Columns whose ranges do not overlap tell the tables apart by themselves. They are reported, and left out of the
-# comparison unless ``keep`` names them.
+# Columns whose ranges do not overlap tell the tables apart by themselves. They are reported, and left out of
+# the comparison unless ``keep`` names them.
 
 for column in result.separating:
     print(column)

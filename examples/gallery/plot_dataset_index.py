@@ -2,19 +2,20 @@
 Find the nearest of many datasets
 =================================
 
-Five images of unknown origin: which of sixty known datasets are they like? :class:`fewratio.DatasetIndex` looks it up
-without comparing with all of them, so it also works for a million.
+Five images of unknown origin: which of sixty known datasets are they like? :class:`fewratio.DatasetIndex` looks
+it up without comparing with all of them, so it also works for a million.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewratio import Collection, DatasetIndex, load_collection
+from fewratio import Collection, DatasetIndex, RuLSIF, load_collection
 
 collection = load_collection("digits_r")
 # The last 20 images of each dataset are kept for queries.
 known = Collection.from_arrays({dataset.name: dataset.X[:-20] for dataset in collection})
-index = DatasetIndex.build(known)
+# Pixels have one unit, so columns are compared as they are.
+index = DatasetIndex.build(known, RuLSIF())
 print(index)
 
 # %%

@@ -2,9 +2,9 @@
 Five readings from a new sensor
 ===============================
 
-Five readings of a new sensor and five of another: too few to see in which directions sensors differ, and in which
-readings merely scatter. A folder of older sensors tells. :class:`fewratio.DiscriminantRatioEstimator` learns it in closed
-form, here from 40 sensors of 30 readings.
+Five readings of a new sensor and five of another: too few to see in which directions sensors differ, and in
+which readings merely scatter. A folder of older sensors tells. :class:`fewratio.DiscriminantRatioEstimator`
+learns it in closed form, here from 40 sensors of 30 readings.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from fewratio import Collection, DiscriminantRatioEstimator, UniversalRatioEstim
 
 # Readings of one sensor scatter along a diagonal; sensors differ across it.
 rng = np.random.default_rng(3)
-scatter = np.array([[1.0, 0.95], [0.95, 1.0]])
+scatter = np.array([[1.0, 0.85], [0.85, 1.0]])
 
 
 def readings(offset, n):
@@ -22,7 +22,7 @@ def readings(offset, n):
 
 
 older = Collection.from_arrays([readings(rng.normal(0, 0.6), 30) for _ in range(40)])
-offsets = 0.5, -0.4
+offsets = 0.45, -0.35
 new, other = (readings(offset, 5) for offset in offsets)
 
 estimators = {
@@ -50,8 +50,8 @@ ratios |= {name: estimator.fit(new, other).predict(grid) for name, estimator in 
 figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained", sharex=True, sharey=True)
 for ax, (name, ratio) in zip(axes, ratios.items(), strict=True):
     drawn = ax.contourf(line, line, ratio.reshape(80, 80), np.linspace(0, 2, 21), cmap="PRGn", extend="both")
-    ax.plot(*new.T, "o", color="#1b7837", mec="white", ms=9, label="new sensor")
-    ax.plot(*other.T, "^", color="#762a83", mec="white", ms=9, label="other sensor")
+    ax.plot(*new.T, "o", color="white", mec="black", ms=8, label="new sensor")
+    ax.plot(*other.T, "^", color="black", mec="white", ms=9, label="other sensor")
     ax.set_title(name)
     ax.set_aspect("equal")
 axes[0].legend(loc="upper left", fontsize=9)

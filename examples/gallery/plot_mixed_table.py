@@ -2,9 +2,9 @@
 A table with categories, dates and missing values
 =================================================
 
-Orders of two shops: numbers, text, a date and empty cells. Nothing needs to be prepared. :func:`fewratio.compare_datasets`
-says what each column was taken for, and finds that the second shop has more returns, later dates, and more addresses that are
-missing.
+Orders of two shops: numbers, text, a date and empty cells. Nothing needs to be prepared.
+:func:`fewratio.compare_datasets` says what each column was taken for, and finds that the second shop has later
+dates, more orders that are collected, and more ages that are missing.
 """
 
 import matplotlib.pyplot as plt

@@ -4,9 +4,9 @@ Outliers with five known normals
 
 A batch of 60 images, and five that are known to be the digit 0. Which images of the batch are something else?
 
-:class:`fewratio.InlierOutlierDetector` scores the whole batch at once: where most rows are is a help when few normals are
-known. With ``contamination`` it flags that share of the batch; without it, and with as few as five normals, it follows a rule
-of thumb.
+:class:`fewratio.InlierOutlierDetector` scores the whole batch at once: where most rows are is a help when few
+normals are known. With ``contamination`` it flags that share of the batch; without it, and with as few as five
+normals, it follows a rule of thumb.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 The paper's network, in small
 =============================
 
-:class:`fewratio.MetaRatioEstimator` is the method of Kumagai, Iwata and Fujiwara (NeurIPS 2021): a network that is trained
-on pairs of related datasets to give the ratio of two new ones from a few rows. Here it is trained for a few seconds on 200
-one-dimensional Gaussians with means and deviations of their own. A real training takes minutes.
+:class:`fewratio.MetaRatioEstimator` is the method of Kumagai, Iwata and Fujiwara (NeurIPS 2021): a network that
+is trained on pairs of related datasets to give the ratio of two new ones from a few rows. Here it is trained
+for a few seconds on 200 one-dimensional Gaussians with means and deviations of their own. A real training takes
+minutes.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,7 @@ from fewratio.data.sources.gaussian import gaussian_family
 
 sources = gaussian_family(200, n_instances=100, random_state=0).collection
 network = MetaRatioEstimator(
-    episodes=Pairs(n_support=10), training=Training(max_steps=300), progress=False, random_state=0
+    episodes=Pairs(n_support=10), training=Training(max_steps=400, tasks_per_step=4), progress=False, random_state=0
 )
 network.pretrain(sources)
 print(f"{network.history_.seconds:.0f} seconds, best validation at step {network.history_.best_step}")

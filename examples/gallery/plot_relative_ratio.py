@@ -6,8 +6,8 @@ The relative density ratio
 
 .. math:: r_\alpha(x) = \frac{p_\mathrm{nu}(x)}{\alpha\, p_\mathrm{nu}(x) + (1 - \alpha)\, p_\mathrm{de}(x)}
 
-is at most :math:`1 / \alpha`. At :math:`\alpha = 0` it is the plain ratio, which has no bound: in the tails a few rows
-decide everything. The larger :math:`\alpha`, the flatter the ratio and the easier it is to estimate.
+is at most :math:`1 / \alpha`. At :math:`\alpha = 0` it is the plain ratio, which has no bound: in the tails a
+few rows decide everything. The larger :math:`\alpha`, the flatter the ratio and the easier it is to estimate.
 
 Two Gaussians, whose ratio is known, and :class:`fewratio.RuLSIF` fitted to ten samples of 50 rows each.
 """

@@ -2,8 +2,9 @@
 Ratios of a file that need not fit in memory
 ============================================
 
-``predict`` takes a table that is not in memory and gives one back that is computed when it is read. Here the ratio is fitted
-to 300 rows of two weeks and evaluated at half a million rows of a Parquet file, a piece at a time.
+``predict`` takes a table that is not in memory and gives one back that is computed when it is read. Here the
+ratio is fitted to 300 rows of two weeks and evaluated at half a million rows of a Parquet file, a piece at a
+time.
 """
 
 import tempfile

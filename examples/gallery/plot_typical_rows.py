@@ -2,8 +2,8 @@
 The rows most typical of each side
 ==================================
 
-A density ratio is a number for every row: above 1 where the row is more typical of the first sample, below 1 where it is
-more typical of the second, near 1 where both explain it equally well.
+A density ratio is a number for every row: above 1 where the row is more typical of the first sample, below 1
+where it is more typical of the second, near 1 where both explain it equally well.
 
 Here the samples are 40 images each of the digits 3 and 8.
 """
@@ -20,7 +20,8 @@ result = compare_datasets(threes, eights, random_state=0)
 print(result)
 
 # %%
-# ``rows_a`` and ``rows_b`` put the most typical rows first. The rows in between are those whose ratio is nearest to 1.
+# ``rows_a`` and ``rows_b`` put the most typical rows first. The rows in between are those whose ratio is
+# nearest to 1.
 
 images = np.concatenate([threes, eights])
 ratios = np.concatenate([result.ratios_a, result.ratios_b])

@@ -2,9 +2,9 @@
 No related datasets: the universal network
 ==========================================
 
-:class:`fewratio.UniversalRatioEstimator` was trained once, on random distributions of many kinds, and comes with the
-package. It takes any columns, needs no training, and gives intervals: bounds that hold the true ratio about nine times in
-ten if your data are like those it was trained on.
+:class:`fewratio.UniversalRatioEstimator` was trained once, on random distributions of many kinds, and comes
+with the package. It takes any columns, needs no training, and gives intervals: bounds that hold the true ratio
+about nine times in ten if your data are like those it was trained on.
 """
 
 import matplotlib.pyplot as plt
@@ -29,5 +29,5 @@ for ax, n in zip(axes, (4, 15, 100), strict=True):
     ax.set(title=f"{n} rows per sample", xlabel="x", ylim=(-0.3, 2.2))
     ax.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("relative ratio")
-axes[0].legend(frameon=False, fontsize=9)
+axes[2].legend(frameon=False, fontsize=9, loc="upper left")
 plt.show()
