@@ -7,7 +7,7 @@ WORKERS ?= 2
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install venv demo test lint docs screenshots bench constraints clean
+.PHONY: help install venv demo test lint docs pictures screenshots bench constraints clean
 
 # uv does not read pip's variable; pip separates with blanks, uv with commas.
 ifneq ($(strip $(PIP_FIND_LINKS)),)
@@ -59,6 +59,11 @@ test: lint  ## everything that must pass before a change is proposed
 docs: export OMP_NUM_THREADS = 1
 docs: install  ## build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+pictures: install  ## draw the pictures of the README and the site again, into docs/images
+	$(BIN)/fewratio demo --output demo
+	cp demo/compare.png demo/outliers.png docs/images
+	$(BIN)/python benchmarks/sources.py --figure docs/images/sources.png
 
 screenshots: install  ## pictures of every view of the page, in screenshots/
 	$(BIN)/python benchmarks/screenshots.py

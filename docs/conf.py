@@ -20,7 +20,9 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "generated",
     "mathml",
+    "measured",
 ]
 exclude_patterns = ["_build", "_ext", "gallery/**/*.py", "images"]
 templates_path = ["_templates"]
@@ -55,7 +57,7 @@ copybutton_prompt_is_regexp = True
 
 # ---------------------------------------------------------------- reference
 
-autosummary_generate = True
+autosummary_generate = ["reference/python.rst"]
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False

@@ -75,13 +75,14 @@ def test_they_are_sorted():
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_each_is_there_and_documented(name):
+def test_each_is_there_and_documented_with_an_example(name):
     thing = getattr(fewratio, name)
     assert thing.__name__ == name
     documentation = inspect.cleandoc(thing.__doc__ or "")
     # A dataclass without a docstring gets its signature as one.
     assert documentation
     assert not documentation.startswith(f"{name}(")
+    assert ">>> " in documentation
 
 
 def test_every_estimator_has_a_home():

@@ -20,44 +20,144 @@ Each message has three parts: what was found, what is needed, what to do.
 
 
 class FewRatioError(Exception):
-    """Base of every error that fewratio raises on purpose."""
+    """Base of every error that fewratio raises on purpose.
+
+    Examples
+    --------
+    >>> import fewratio
+    >>> try:
+    ...     fewratio.compare_datasets([[1.0]], "a.csv")
+    ... except fewratio.FewRatioError as error:
+    ...     print(error)
+    B is a ...; needed is a table with one row per instance and one column per feature. ...
+    """
 
 
 class InputError(FewRatioError, ValueError):
-    """A sample or table that cannot be used."""
+    """A sample or table that cannot be used.
+
+    Examples
+    --------
+    >>> from fewratio import RuLSIF
+    >>> RuLSIF().fit([[1.0], [2.0]], [])
+    Traceback (most recent call last):
+    ...
+    fewratio.errors.InputError: X_de ...
+    """
 
 
 class MissingColumnError(InputError):
-    """A named column is not in the table."""
+    """A named column is not in the table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from fewratio import compare_datasets
+    >>> table = pl.DataFrame({"size": [1.0, 2.0, 3.0]})
+    >>> compare_datasets(table, table, drop="weight")
+    Traceback (most recent call last):
+    ...
+    fewratio.errors.MissingColumnError: ...
+    """
 
 
 class ParameterError(FewRatioError, ValueError):
-    """A parameter outside its range."""
+    """A parameter outside its range.
+
+    Examples
+    --------
+    >>> from fewratio import RuLSIF
+    >>> RuLSIF(alpha=2).fit([[1.0]], [[2.0]])
+    Traceback (most recent call last):
+    ...
+    fewratio.errors.ParameterError: The 'alpha' parameter of RuLSIF must be a float in the range [0.0, 1.0). ...
+    """
 
 
 class CollectionError(InputError):
-    """Tables or datasets that cannot be used together."""
+    """Tables or datasets that cannot be used together.
+
+    Examples
+    --------
+    >>> from fewratio import RuLSIF
+    >>> RuLSIF().fit([[1.0, 2.0]], [[3.0]])
+    Traceback (most recent call last):
+    ...
+    fewratio.errors.CollectionError: X_de has 1 column but X_nu has 2; all must have the same columns. ...
+    """
 
 
 class DataFileError(FewRatioError, ValueError):
-    """A data file that cannot be read."""
+    r"""A data file that cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from fewratio import Collection
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "monday.csv").write_text("size,weight\n1,2\n1,2,3\n")
+    ...     Collection.from_folder(folder)
+    Traceback (most recent call last):
+    ...
+    fewratio.errors.DataFileError: file 'monday.csv' cannot be read (line 1 has 2 fields but line 3 has 3); ...
+    """
 
 
 class DataNotFoundError(FewRatioError, FileNotFoundError):
-    """A data file or folder that is not there."""
+    """A data file or folder that is not there.
+
+    Examples
+    --------
+    >>> from fewratio import Collection
+    >>> Collection.from_folder("older_sensors")
+    Traceback (most recent call last):
+    ...
+    fewratio.errors.DataNotFoundError: 'older_sensors' does not exist; needed is a folder with one data file ...
+    """
 
 
 class ModelFileError(FewRatioError, ValueError):
-    """Not a model file of fewratio, or a damaged one."""
+    """Not a model file of fewratio, or a damaged one.
+
+    Examples
+    --------
+    >>> import fewratio
+    >>> fewratio.load_model(fewratio.__file__)
+    Traceback (most recent call last):
+    ...
+    fewratio.errors.ModelFileError: ... seems to be text, such as a table; a model is needed. Use the right file.
+    """
 
 
 class ModelVersionError(ModelFileError):
-    """A model file written by a newer fewratio."""
+    """A model file written by a newer fewratio.
+
+    Examples
+    --------
+    >>> from fewratio import ModelFileError, ModelVersionError
+    >>> issubclass(ModelVersionError, ModelFileError)
+    True
+    """
 
 
 class MissingPackageError(FewRatioError, ImportError):
-    """Something needs an optional package that is not installed."""
+    """Something needs an optional package that is not installed.
+
+    Examples
+    --------
+    >>> from fewratio import MissingPackageError
+    >>> issubclass(MissingPackageError, ImportError)
+    True
+    """
 
 
 class TrainingError(FewRatioError, RuntimeError):
-    """Training could not produce a usable model."""
+    """Training could not produce a usable model.
+
+    Examples
+    --------
+    >>> from fewratio import TrainingError
+    >>> issubclass(TrainingError, RuntimeError)
+    True
+    """

@@ -41,6 +41,16 @@ class Pair:
         The rows' shares in the numerator's and in the denominator's mean. Without masks the leading axes are missing.
     n_nu : int
         How many of the rows are the numerator's.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from fewratio import Pair
+    >>> pair = Pair(nu=torch.zeros(2, 3), de=torch.ones(4, 3))
+    >>> pair
+    Pair(nu=(2, 3), de=(4, 3))
+    >>> (pair.shares @ pair.rows).tolist()  # both means at once
+    [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
     """
 
     rows: Float[Tensor, "... n d"]
@@ -119,6 +129,14 @@ class Episode:
         Which relative ratio each task asks for, where the tasks do not all ask for the same.
     support_index : int Tensor of shape (q,) or None
         Which of the support's rows each query row is, -1 for none of them; None if no query row is in the support.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from fewratio import Episode, Pair
+    >>> support, query = (Pair(torch.zeros(n, 3), torch.ones(n, 3)) for n in (2, 5))
+    >>> Episode(support, query).rows.shape
+    torch.Size([14, 3])
     """
 
     support: Pair

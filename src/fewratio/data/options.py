@@ -34,6 +34,15 @@ class ColumnOptions(TypedDict, total=False):
         Whether columns that not all tables have are left out, instead of refused.
     encoding : Encoding
         What becomes of the columns, decided before from other tables; of the options above only `keep` goes with it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from fewratio import Collection, ColumnOptions
+    >>> options: ColumnOptions = {"id": "bottle", "categorical": "year"}
+    >>> table = pl.DataFrame({"bottle": ["a", "b", "c"], "year": [2001, 2001, 2004], "size": [1.0, 2.5, 2.0]})
+    >>> Collection.from_arrays({"monday": table}, **options).encoding.summary
+    '3 columns: 1 category, 1 number, 1 left out (bottle: id)'
     """
 
     columns: str | Sequence[str]

@@ -31,6 +31,18 @@ class Source:
     files : callable
         ``files(download)`` gives the paths of the files that it is read from, after a download if need be and allowed,
         or raises `DataNotFoundError`. By default none is needed.
+
+    Examples
+    --------
+    >>> from fewratio import Collection, Source
+    >>> def load_sensors(n_rows=3):
+    ...     "Sensors of one machine; a row is a reading."
+    ...     return Collection.from_arrays([[[0.0]] * n_rows, [[1.0]] * n_rows])
+    >>> source = Source("sensors", load_sensors, licence="CC0")
+    >>> source.options
+    {'n_rows': 3}
+    >>> source.describe()["description"]
+    'Sensors of one machine; a row is a reading.'
     """
 
     name: str

@@ -90,7 +90,16 @@ def fit_to_drawn(
 
 
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
-    """The estimator was asked for something that it must be fitted for."""
+    """The estimator was asked for something that it must be fitted for.
+
+    Examples
+    --------
+    >>> from fewratio import RuLSIF
+    >>> RuLSIF().predict([[1.0]])
+    Traceback (most recent call last):
+    ...
+    fewratio.estimators.base.NotFittedError: This RuLSIF has not seen the two samples yet. Call fit(X_nu, X_de) first.
+    """
 
 
 def _as_number(owner: str, name: str, value: Any, allowed: Any) -> Any:

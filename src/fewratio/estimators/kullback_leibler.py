@@ -33,8 +33,8 @@ MAX_STEPS = 200
 class UnconstrainedKL(RatioEstimator):
     """Relative ratio that minimises the unnormalised Kullback-Leibler loss on Gaussian kernels.
 
-    The ratio is a sum of Gaussian kernels exp(-|x - c|^2 / sigma^2) with weights w >= 0 that minimise
-    `fewratio.core.objectives.UnnormalisedKL` plus reg/2 |w|^2: a convex problem, solved to its optimum.
+    The ratio is a sum of Gaussian kernels ``exp(-|x - c|^2 / sigma^2)`` with weights w >= 0 that minimise
+    `fewratio.core.objectives.UnnormalisedKL` plus ``reg/2 |w|^2``: a convex problem, solved to its optimum.
     The divergence is the (relative) Kullback-Leibler divergence, the numerator's mean log ratio.
 
     Parameters

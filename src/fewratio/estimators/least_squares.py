@@ -32,7 +32,7 @@ _TABLE_ROWS = 2**11
 class RuLSIF(RatioEstimator):
     """Relative unconstrained least-squares importance fitting (Yamada et al. 2013).
 
-    The ratio is a sum of Gaussian kernels exp(-|x - c|^2 / sigma^2) whose weights solve Eq. 5.
+    The ratio is a sum of Gaussian kernels ``exp(-|x - c|^2 / sigma^2)`` whose weights solve Eq. 5.
 
     Width and regulariser can be chosen by how well the ratio fits instances that were left out (J of Eq. 8; the
     centres stay). By default that is exact leave-one-out: of pairs of one instance per sample, as many as the smaller

@@ -39,7 +39,7 @@ class KMM(RatioEstimator):
         minimise 1/2 b'(K + reg I)b - kappa'b    where 0 <= b <= bound, |sum(b) - m| <= m tolerance
 
     with K the Gaussian kernel of the denominator's rows and kappa_i = m mean_j k(de_i, nu_j). Elsewhere the ratio is
-    their mean, weighted by k(x, de_i) / |x - de_i|^2: it passes through b at the denominator's rows, is continuous,
+    their mean, weighted by ``k(x, de_i) / |x - de_i|^2``: it passes through b at the denominator's rows, is continuous,
     and stays between the least and the largest b.
 
     The solver is Clarabel (``pip install 'fewratio[kmm]'``). Time and memory grow fast with the denominator's rows, of

@@ -96,7 +96,7 @@ def mmd2(
     biased: bool = False,
     max_rows: int | None = 10_000,
 ) -> float:
-    """Squared maximum mean discrepancy between two samples, with the kernel exp(-|x - y|^2 / sigma^2).
+    """Squared maximum mean discrepancy between two samples, with the kernel ``exp(-|x - y|^2 / sigma^2)``.
 
     Rows are worked on in blocks, so memory stays bounded however many there are.
 

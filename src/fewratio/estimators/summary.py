@@ -70,6 +70,16 @@ class Summary:
         Sum over the datasets of the variance that noise, added to hide single rows, gives each feature of a mean.
     epsilon : float or None
         Largest epsilon of the datasets' differential privacy; None if one has none, or it is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import SourceMap
+    >>> rng = np.random.default_rng(0)
+    >>> source_map = SourceMap.from_table(rng.uniform(size=(9, 3)), n_components=0)
+    >>> here, there = (source_map.summarise(rng.uniform(size=(n, 3))) for n in (50, 40))
+    >>> here + there
+    Summary(2 sources, 90 rows, 3 features, map ...)
     """
 
     features: FeatureMap

@@ -1,0 +1,88 @@
+"""README, pictures and pages of the site say what is so."""
+
+import doctest
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fewratio
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if not {"generated", "gallery", "_build"} & set(page.parts)]
+FENCES = re.compile(r"^```(?:python|pycon|\{doctest\})\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def examples_of(page):
+    return "\n".join(block for block in FENCES.findall(page.read_text("utf-8")) if ">>> " in block)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if examples_of(page)], ids=lambda page: page.stem)
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    test = doctest.DocTestParser().get_doctest(examples_of(page), {}, page.name, str(page), 0)
+    printed: list[str] = []
+    assert doctest.DocTestRunner(optionflags=options).run(test, out=printed.append).failed == 0, "".join(printed)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_to_files_lead_somewhere(page):
+    # Pages and pictures that the build makes are checked there.
+    links = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text("utf-8"))
+    links = [link for link in links if not {"generated", "gallery"} & set(Path(link).parts) or "examples" in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_reference_has_every_public_name():
+    listed = re.findall(r"^   ([\w.]+)$", (ROOT / "docs" / "reference" / "python.rst").read_text("utf-8"), re.MULTILINE)
+    assert sorted(name for name in listed if "." not in name) == sorted(fewratio.__all__)
+
+
+def test_the_readme_is_short_and_its_table_is_of_the_records(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+    import measured
+
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert len(readme.splitlines()) <= 120
+    assert measured.readme() in readme
+
+
+def test_the_first_lines_of_the_readme_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    before = pl.DataFrame({"a": rng.normal(size=20), "b": rng.normal(size=20)})
+    block = FENCES.findall((ROOT / "README.md").read_text("utf-8"))[0]
+    exec(compile(block, "README.md", "exec"), {"before": before, "after": before.with_columns(pl.col("a") + 2)})
+    assert (tmp_path / "difference.html").is_file()
+
+
+def compare_with_stored(name, made):
+    from matplotlib.testing.compare import compare_images
+
+    # A copy: what differs is written beside it.
+    stored = made.with_name(f"stored-{name}")
+    stored.write_bytes((ROOT / "docs" / "images" / name).read_bytes())
+    # The root mean square difference of pixels, of 255: fonts differ a little between versions.
+    assert compare_images(str(stored), str(made), tol=8) is None, "run: make pictures"
+
+
+def test_the_pictures_of_the_demo_are_current(tmp_path, capsys):
+    from fewratio.cli.demo import demo
+
+    demo(output=tmp_path)
+    for name in ("compare.png", "outliers.png"):
+        compare_with_stored(name, tmp_path / name)
+
+
+def test_the_picture_of_sources_is_current(tmp_path):
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import sources
+
+    sources.draw(tmp_path / "sources.png")
+    compare_with_stored("sources.png", tmp_path / "sources.png")
