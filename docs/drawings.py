@@ -1,14 +1,15 @@
 """Draw the network of the paper and the decision chart, and make tables from records: ``python docs/drawings.py``.
 
-The pictures go to ``docs/images``; a test sees that they, and the table in ``choosing.md``, are current.
+The pictures go to ``docs/images``; a test sees that they, and the tables in ``choosing.md``, are current.
 """
 
+import csv
 import json
 from html import escape
 from pathlib import Path
 
 IMAGES = Path(__file__).parent / "images"
-SIZES = Path(__file__).parents[1] / "results" / "benchmarks" / "sizes.jsonl"
+RESULTS = Path(__file__).parents[1] / "results"
 FIRST, SECOND, INK, MUTED, PALE, BLUE = "#009e73", "#9a6fb0", "#1f2328", "#6b7280", "#f3f4f6", "#0072b2"
 
 
@@ -157,7 +158,7 @@ NAMES = {
 
 def table_of_sizes(sizes=(2, 5, 10, 20, 50, 200, 1000), timed=(10, 200)):
     """Make the table of errors and times by rows from the records of ``benchmarks/sizes.py``."""
-    records = [json.loads(line) for line in SIZES.read_text("utf-8").splitlines()]
+    records = [json.loads(line) for line in (RESULTS / "benchmarks" / "sizes.jsonl").read_text("utf-8").splitlines()]
     found = {(each["estimator"], each["instances_a_side"]): each for each in records}
     heads = ["rows per sample", *(f"{size:,}" for size in sizes), *(f"ms at {size}" for size in timed)]
     lines = [f"| {' | '.join(heads)} |", f"| --- |{' ---: |' * (len(heads) - 1)}"]
@@ -169,9 +170,47 @@ def table_of_sizes(sizes=(2, 5, 10, 20, 50, 200, 1000), timed=(10, 200)):
     return "\n".join(lines)
 
 
+# Name in the records, how its parameters were selected, and what is said of it.
+LEARNERS = {
+    "{class}`~fewratio.EnsembleRatioEstimator`": (
+        ("fewratio, ensemble", "none"),
+        ("20 or more", "1 to 50", "the same in all", "up to an hour; minutes on a GPU"),
+    ),
+    "{class}`~fewratio.DiscriminantRatioEstimator`": (
+        ("fewratio, closed form", "none"),
+        ("5 or more", "1 to 50", "the same in all", "2 to 4 s"),
+    ),
+    "{class}`~fewratio.MetaRatioEstimator`": (
+        ("fewratio", "none"),
+        ("20 or more", "1 to 10, or as trained", "the same in all", "minutes"),
+    ),
+    "{class}`~fewratio.UniversalRatioEstimator`": (
+        ("fewratio, no sources", "none"),
+        ("none", "2 to 100", "any", "none"),
+    ),
+    "{class}`~fewratio.RuLSIF`, lambda by validation": (
+        ("RuLSIF, ratio clipped", "validation"),
+        ("none", "20 or more", "any", "none"),
+    ),
+}
+
+
+def table_of_estimators():
+    """Make the table of estimators with their average J from the paper's first experiment."""
+    with open(RESULTS / "tables" / "relative-dre.csv", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["n_support"] == "avg"]
+    means = {(row["method"], row["selection"], row["data"]): float(row["mean"]) for row in rows}
+    heads = "estimator", "related datasets", "rows per sample", "columns", "time to learn, two cores"
+    lines = [f"| {' | '.join(heads)} | J, Mnist-r | J, Isolet |", f"|{' --- |' * len(heads)} ---: | ---: |"]
+    for name, (key, said) in LEARNERS.items():
+        errors = [f"{means[*key, data]:.3f}" for data in ("Mnist-r", "Isolet")]
+        lines.append(f"| {' | '.join([name, *said, *errors])} |")
+    return "\n".join(lines)
+
+
 DRAWINGS = {"network.svg": network, "choosing.svg": chart}
 
 if __name__ == "__main__":
     for name, draw in DRAWINGS.items():
         (IMAGES / name).write_text(draw(), "utf-8")
-    print(table_of_sizes())
+    print(table_of_estimators(), table_of_sizes(), sep="\n\n")
