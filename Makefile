@@ -1,11 +1,11 @@
 # `make` lists the targets. Every target that needs the environment makes it first.
 
 VENV    := .venv
-BIN     := $(VENV)/bin
+BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP   := $(VENV)/.installed
 WORKERS ?= 2
 
-SHELL := /bin/bash
+SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help install venv demo test lint docs pictures screenshots bench constraints clean
 

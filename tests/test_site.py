@@ -14,6 +14,7 @@ import fewratio
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if not {"generated", "gallery", "_build"} & set(page.parts)]
+START = ROOT / "docs" / "start" / "first-answer.md"
 FENCES = re.compile(r"^```(?:python|pycon|\{doctest\})\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -72,10 +73,12 @@ def compare_with_stored(name, made):
     assert compare_images(str(stored), str(made), tol=8) is None, "run: make pictures"
 
 
-def test_the_pictures_of_the_demo_are_current(tmp_path, capsys):
+def test_output_and_pictures_of_the_demo_are_current(tmp_path, capsys):
     from fewratio.cli.demo import demo
 
     demo(output=tmp_path)
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", START.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert shown in capsys.readouterr().out
     for name in ("compare.png", "outliers.png"):
         compare_with_stored(name, tmp_path / name)
 
