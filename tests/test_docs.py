@@ -23,7 +23,7 @@ def test_the_guide_to_own_data_runs(tmp_path, monkeypatch):
     (tmp_path / "older_sensors").mkdir()
     pl.DataFrame({"p": [1.0, 2.0]}).write_csv(tmp_path / "older_sensors" / "may.csv")
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 4
     exec(compile("\n".join(blocks), str(GUIDE), "exec"), {})
 
 

@@ -13,7 +13,7 @@ from fewratio.estimators.discriminant_model import SIZES, Calibration, Settings,
 from fewratio.estimators.summary import Summary
 
 _N_FOLDS, _FEWEST_HELD_OUT, _MOST_HELD_OUT, _MOST_ROWS = 4, 4, 48, 256
-# Where nothing can be held out: what is safe beside what was found where it could be (docs/guides/sources-at-home.md).
+# Where nothing can be held out: what is safe beside what was found where it could be (docs/how/summaries.md).
 _SHRINKAGE = 0.3
 # How much coordinates of columns are taken to have in common: K of them say as much as K / (1 + (K - 1) * this).
 _IN_COMMON = 0.05

@@ -1,0 +1,43 @@
+"""
+Which columns differ
+====================
+
+Thirty measurements of tumours, fifteen benign and fifteen malignant ones. Which measurements differ by more
+than chance would explain?
+
+The p-values of :attr:`fewratio.ComparisonResult.columns` are adjusted for the number of columns, so that one
+may look at all thirty. The *share* says how much of the joint difference a column explains beside the others:
+columns that repeat each other divide it.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer
+
+from fewratio import compare_datasets
+
+cancer = load_breast_cancer(as_frame=True)
+malignant = cancer.data[cancer.target == 0].sample(15, random_state=1)
+benign = cancer.data[cancer.target == 1].sample(15, random_state=1)
+
+result = compare_datasets(malignant, benign, random_state=0, keep=list(cancer.data.columns))
+columns = pd.DataFrame(result.columns)
+columns[["column", "effect", "p_value", "share"]].head(10).round(3)
+
+# %%
+# The eight strongest columns, every row drawn.
+
+figure, axes = plt.subplots(2, 4, figsize=(10, 5), layout="constrained")
+rng = np.random.default_rng(0)
+for ax, row in zip(axes.flat, columns.itertuples(), strict=False):
+    for place, (table, colour) in enumerate([(malignant, "#d55e00"), (benign, "#0072b2")]):
+        values = table[row.column]
+        ax.plot(place + rng.uniform(-0.15, 0.15, len(values)), values, "o", ms=5, alpha=0.7, mew=0, color=colour)
+        ax.hlines(values.mean(), place - 0.3, place + 0.3, color=colour, lw=2)
+    ax.set_title(f"{row.column}\nd = {row.effect:+.1f}, p = {row.p_value:.3f}", fontsize=9)
+    ax.set_xticks([0, 1], ["malignant", "benign"])
+    ax.set_xlim(-0.6, 1.6)
+    ax.spines[["top", "right"]].set_visible(False)
+figure.suptitle("The eight columns that differ most, of thirty")
+plt.show()

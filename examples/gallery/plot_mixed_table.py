@@ -1,0 +1,46 @@
+"""
+A table with categories, dates and missing values
+=================================================
+
+Orders of two shops: numbers, text, a date and empty cells. Nothing needs to be prepared.
+:func:`fewratio.compare_datasets` says what each column was taken for, and finds that the second shop has later
+dates, more orders that are collected, and more ages that are missing.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from fewratio import compare_datasets
+
+rng = np.random.default_rng(0)
+
+
+def orders(n, delivery, start, missing):
+    return pd.DataFrame(
+        {
+            "order_id": rng.permutation(10_000)[:n],
+            "placed": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(start, start + 150, n), unit="D"),
+            "amount": rng.gamma(3, 20, n).round(2),
+            "delivery": rng.choice(["post", "courier", "collected"], n, p=delivery),
+            "age": np.where(rng.random(n) < missing, np.nan, rng.normal(42, 12, n).round()),
+            "items": rng.poisson(2, n) + 1,
+        }
+    )
+
+
+north = orders(60, delivery=[0.6, 0.3, 0.1], start=0, missing=0.05)
+south = orders(40, delivery=[0.3, 0.2, 0.5], start=60, missing=0.35)
+
+result = compare_datasets(north, south, random_state=0)
+print(result)
+print(result.encoding.summary)
+
+# %%
+# One effect per original column or category; "age is missing" is a column of its own.
+
+pd.DataFrame(result.columns)[["column", "effect", "p_value"]].round(3)
+
+# %%
+
+figure = plt.figure(result.plot())
