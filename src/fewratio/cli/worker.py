@@ -119,7 +119,7 @@ def _do(task: dict[str, Any]) -> int:
         if "unpack" in task:
             from fewratio.web.archive import unpack
 
-            unpack(Path(task["unpack"]), Path(task["into"]), task["limits"]["archive"])
+            unpack(Path(task["unpack"]), Path(task["into"]), task["limits"]["members"], task["unpacked"])
         elif "examples" in task:
             from fewratio.demos.examples import write_examples
 

@@ -50,11 +50,16 @@ class JobRunner:
             await asyncio.sleep(min(60, self.limits.kept))
             self.store.forget()
 
-    async def close(self) -> None:
-        """End all work and remove all files."""
+    def cancel_all(self) -> None:
+        """Cancel all jobs; whoever waits for one, or for the examples, is told at once."""
+        self.has_examples.set()
         for job in self.store.jobs.values():
             if job.task is not None:
                 job.task.cancel()
+
+    async def close(self) -> None:
+        """End all work and remove all files."""
+        self.cancel_all()
         await self.workers.close()
         self.store.close()
 

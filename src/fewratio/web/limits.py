@@ -53,6 +53,5 @@ class Limits:
         """Return what a worker is told."""
         return {
             "tables": {"columns": self.columns, "cells": self.cells},
-            "archive": {"members": self.members, "unpacked": self.unpacked},
-            **{name: getattr(self, name) for name in ("memory", "seconds", "file")},
+            **{name: getattr(self, name) for name in ("members", "memory", "seconds", "file")},
         }

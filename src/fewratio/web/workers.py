@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -123,4 +124,8 @@ class Workers:
                 "or columns, or run the command yourself."
             )
         said = self.messages(folder)
-        return said[-1] if said and status != CRASHED else _INTERNAL
+        if said and status != CRASHED:
+            return said[-1]
+        # For whoever runs the server.
+        sys.stderr.write((folder / STDERR).read_text("utf-8", "replace") if (folder / STDERR).exists() else "")
+        return _INTERNAL
