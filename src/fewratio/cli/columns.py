@@ -60,8 +60,10 @@ def columns(
         told |= {"kind": None if left_out else column.kind, "left_out": left_out}
     n_rows = [raw.n_rows for raw in raws]
     lines = [f"{counted(len(found), 'column')} of {counted(len(raws), 'table')}, {counted(sum(n_rows), 'row')}"]
-    cells_shown = [(each["name"], each["kind"] or "-", each["left_out"] or "", *each["examples"][:2]) for each in found]
-    lines += exchange.aligned([(*row, "", "")[:5] for row in cells_shown])
+    for each in found:
+        first = [*each["examples"], "", ""][:2]
+        each["line"] = (each["name"], each["kind"] or "-", *first, each["left_out"] or "")
+    lines += exchange.aligned([each.pop("line") for each in found])
     request.deliver(exchange.Answer(lines, {"rows": n_rows, "columns": found}, {}))
 
 

@@ -1,7 +1,7 @@
 """``fewratio serve``."""
 
+import os
 import socket
-import sys
 import webbrowser
 from contextlib import suppress
 from typing import Annotated, Any
@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import typer
 
 from fewratio.cli.exchange import verb
+from fewratio.cli.worker import work
 from fewratio.errors import ParameterError
 from fewratio.lazy import import_home
 
@@ -58,7 +59,9 @@ def serve(
     query = f"?{urlencode({'token': token})}" if token else ""
     addresses = [f"http://{each}:{port}/{query}" for each in hosts]
     typer.echo("\n".join([*addresses, "Ctrl-C ends it."]))
-    app = make_app([sys.executable, "-m", "fewratio.cli.worker"], host, token)
+    # Of worker processes: more threads than cores slow all down.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    app = make_app(work, host, token, preload=["fewratio.cli.worker_imports"])
     config = uvicorn.Config(
         app,
         http="h11",

@@ -23,6 +23,7 @@ from fewratio.web.job_runner import JobRunner
 from fewratio.web.limits import Limits
 from fewratio.web.names import MODELS, check_ending, check_free, check_model, is_table, safe_name, safe_path
 from fewratio.web.store import File, Job
+from fewratio.web.workers import Work
 
 _STATIC = Path(__file__).parent / "static"
 _LONGEST_WAIT = 30
@@ -70,25 +71,31 @@ class Problem(BaseModel):
 
 
 def make_app(
-    worker: Sequence[str], host: str = "127.0.0.1", token: str | None = None, limits: Limits | None = None
-) -> Any:
+    work: Work,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    limits: Limits | None = None,
+    preload: Sequence[str] = (),
+) -> Guard:
     """Make the application.
 
     Parameters
     ----------
-    worker : sequence of str
-        Command that starts a worker process.
+    work : callable
+        What a worker process does.
     host : str
         The address that is listened at.
     token : str, optional
         What users must know.
     limits : Limits, optional
+    preload : sequence of str
+        Modules that worker processes need.
     """
     limits = limits or Limits()
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        runner = JobRunner(worker, limits)
+        runner = JobRunner(work, limits, preload)
         app.state.runner = runner
         tasks = [asyncio.create_task(each) for each in (runner.write_examples(), runner.forget_old())]
         try:
@@ -96,6 +103,7 @@ def make_app(
         finally:
             for task in tasks:
                 task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await runner.close()
 
     app = FastAPI(
