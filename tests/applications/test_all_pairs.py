@@ -233,3 +233,38 @@ def test_what_is_wrong_is_named():
         compare_all(collection()).nearest("x")
     with pytest.raises(InputError, match="column 0 of dataset 'b' has 1 infinite value"):
         compare_all({"a": [[1.0]], "b": [[np.inf]]})
+
+
+def test_a_new_dataset_is_ranked_among_the_others():
+    rng = np.random.default_rng(0)
+    known = {f"{i}": rng.normal(i % 3, 1, (12, 2)) for i in range(24)}
+    new = {"like": rng.normal(1, 1, (7, 2)), "far": rng.normal(40, 1, (9, 2))}
+    result = compare_all(known, new=new, random_state=0)
+    # Another road: the same datasets with as many rows each, ranked by hand.
+    same = compare_all(known | new, n_rows=7, random_state=0)
+    np.testing.assert_array_equal(result.divergences, same.divergences)
+    others = [same.nearest(name, 3) for name in known]
+    others = [next(far for other, far in found if other not in new) for found in others]
+    for name, p_value in result.new_p_values.items():
+        own = next(far for other, far in same.nearest(name, 3) if other not in new)
+        assert p_value == pytest.approx((1 + sum(far >= own for far in others)) / 25)
+    assert result.new_p_values["like"] > 0.05 > result.new_p_values["far"] == 1 / 25
+    assert json.loads(json.dumps(result.to_dict()))["new_p_values"] == result.new_p_values
+    assert "new_p_values" not in same.to_dict()
+
+
+def test_a_new_dataset_is_encoded_as_the_others():
+    rng = np.random.default_rng(0)
+
+    def frame(n_rows=8, kinds="ab"):
+        return pl.DataFrame({"size": rng.normal(size=n_rows), "kind": rng.choice(list(kinds), n_rows)})
+
+    known = {f"{i}": frame() for i in range(3)}
+    with pytest.warns(
+        UserWarning, match="column 'kind' of dataset 'new' has categories that are not in the collection"
+    ):
+        assert compare_all(known, new={"new": frame(kinds="abc")}, random_state=0).new == ("new",)
+    with pytest.raises(InputError, match="dataset 'new'"):
+        compare_all(known, new={"new": frame().drop("size")})
+    with pytest.raises(CollectionError, match="several datasets named '0'"):
+        compare_all(known, new={"0": frame()})

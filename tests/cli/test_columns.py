@@ -12,10 +12,12 @@ from fewratio.cli import app
 def tables(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text(
-        "id,size,colour,day,extra,code\n" + "".join(f"{n},{n / 3},red,2024-01-0{n},x,{n}\n" for n in range(1, 10))
+        "id,size,width,colour,day,extra,code\n"
+        + "".join(f"{n},{n / 3},{n / 9},red,2024-01-0{n},x,{n}\n" for n in range(1, 10))
     )
     (tmp_path / "b.csv").write_text(
-        "id,size,colour,day,code\n" + "".join(f"{n},{n / 7},blue,2024-02-0{n},k{n}\n" for n in range(1, 10))
+        "id,size,width,colour,day,code\n"
+        + "".join(f"{n},{n / 7},{n / 9 + 5},blue,2024-02-0{n},k{n}\n" for n in range(1, 10))
     )
 
 
@@ -29,10 +31,23 @@ def test_kinds_and_reasons(tables):
     columns = found("a.csv", "b.csv")
     kinds = {name: each["kind"] or each["left_out"] for name, each in columns.items()}
     code = kinds.pop("code")
-    assert kinds == {"id": "id", "size": "number", "colour": "category", "day": "date", "extra": "not in all tables"}
+    assert kinds == {
+        "id": "id",
+        "size": "number",
+        "width": "tells the tables apart: 0.1111 to 1 in a.csv, 5.111 to 6 in b.csv",
+        "colour": "tells the tables apart: red in a.csv, blue in b.csv",
+        "day": "tells the tables apart: 2024-01-01 to 2024-01-09 in a.csv, 2024-02-01 to 2024-02-09 in b.csv",
+        "extra": "not in all tables",
+    }
+    kept = found("a.csv", "b.csv", "--keep", "day")
+    assert [kept[name]["kind"] for name in ("width", "day")] == [None, "date"]
+    # A batch may be anything but of another time.
+    batch = found("a.csv", "b.csv", "--batch")
+    assert [batch[name]["kind"] for name in ("width", "day")] == ["number", None]
     assert [name for name, each in columns.items() if not each["is_shared"]] == ["extra"]
     # What compare refuses is told here.
     assert code.startswith("column 'code' holds numbers in file 'a.csv' but text in file 'b.csv'")
+    assert code.endswith("name it in --categorical, or drop it.")
     assert [name for name, each in columns.items() if each["is_refused"]] == ["code"]
     assert columns["size"]["examples"][:2] == ["0.333333", "0.666667"]
 
@@ -49,5 +64,5 @@ def test_what_a_user_says_counts(tables):
 def test_a_folder_and_the_lines_for_a_person(tables, tmp_path):
     done = CliRunner().invoke(app, ["columns", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines()[0] == "6 columns of 2 tables, 18 rows"
+    assert done.stdout.splitlines()[0] == "7 columns of 2 tables, 18 rows"
     assert [line.split()[:2] for line in done.stdout.splitlines()[1:3]] == [["id", "-"], ["size", "number"]]

@@ -17,6 +17,7 @@ ONE = {
     "outliers": ["outliers", "--unlabelled", "b <c>.csv", "--normal", "a.csv", "--contamination", "0.25"],
     "changes": ["changes", "series.csv", "--time", "day"],
     "compare-all": ["compare-all", "sites"],
+    "compare-all --new": ["compare-all", "sites", "--new", "sites/west.csv"],
 }
 ANSWERS = {
     "compare": "These tables differ",
@@ -25,6 +26,7 @@ ANSWERS = {
     "outliers": "3 of 12 rows are outliers",
     "changes": "1 change: 2024-01-31 (z)",
     "compare-all": "most different are",
+    "compare-all --new": "Nothing shows that west (new) is unlike the 3 other datasets",
 }
 
 
@@ -119,3 +121,13 @@ def test_groups_may_be_called_as_parts_of_the_report_are(tmp_path):
     assert result.exit_code == 0
     assert "15 of Test" in report.read_text()
     assert "p = " in report.read_text()
+
+
+def test_warnings_are_in_the_report(folder):
+    (folder / "one.csv").write_text("x,y\n1,2\n")
+    done = run(["compare", "one.csv", "a.csv", "--report", "r.html"])
+    assert done.exit_code == 0
+    assert "note        one.csv has one row, which says little of where it is from." in done.stdout
+    said = done.stderr.removeprefix("fewratio: ").strip()
+    assert said
+    assert f'<p class="warning">{html.escape(said)}</p>' in (folder / "r.html").read_text("utf-8")

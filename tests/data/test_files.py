@@ -417,7 +417,10 @@ HOSTILE = {
     "binary data": (b"p,q\n1,2\n\x00\xff\xfe,3\n", "line 3 holds binary data"),
     "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
     "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "line 1 has 2 fields but line 2 has 4"),
-    "another encoding": (b"p,q\n" + b"1,2\n" * 400_000 + b"\xe9,2\n", "line 400002 holds the byte 0xe9"),
+    "another encoding": (
+        b"p,q\n" + b"1,2\n" * 400_000 + b"\xe9,2\n",
+        "line 400002 holds the byte 0xe9, which is not UTF-8; it would be 'é' in Windows-1252",
+    ),
     "a letter cut in two": (b"p,q\n1,\xc3", "line 2 holds the byte 0xc3, which is not UTF-8"),
     "a quote left open": ('p,q\n1,2\n3,"a\n4,b\n5,c\n', "line 3 has a quote that is not closed"),
     "a quote left open in the header": ('p,"q\n1,2\n', "line 1 has a quote that is not closed"),
@@ -735,3 +738,19 @@ def test_from_table_wants_one_table_with_names(tmp_path):
         Collection.from_table(write(tmp_path, "a.parquet", b"PAR1 nothing PAR1"), "site")
     with pytest.raises(InputError, match=r"no column is left to use: 'q' \(nested values\)"):
         Collection.from_table(write(tmp_path, "n.parquet", pa.table({"site": ["u"], "q": [[1]]})), "site")
+
+
+def test_text_in_another_encoding_is_not_guessed_but_said_how_to_save(tmp_path):
+    (tmp_path / "a.csv").write_bytes("Größe,q\n1,2\n".encode("cp1252"))
+    assert_refused(
+        tmp_path, "line 1 holds the byte 0xf6, which is not UTF-8", "Save it as UTF-8: in Excel as 'CSV UTF-8'"
+    )
+
+
+def test_the_sheet_that_is_read_is_named_if_there_are_more(tmp_path):
+    path = tmp_path / "a.xlsx"
+    with pd.ExcelWriter(path) as book:
+        for number, name in enumerate(("May", "June")):
+            pd.DataFrame({"x": [number, 2.0]}).to_excel(book, sheet_name=name, index=False)
+    with pytest.warns(UserWarning, match="a.xlsx has 2 sheets; the first, 'May', was read"):
+        assert read_raw(find_file(path)).cells("x") == [0.0, 2.0]

@@ -77,3 +77,20 @@ def test_two_datasets_are_enough():
 
 def test_a_notebook_does_not_wait_for_thousands_of_datasets():
     assert many(1001)._repr_html_() is None
+
+
+def test_a_new_dataset_is_the_answer():
+    rng = np.random.default_rng(0)
+    known = {f"{i}": rng.normal(0, 1, (9, 2)) for i in range(20)}
+    far = compare_all(known, new={"<new>": rng.normal(30, 1, (9, 2))}, random_state=0)
+    report = far._report()
+    assert report.title == "<new> among 20 datasets"
+    assert report.answer.startswith("<new> is unlike all 20 other datasets (p = 0.048): it is farther from the nearest")
+    assert report.answer.endswith(f"Nearest: {', '.join(name for name, _ in far.nearest('<new>', 3))}.")
+    chart = blocks(report, Chart)[0]
+    assert "0 of them are at least as far, so p = (1 + 0) / (1 + 20)" in chart.caption
+    assert sum(chart.data["count"]) == 20
+    assert_valid(far.to_html())
+    few = compare_all(dict(list(known.items())[:9]), new={"x": known["19"]}, random_state=0)._report()
+    assert few.answer.startswith("Nothing shows that x is unlike the 9 other datasets (p = ")
+    assert "They are too few to tell: no p-value can be below 0.1." in few.answer

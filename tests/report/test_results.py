@@ -55,6 +55,14 @@ def test_the_answer_says_that_nothing_could_be_found():
     assert report.answer == "No difference was found (p = 0.1). There are too few rows for the test to find one."
 
 
+@pytest.mark.filterwarnings("ignore:With 1 row")
+def test_the_answer_warns_of_a_single_row():
+    result = compared(normal(1, 2), normal(30, 2))
+    assert result.caution == result.to_dict()["caution"] == "A has one row, which says little of where it is from."
+    assert result._report().answer.endswith(result.caution)
+    assert compared(normal(2, 2), normal(30, 2), 0).caution is None
+
+
 def test_columns_that_tell_the_tables_apart_are_in_the_answer():
     report = compared(mixed(40, 0, lot="a"), mixed(50, 1, 3.0, lot="b"))._report()
     assert report.answer.endswith("Column lot alone tells which table a row is from.")

@@ -1,22 +1,24 @@
 """The application in this process, with real workers."""
 
-import sys
-
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from fewratio.cli.worker import work
 from fewratio.web.app import make_app
 from fewratio.web.limits import Limits
 
-WORKER = [sys.executable, "-m", "fewratio.cli.worker"]
-LIMITS = Limits(
-    upload=2 * 2**20, members=50, unpacked=8 * 2**20, columns=500, cells=100_000, seconds=60, memory=2**30, spare=0
-)
+LIMITS = Limits(upload=2 * 2**20, members=50, unpacked=8 * 2**20, columns=500, cells=100_000, seconds=60, memory=2**30)
 
 
 class Client(TestClient):
     """A user with cookies of their own."""
+
+    def another(self):
+        """Give another user of the same server."""
+        other = Client(self.app, base_url="http://127.0.0.1")
+        other.portal = self.portal
+        return other
 
     def upload(self, name, content=b"", kind="files"):
         return self.post(f"/api/v1/{kind}", params={"name": name}, content=content)
@@ -48,7 +50,7 @@ class Client(TestClient):
 
 @pytest.fixture(scope="session")
 def app():
-    return make_app(WORKER, limits=LIMITS)
+    return make_app(work, limits=LIMITS, preload=["fewratio.cli.worker_imports"])
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +61,5 @@ def client(app):
 
 
 @pytest.fixture
-def stranger(app, client):
-    """Another user of the same server, which runs already."""
-    return Client(app, base_url="http://127.0.0.1")
+def stranger(client):
+    return client.another()

@@ -31,8 +31,11 @@ INPUTS = {
     "changes": {"series": "example-machine"},
     "weights": {"train": "example-delivery", "target": "example-grower_1"},
     "compare-all": {"folder": "example-sensors"},
+    "judge": {"folder": "example-sensors", "new": "example-sensor_41"},
     "train": {"folder": "example-sensors"},
 }
+
+VERBS = {"judge": "compare-all"}
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def folder(tmp_path, monkeypatch):
 # A model's header is in another order in each process; that of the page is looked at below.
 @pytest.mark.parametrize("verb", [verb for verb in INPUTS if verb != "train"])
 def test_the_shell_line_gives_the_same_files(client, folder, verb):
-    job = client.run(verb, INPUTS[verb])
+    job = client.run(VERBS.get(verb, verb), INPUTS[verb])
     assert (job["state"], job["message"]) == ("done", None)
     _, *arguments = shlex.split(job["shell"].partition(" > ")[0])
     done = CliRunner().invoke(command_line, arguments)
@@ -65,7 +68,7 @@ def test_the_shell_line_gives_the_same_files(client, folder, verb):
 def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
     options = {"seed": 3, **({"contamination": 0.2} if verb == "outliers" else {})}
     columns = {} if verb == "changes" else {"reading": "drop"} if "folder" in INPUTS[verb] else {"ash": "drop"}
-    job = client.run(verb, INPUTS[verb], options=options, columns=columns)
+    job = client.run(VERBS.get(verb, verb), INPUTS[verb], options=options, columns=columns)
     assert job["state"] == "done", job
     (folder / "same.py").write_text(job["python"])
     found = runpy.run_path("same.py")
@@ -90,6 +93,8 @@ def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
     elif verb == "changes":
         points = [row for row, flag in enumerate(values["change"]) if flag == "1"]
         assert points == list(found["result"].points) == [240, 520]
+    elif verb == "judge":
+        assert json.loads(client.result(job, "result.json").text)["new_p_values"] == found["result"].new_p_values
     else:
         assert max(map(float, values["divergence"])) == pytest.approx(found["result"].divergences.max())
 
@@ -136,7 +141,8 @@ def test_columns_tell_what_they_are_taken_for(client):
     assert found["rows"] == [20, 10]
     kinds = {each["name"]: each["kind"] or each["left_out"] for each in found["columns"]}
     assert kinds["bottle"] == "id"
-    assert (kinds["analysed"], kinds["closure"], kinds["alcohol"]) == ("date", "category", "number")
+    assert kinds["analysed"].startswith("tells the tables apart: 2022-01-03 to 2022-12-26 in grower_1.csv, 2023-")
+    assert (kinds["closure"], kinds["alcohol"]) == ("category", "number")
 
 
 def test_own_tables_of_the_same_name_are_kept_apart(client):
@@ -197,6 +203,9 @@ def test_a_model_judges_new_tables_and_can_be_sent_again(client):
     first, second = (json.loads(client.result(job, "result.json").text) for job in jobs)
     assert first == second
     assert "--model=mine.safetensors" in jobs[1]["shell"]
+    judged = client.run("compare-all", {**INPUTS["judge"], "model": kept})
+    assert json.loads(client.result(judged, "result.json").text)["new_p_values"]["sensor_41"] > 0.05
+    assert "Nothing shows that sensor_41 is unlike the 40 other datasets" in client.result(judged, "report.html").text
 
 
 def test_a_folder_is_sent_file_by_file_or_as_a_zip_file(client, folder):

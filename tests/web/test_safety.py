@@ -1,26 +1,29 @@
 """Who is let in, what is given to whom, and what is kept."""
 
+import io
 import re
-import sys
 import time
+import zipfile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewratio.cli.worker import work
 from fewratio.web.app import make_app
 from fewratio.web.guard import is_loopback
 from fewratio.web.limits import Limits
 from fewratio.web.names import safe_name, safe_path
-from tests.web.conftest import WORKER, Client
+from tests.web.conftest import Client
+from tests.web.failing import ENDS, fail
 
 COMPARED = {"a": "example-grower_1", "b": "example-grower_2"}
 # An application that was not started refuses before anything is asked of it.
-IDLE = make_app(WORKER)
+IDLE = make_app(work)
 
 
 def idle(host="127.0.0.1", token=None, address="http://127.0.0.1"):
-    return Client(make_app(WORKER, host, token), base_url=address, follow_redirects=False)
+    return Client(make_app(work, host, token), base_url=address, follow_redirects=False)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "localhost:8000", "[::1]:8000"])
@@ -120,15 +123,15 @@ def test_a_token_is_asked_for_once():
 
 
 def test_two_servers_have_cookies_of_different_names():
-    assert make_app(WORKER).cookie != make_app(WORKER).cookie
+    assert make_app(work).cookie != make_app(work).cookie
 
 
 def test_jobs_of_one_user_and_of_all_are_bounded():
-    limits = Limits(running=1, waiting=2, per_user=2, spare=0)
-    app = make_app(WORKER, limits=limits)
+    limits = Limits(running=1, waiting=2, per_user=2)
+    app = make_app(work, limits=limits)
     with Client(app, base_url="http://127.0.0.1") as first:
         first.get("/api/v1/examples")
-        second = Client(app, base_url="http://127.0.0.1")
+        second = first.another()
         assert [first.start_long().status_code for _ in range(3)] == [201, 201, 429]
         answers = [second.start_long() for _ in range(2)]
         assert [answer.status_code for answer in answers] == [201, 503]
@@ -136,15 +139,15 @@ def test_jobs_of_one_user_and_of_all_are_bounded():
 
 
 def test_a_job_that_takes_too_long_is_ended():
-    with Client(make_app(WORKER, limits=Limits(seconds=20, spare=1)), base_url="http://127.0.0.1") as client:
+    with Client(make_app(work, limits=Limits(seconds=2)), base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
         job = client.finish(client.start_long().json())
         assert job["state"] == "failed"
-        assert re.match(r"The work (took longer than 20 s|was ended by the system)", job["message"])
+        assert re.match(r"The work (took longer than 2 s|was ended by the system)", job["message"])
 
 
 def test_results_are_forgotten_and_the_folder_is_private_and_goes_at_the_end():
-    app = make_app(WORKER, limits=Limits(kept=1, spare=0))
+    app = make_app(work, limits=Limits(kept=1))
     with Client(app, base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
         store = app.app.state.runner.store
@@ -164,7 +167,7 @@ def test_results_are_forgotten_and_the_folder_is_private_and_goes_at_the_end():
 
 
 def test_the_disk_is_bounded():
-    app = make_app(WORKER, limits=Limits(disk=100_000, spare=0))
+    app = make_app(work, limits=Limits(disk=100_000))
     with Client(app, base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
         assert client.upload("a.csv", b"x" * 90_000).status_code == 201
@@ -186,8 +189,25 @@ def test_the_disk_is_bounded():
         assert sorted(app.app.state.runner.store.root.iterdir()) == kept
 
 
+def test_what_is_unpacked_does_not_pass_the_disk_either():
+    app = make_app(work, limits=Limits(disk=200_000))
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", "x,y\n" + "1,2\n" * 100_000)
+    with Client(app, base_url="http://127.0.0.1") as client:
+        client.get("/api/v1/examples")
+        answer = client.upload("all.zip", zipped.getvalue(), kind="folders")
+        assert answer.status_code == 422
+        assert answer.json()["detail"].startswith("archive 'all.zip' holds more than 0 MB; no more is taken")
+        store = app.app.state.runner.store
+        # Several at once share what is left.
+        with store.reserved(10**9) as first, store.reserved(10**9) as second:
+            assert (first > 0, second) == (True, 0)
+        assert not store.is_full
+
+
 def test_the_number_of_files_is_bounded():
-    with Client(make_app(WORKER, limits=Limits(files=60, spare=0)), base_url="http://127.0.0.1") as client:
+    with Client(make_app(work, limits=Limits(files=60)), base_url="http://127.0.0.1") as client:
         n_examples = sum(file["files"] or 1 for file in client.get("/api/v1/examples").json())
         made = [client.upload(f"{number}", kind="folders").status_code for number in range(62 - n_examples)]
         assert made == [201] * (61 - n_examples) + [507]
@@ -195,8 +215,8 @@ def test_the_number_of_files_is_bounded():
 
 
 def test_what_a_user_still_works_with_is_kept():
-    limits = Limits(kept=3600, spare=0)
-    app = make_app(WORKER, limits=limits)
+    limits = Limits(kept=3600)
+    app = make_app(work, limits=limits)
     with Client(app, base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
         store = app.app.state.runner.store
@@ -217,31 +237,14 @@ def test_what_a_user_still_works_with_is_kept():
         assert client.get(f"/api/v1/files/{result}").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("raise ValueError", "The work ended unexpectedly, by a mistake of the program"),
-        ("os.kill(os.getpid(), 9)", "The work was ended by the system"),
-        ("raise MemoryError", "the work needs more memory"),
-        ("sys.exit(1)", "a note"),
-    ],
-)
-def test_a_failure_is_said_to_be_what_it_is(code, said):
-    lines = f"""
-import os, sys
-import fewratio.cli.worker as worker
-import fewratio.cli as cli
-def app(*arguments, **options):
-    sys.stderr.write("fewratio: a note\\n")
-    {code}
-cli.app = app
-worker.main()
-"""
-    worker = [sys.executable, "-c", lines]
-    with Client(make_app(worker, limits=Limits(spare=0)), base_url="http://127.0.0.1") as client:
+def test_a_failure_is_said_to_be_what_it_is(capfd):
+    with Client(make_app(fail), base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
-        job = client.run("compare", COMPARED)
-        assert (job["state"], job["message"][: len(said)]) == ("failed", said)
+        for number, said in enumerate(ENDS):
+            job = client.run("compare", COMPARED, options={"seed": number + 1})
+            assert (job["state"], job["message"][: len(said)]) == ("failed", said)
+    # Whoever runs the server sees what a user does not.
+    assert capfd.readouterr().err.count("ValueError: a mistake") == 1
 
 
 @pytest.mark.parametrize(

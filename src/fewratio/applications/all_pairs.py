@@ -4,7 +4,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
@@ -22,11 +22,13 @@ from fewratio.charts.style import LEVEL
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
+from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.data.table import Table
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.randomness import draw_rows
+from fewratio.estimators.source_columns import SourceColumns, as_sources
 from fewratio.progress import progress_bar
 from fewratio.report.reported import Reported
 
@@ -54,6 +56,8 @@ class AllPairsResult(Reported):
         The permutation p-value of each pair, whichever is first; 1 on the diagonal. None if not asked for.
     settings : dict
         What `compare_all` was told.
+    new : tuple of str
+        Those of the datasets that are judged by the others.
 
     Examples
     --------
@@ -69,6 +73,25 @@ class AllPairsResult(Reported):
     divergences: Floats
     p_values: Floats | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    new: tuple[str, ...] = ()
+
+    @cached_property
+    def nearest_divergences(self) -> Floats:
+        """The mean divergence of both directions of each dataset and the nearest other one that is not new."""
+        distance = (self.divergences + self.divergences.T) / 2
+        np.fill_diagonal(distance, np.inf)
+        return np.asarray(distance[:, [name not in self.new for name in self.names]].min(1))
+
+    @cached_property
+    def new_p_values(self) -> dict[str, float]:
+        """The p-value of each new dataset: small if it is farther from its nearest one than the others are from theirs.
+
+        It is the share of datasets at least as far from their nearest one, the new one included: exact if all were
+        drawn alike and have as many rows. So 19 datasets or more are needed for a p-value of 0.05.
+        """
+        far = dict(zip(self.names, self.nearest_divergences, strict=True))
+        others = np.array([far[name] for name in self.names if name not in self.new])
+        return {name: float((1 + (others >= far[name]).sum()) / (1 + len(others))) for name in self.new}
 
     @cached_property
     def adjusted_p_values(self) -> Floats | None:
@@ -82,6 +105,17 @@ class AllPairsResult(Reported):
 
         adjusted: Floats = squareform(false_discovery_control(squareform(self.p_values, checks=False)))
         return adjusted + np.eye(len(self.names))
+
+    def _verdict(self, name: str) -> str:
+        """Say whether a new dataset is unlike the others."""
+        p_value, n_others = self.new_p_values[name], len(self.names) - len(self.new)
+        others = counted(n_others, "other dataset")
+        if p_value <= LEVEL:
+            far = "it is farther from the nearest one than they usually are from each other"
+            return f"{name} is unlike all {others} (p = {p_value:.2g}): {far}."
+        smallest = 1 / (1 + n_others)
+        few = f" They are too few to tell: no p-value can be below {smallest:.2g}." * (smallest > LEVEL)
+        return f"Nothing shows that {name} is unlike the {others} (p = {p_value:.2g}).{few}"
 
     def nearest(self, name: str, k: int = 5) -> list[tuple[str, float]]:
         """Give the datasets that differ least from one, the nearest first, with the mean divergence of both directions.
@@ -122,7 +156,8 @@ class AllPairsResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
         known = inputs.plain(self, "names", "divergences", "p_values", "adjusted_p_values")
-        return known | {"order": self.order().tolist()}
+        judged = inputs.plain(self, "new_p_values", "nearest_divergences") if self.new else {}
+        return known | judged | {"order": self.order().tolist()}
 
     def plot(self) -> "Figure":
         """Draw the divergences as a heat map, like datasets side by side.
@@ -163,6 +198,7 @@ def compare_all(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     backend: Backend | None = None,
+    new: Mapping[str, Any] | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> AllPairsResult:
     """Compare all datasets of a collection with each other: the divergences of all ordered pairs.
@@ -196,6 +232,9 @@ def compare_all(
         A cluster to compute on instead, whatever `n_jobs`: that of the current ``dask.distributed.Client``, or that of
         ``ray.init(...)``, else Ray on this machine. Needs ``pip install 'fewratio[dask]'`` or ``'fewratio[ray]'``,
         fewratio on all machines of the cluster too.
+    new : mapping of str to array-like, optional
+        Further datasets by their names, which are encoded as the others and judged by them: `new_p_values` of the
+        result tells whether they are unlike all. At most as many rows as a new one has are then drawn of each.
     **columns
         What to do with columns of data frames, as in `Collection.from_arrays`.
 
@@ -232,6 +271,8 @@ def compare_all(
             f"collection {collection.name!r} has {counted(len(collection), 'dataset')}; at least two are needed to "
             "compare. Add another."
         )
+    if new:
+        collection, n_rows = _with_new(collection, new, n_rows)
     seed = int(inputs.as_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
@@ -264,11 +305,20 @@ def compare_all(
             # Also when interrupted: blocks that were not stored are done again.
             state.save()
     told: dict[str, Any] = {"estimator": estimator, "n_permutations": n_permutations, "n_rows": n_rows}
-    told |= {"random_state": random_state, **columns}
-    result = AllPairsResult(collection.names, **state.matrices, settings=told)
+    told |= {"random_state": random_state, "new": new or None, **columns}
+    result = AllPairsResult(collection.names, **state.matrices, settings=told, new=tuple(new or ()))
     if n_permutations:
         _warn_of_few_permutations(result, [len(sample) for sample in samples], n_permutations)
     return result
+
+
+def _with_new(collection: Collection, new: Mapping[str, Any], n_rows: int | None) -> tuple[Collection, int]:
+    """Add datasets, and say how many rows to draw of each: with more rows than the others one would seem nearer."""
+    columns = SourceColumns.of(collection)
+    tables = {name: as_sources(columns, X, f"dataset {name!r}", sources="the collection") for name, X in new.items()}
+    sizes = [int(np.median(collection.sizes)), *(table.n_rows for table in tables.values())]
+    added = [Dataset(name, None, table.numbers) for name, table in tables.items()]
+    return replace(collection, datasets=[*collection, *added]), min([*sizes, n_rows or max(sizes)])
 
 
 def _check_workers(n_jobs: Any) -> None:

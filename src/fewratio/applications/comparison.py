@@ -128,6 +128,14 @@ class ComparisonResult(Reported):
         return None if self._test is None else self._test.smallest_p_value
 
     @property
+    def caution(self) -> str | None:
+        """What to keep in mind where a sample has a single row; None otherwise."""
+        sides = zip(self.names, (self.ratios_a, self.ratios_b), strict=True)
+        names = [name for name, ratios in sides if len(ratios) == 1]
+        has = "has" if len(names) == 1 else "have"
+        return f"{' and '.join(names)} {has} one row, which says little of where it is from." if names else None
+
+    @property
     def encoding(self) -> Encoding | None:
         """What became of the columns."""
         return self.samples.encoding
@@ -155,7 +163,7 @@ class ComparisonResult(Reported):
         rows = inputs.plain(self, "ratios_a", "ratios_b", "isolated_a", "isolated_b", "rows_a", "rows_b")
         row_names = [inputs.plain(table, "row_names")["row_names"] for table in self.samples.tables]
         columns = inputs.plain(self, "separating", "columns")
-        return {**divergences, **test, **counts, **rows, "row_names": row_names, **columns}
+        return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}
 
     def plot(self) -> "Figure":
         """Draw the ratio at the rows of both samples, the test, and the columns that differ most.

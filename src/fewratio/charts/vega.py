@@ -98,28 +98,34 @@ def interval_chart(value: float, interval: tuple[float, float] | None, largest: 
     return Chart(chart_spec(84, layer=layer), data, description)
 
 
-def permutation_chart(edges: Sequence[float], counts: Sequence[int], observed: float, statistic: str) -> Chart:
-    """Draw how often a statistic of permutations lies between edges, and the observed one."""
+def permutation_chart(
+    edges: Sequence[float],
+    counts: Sequence[int],
+    observed: float,
+    statistic: str,
+    counted: str = "permutations",
+    name: str = "observed",
+) -> Chart:
+    """Draw how often a statistic of permutations, or of what is counted, lies between edges, and the observed one."""
     bars = {
         "mark": {"type": "bar", "color": MUTED, "opacity": 0.8, "binSpacing": 0},
         "encoding": {
             "x": _number("low", statistic, bin={"binned": True}),
             "x2": {"field": "high"},
-            "y": _number("count", "permutations"),
+            "y": _number("count", counted),
             "tooltip": [_number(field, field, format=".3~f") for field in ("low", "high", "count")],
         },
     }
     once = {"data": {"values": [{"low": observed}]}, "encoding": {"x": _number("low", statistic)}}
     rule = {"mark": {"type": "rule", "color": OUTLIER, "size": 3}, **once}
     is_right = observed > (edges[0] + edges[-1]) / 2
-    label = {"type": "text", "y": 8, "text": "observed", "fontWeight": "bold"}
+    label = {"type": "text", "y": 8, "text": name, "fontWeight": "bold"}
     label |= {"align": "right", "dx": -6} if is_right else {"align": "left", "dx": 6}
     spec = chart_spec(190, layer=[bars, rule, {"mark": label, **once}])
     low = next((edge for edge, count in zip(edges, counts, strict=False) if count), observed)
     high = max(edge for edge, count in zip(edges[1:], counts, strict=True) if count)
     description = (
-        f"Histogram of the statistic of {sum(counts)} permutations, from {low:.3g} to {high:.3g}; observed: "
-        f"{observed:.3g}."
+        f"Histogram of the statistic of {sum(counts)} {counted}, from {low:.3g} to {high:.3g}; {name}: {observed:.3g}."
     )
     return Chart(spec, {"low": edges[:-1], "high": edges[1:], "count": counts}, description)
 

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fewratio.cli import exchange
+from fewratio.cli.option_words import in_option_words
 from fewratio.errors import FewRatioError
 
 if TYPE_CHECKING:
+    from fewratio.data.column_encoding import Column
+    from fewratio.data.options import ColumnRules
     from fewratio.data.raw import RawTable
 
 _EXAMPLES = 5
@@ -19,10 +22,11 @@ _EXAMPLES = 5
 def columns(
     request: exchange.Request,
     tables: Annotated[list[Path], typer.Argument(help="Tables that will be used together, or a folder of them.")],
+    batch: Annotated[bool, typer.Option("--batch", help="Outliers of the second table will be sought.")] = False,
 ) -> None:
     """Tell what each column of tables is taken for.
 
-    A column that other verbs would refuse is listed with the reason.
+    A column that other verbs would leave out or refuse is listed with the reason.
 
     Example: fewratio columns before.csv after.csv
     """
@@ -33,6 +37,7 @@ def columns(
 
     rules = ColumnRules.of(request.options(*raws))
     found: list[dict[str, Any]] = []
+    decided = []
     for label in dict.fromkeys(label for raw in raws for label in raw.labels):
         is_shared = all(label in raw.places for raw in raws)
         is_unused = label in rules.drop or (rules.columns is not None and label not in (*rules.columns, rules.id))
@@ -40,21 +45,52 @@ def columns(
         try:
             column = decide(label, raws, rules, raws[0].is_named) if is_shared and not is_unused else None
         except FewRatioError as error:
-            column, is_refused = Column(label, left_out=str(error)), True
+            column, is_refused = Column(label, left_out=in_option_words(error, vars(request))), True
         if column is None:
             column = Column(label, left_out=DROPPED if is_unused else NOT_IN_ALL)
         holder = next(raw for raw in raws if label in raw.places)
         cells = [cell for cell in next(holder.pieces(20 * _EXAMPLES)).cells(label) if cell is not None]
         examples = [f"{cell:.6g}" if isinstance(cell, float) else str(cell)[:40] for cell in dict.fromkeys(cells)]
-        kind = None if column.left_out else column.kind
-        told = {"name": label, "kind": kind, "left_out": column.left_out, "is_shared": is_shared}
-        told |= {"is_refused": is_refused}
+        decided.append(column)
+        told = {"name": label, "is_shared": is_shared, "is_refused": is_refused}
         found.append(told | {"examples": examples[:_EXAMPLES]})
+    reasons = _apart(raws, decided, rules, tables[0].is_dir(), batch)
+    for told, column in zip(found, decided, strict=True):
+        left_out = column.left_out or reasons.get(column.name)
+        told |= {"kind": None if left_out else column.kind, "left_out": left_out}
     n_rows = [raw.n_rows for raw in raws]
     lines = [f"{counted(len(found), 'column')} of {counted(len(raws), 'table')}, {counted(sum(n_rows), 'row')}"]
-    cells_shown = [(each["name"], each["kind"] or "-", each["left_out"] or "", *each["examples"][:2]) for each in found]
-    lines += exchange.aligned([(*row, "", "")[:5] for row in cells_shown])
+    for each in found:
+        first = [*each["examples"], "", ""][:2]
+        each["line"] = (each["name"], each["kind"] or "-", *first, each["left_out"] or "")
+    lines += exchange.aligned([each.pop("line") for each in found])
     request.deliver(exchange.Answer(lines, {"rows": n_rows, "columns": found}, {}))
+
+
+def _apart(
+    raws: "list[RawTable]", columns: "list[Column]", rules: "ColumnRules", is_folder: bool, is_batch: bool
+) -> dict[str, str]:
+    """Say which columns tell the tables apart by themselves, so that they are left out, and how."""
+    from fewratio.data.column_encoding import CONSTANT
+    from fewratio.data.encoding import Encoding
+    from fewratio.data.separating import constant_columns, separating_columns, without_columns
+
+    encoding = Encoding(tuple(columns), raws[0].is_named)
+    if not encoding.is_named or not encoding.features or (len(raws) != 2 and not is_folder):
+        return {}
+    encoded = [encoding.encode(raw, raw.argument) for raw in raws]
+    numbers = [table.numbers for table in encoded]
+    if is_folder:
+        found = dict.fromkeys(constant_columns(encoding, numbers), CONSTANT)
+    else:
+        names = [exchange.label(Path(raw.argument.removeprefix("file ").strip("'"))) for raw in raws]
+        found = {
+            each.column: f"tells the tables apart: {each.first} in {names[0]}, {each.second} in {names[1]}"
+            for each in separating_columns(encoding, numbers[0], numbers[1], is_batch)
+        }
+    # Unless nothing would be left.
+    left, _ = without_columns(encoding, encoded, [name for name in found if name not in rules.keep])
+    return {name: reason for name, reason in found.items() if name not in left.places}
 
 
 def _read(request: exchange.Request, paths: list[Path]) -> "list[RawTable]":

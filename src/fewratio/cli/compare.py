@@ -163,6 +163,8 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
 
     a, b = result.names
     yield f"{a} ({counted(len(result.ratios_a), 'row')}) and {b} ({counted(len(result.ratios_b), 'row')})"
+    if result.caution is not None:
+        yield f"note        {result.caution}"
     yield from request.summary(result.samples, result.names)
     most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
     divergence, backward = f"{result.forward:.3g}", f"{result.backward:.3g}"

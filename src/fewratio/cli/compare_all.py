@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fewratio.applications.all_pairs import AllPairsResult
     from fewratio.applications.workers import Backend
     from fewratio.data.collection import Collection
+    from fewratio.data.raw import RawTable
     from fewratio.estimators.base import RatioEstimator
 
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 def compare_all(
     request: exchange.Request,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset per file.")],
+    new: Annotated[
+        Path | None,
+        typer.Option(help="A new table to judge: which datasets are nearest, and is it unlike all?"),
+    ] = None,
     permutations: Annotated[int, typer.Option(min=0, help="Permutations per pair for p-values; 0 for none.")] = 0,
     jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1,
     dask: Annotated[str | None, typer.Option(help="Compute on a Dask cluster: the address of its scheduler.")] = None,
@@ -34,9 +39,16 @@ def compare_all(
 
     if dask is not None and ray is not None:
         raise ParameterError("--dask and --ray are given, but there is one cluster to compute on. Leave one out.")
-    collection, estimator = request.read_folder(folder)
+    collection, estimator = request.read_folder(folder, *([] if new is None else [new]))
+    tables = {}
+    if new is not None:
+        from fewratio.data.files import find_file, read_raw
+
+        file = find_file(new, separator=request.separator, decimal=request.decimal)
+        name = f"{file.name} (new)" if file.name in collection else file.name
+        tables[name] = read_raw(file)
     with cluster(dask, ray) as backend:
-        deliver_all(request, collection, estimator, permutations, jobs, backend)
+        deliver_all(request, collection, estimator, permutations, jobs, backend, tables)
 
 
 def deliver_all(
@@ -46,12 +58,13 @@ def deliver_all(
     permutations: int,
     jobs: int = 1,
     backend: "Backend | None" = None,
+    new: "dict[str, RawTable] | None" = None,
 ) -> "AllPairsResult":
     """Compare all datasets of a collection, deliver the answer, and return the result."""
     from fewratio.applications.all_pairs import compare_all as compare_all_datasets
 
     result = compare_all_datasets(
-        datasets, estimator, permutations, n_jobs=jobs, random_state=request.seed, backend=backend
+        datasets, estimator, permutations, n_jobs=jobs, random_state=request.seed, backend=backend, new=new
     )
     lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
     lines += _lines(result, request)
@@ -65,6 +78,9 @@ def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str
     from fewratio.data.columns import counted
 
     names = [result.names[i] for i in result.order()]
+    for name in result.new:
+        yield result._verdict(name)
+        yield f"nearest  {', '.join(f'{other} ({divergence:.3g})' for other, divergence in result.nearest(name))}"
     yield f"{counted(len(names), 'dataset')}, similar ones side by side:"
     nearest = [(name, *result.nearest(name, 1)[0]) for name in names[: exchange.SHOWN]]
     yield from exchange.aligned([("", "nearest", "divergence"), *nearest])

@@ -87,6 +87,7 @@ class Request:
     )
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0
     command: str = ""
+    warned: Callable[[], Sequence[str]] = tuple
 
     def read(self, *paths: Path) -> "tuple[list[RawTable], RatioEstimator | None]":
         """Refuse what cannot be written, then read the model and the tables: nothing heavy is imported for a mistake.
@@ -128,11 +129,11 @@ class Request:
             raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
         return [find_file(path, separator=self.separator, decimal=self.decimal) for path in paths], estimator
 
-    def read_folder(self, folder: Path) -> "tuple[Datasets, RatioEstimator | None]":
-        """Do the same for a folder of tables, one dataset each."""
+    def read_folder(self, folder: Path, *others: Path) -> "tuple[Datasets, RatioEstimator | None]":
+        """Do the same for a folder of tables, one dataset each; `others` are files that are read as well."""
         from fewratio.data.collection import Collection
 
-        estimator, options = self._estimator(folder), self.options()
+        estimator, options = self._estimator(folder, *others), self.options()
         if self.model is not None and options:
             raise ParameterError(
                 f"--{next(iter(options))} is given with --model, but a model has its own encoding of columns. Leave it "
@@ -170,7 +171,7 @@ class Request:
         if self.report is not None and report is not None:
             from fewratio.report.page import render
 
-            files[self.report] = render(report(self.command)).encode()
+            files[self.report] = render(replace(report(self.command), notes=self.warned())).encode()
         if self.output is not None and self._wants_rows and answer.columns is not None:
             write_rows(self.output, answer.columns, answer.tables)
         for path, payload in files.items():
@@ -252,17 +253,18 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
     """
     given = dict(inspect.signature(function).parameters)
     shared = dict(inspect.signature(Request).parameters) if given.pop("request", None) else {}
-    shared = {name: parameter for name, parameter in shared.items() if name not in (*without, "command")}
+    shared = {name: parameter for name, parameter in shared.items() if name not in (*without, "command", "warned")}
     given |= shared
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
-        if shared:
-            request = Request(**{name: options.pop(name) for name in shared if name in options})
-            values = vars(request) | inspect.signature(function).bind(request, *arguments, **options).arguments
-            arguments = (replace(request, command=command_text(function.__name__, given, values)), *arguments)
         try:
-            with _plain_warnings(given):
+            with _plain_warnings(given) as warned:
+                if shared:
+                    request = Request(**{name: options.pop(name) for name in shared if name in options})
+                    values = vars(request) | inspect.signature(function).bind(request, *arguments, **options).arguments
+                    command = command_text(function.__name__, given, values)
+                    arguments = (replace(request, command=command, warned=warned), *arguments)
                 check_limit()
                 function(*arguments, **options)
         except FewRatioError as error:
@@ -280,15 +282,23 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
 
 
 @contextmanager
-def _plain_warnings(options: Collection[str]) -> Iterator[None]:
-    """Write warnings as lines of text that name a verb's options, without the place in the code."""
+def _plain_warnings(options: Collection[str]) -> Iterator[Callable[[], Sequence[str]]]:
+    """Write warnings as lines of text that name a verb's options, without the place in the code.
+
+    What it gives returns those so far.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
+
+        def messages() -> list[str]:
+            found = dict.fromkeys(str(warning.message) for warning in caught)
+            return [arguments_as_options(message, options) for message in found]
+
         try:
-            yield
+            yield messages
         finally:
-            for message in dict.fromkeys(str(warning.message) for warning in caught):
-                _say(arguments_as_options(message, options))
+            for message in messages():
+                _say(message)
 
 
 def _say(message: str) -> None:

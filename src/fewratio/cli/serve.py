@@ -1,14 +1,16 @@
 """``fewratio serve``."""
 
+import os
 import socket
-import sys
 import webbrowser
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import typer
 
 from fewratio.cli.exchange import verb
+from fewratio.cli.worker import work
 from fewratio.errors import ParameterError
 from fewratio.lazy import import_home
 
@@ -36,7 +38,7 @@ def serve(
     import uvicorn
 
     from fewratio.web.app import make_app
-    from fewratio.web.guard import is_loopback
+    from fewratio.web.guard import WILDCARDS, is_loopback
 
     if not is_loopback(host) and not token:
         raise ParameterError(
@@ -52,10 +54,14 @@ def serve(
             "give another."
         ) from error
     port = listener.getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
-    address_shown = f"http://{shown}:{port}/" + (f"?{urlencode({'token': token})}" if token else "")
-    typer.echo(f"{address_shown}\nCtrl-C ends it.")
-    app = make_app([sys.executable, "-m", "fewratio.cli.worker"], host, token)
+    # Nobody can open the address that stands for all of this machine's.
+    hosts = ["127.0.0.1", socket.gethostname()] if host in WILDCARDS else [f"[{host}]" if ":" in host else host]
+    query = f"?{urlencode({'token': token})}" if token else ""
+    addresses = [f"http://{each}:{port}/{query}" for each in hosts]
+    typer.echo("\n".join([*addresses, "Ctrl-C ends it."]))
+    # Of worker processes: more threads than cores slow all down.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    app = make_app(work, host, token, preload=["fewratio.cli.worker_imports"])
     config = uvicorn.Config(
         app,
         http="h11",
@@ -66,10 +72,18 @@ def serve(
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=1,
         limit_concurrency=200,
     )
     if open_:
         # The browser waits until the server answers.
-        webbrowser.open(address_shown)
-    uvicorn.Server(config).run(sockets=[listener])
+        webbrowser.open(addresses[0])
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, *signal: Any) -> None:
+            # Those who wait for jobs would hold it up.
+            app.cancel_jobs()
+            super().handle_exit(*signal)
+
+    with suppress(KeyboardInterrupt):
+        Server(config).run(sockets=[listener])

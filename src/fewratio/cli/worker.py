@@ -1,58 +1,51 @@
-"""The process that does one piece of work for the page: ``python -m fewratio.cli.worker``.
+"""The process that does one piece of work for the page.
 
-It reads one task from standard input, a line of JSON, and does it under limits on memory, processor time and the size
-of files. What it writes to standard output are lines of JSON: how far it is. Its exit status is 2 if the last message
-says what is wrong, and 1 after a mistake of the program itself. With ``--warm`` it first imports what verbs need. When
-standard input is closed it ends.
+Its task is done under limits on memory, processor time and the size of files. It reports how far it is as JSON. Its
+exit status is 2 if the last message says what is wrong, and 1 after a mistake of the program itself.
 """
 
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
-from fewratio.errors import FewRatioError, MissingPackageError
-from fewratio.lazy import import_home
+from fewratio.errors import FewRatioError
 
 # Seconds between two reports of progress.
 _PAUSE = 0.1
-_WARM = (
-    *(f"fewratio.applications.{name}" for name in ("all_pairs", "changes", "comparison", "outliers", "weights")),
-    *(f"fewratio.report.{name}" for name in ("all_pairs", "changes", "comparison", "outliers", "weights")),
-    *("fewratio.cli", "fewratio.estimators.auto", "pyarrow.csv", "pyarrow.parquet"),
-    *("scipy.cluster.hierarchy", "sklearn.covariance", "sklearn.neighbors"),
-)
 
 
-def main() -> None:
-    """Do one task."""
-    channel = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    if "--warm" in sys.argv:
-        _warm_up()
-    line = sys.stdin.readline()
-    if not line:
-        return
+def work(channel: connection.Connection, task: Mapping[str, Any]) -> None:
+    """Do one task.
+
+    Parameters
+    ----------
+    channel : Connection
+        Where to report.
+    task : mapping
+        ``folder`` to work in; ``stdout`` and ``stderr``, files for what is written; ``limits``; and what to do:
+        ``arguments`` of the command line, or ``unpack`` or ``examples``.
+    """
+    # What it starts ends with it.
+    if hasattr(os, "setsid"):
+        os.setsid()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    task = json.loads(line)
     os.chdir(task["folder"])
     tempfile.tempdir = task["folder"]
     for stream, name in ((sys.stdout, task["stdout"]), (sys.stderr, task["stderr"])):
         with Path(name).open("wb") as file:
             os.dup2(file.fileno(), stream.fileno())
     _limit(task)
-
-    def tell(**found: Any) -> None:
-        channel.write(json.dumps(found) + "\n")
-        channel.flush()
-
-    _report_progress(tell)
+    _report_progress(lambda **found: channel.send_bytes(json.dumps(found).encode()))
     status = 1
     try:
         done = _do(task)
@@ -65,23 +58,14 @@ def main() -> None:
         os._exit(status)
 
 
-def _warm_up() -> None:
-    """Import what takes long, so that the first answer need not wait for it."""
-    for module in _WARM:
-        import_module(module)
-    from fewratio.report.bundle import chart_script
-
-    with suppress(MissingPackageError):
-        chart_script()
-        import_home("jinja2")
-
-
 def _end_with_parent() -> None:
-    sys.stdin.read()
-    os._exit(1)
+    server = multiprocessing.parent_process()
+    if server is not None:
+        server.join()
+        os._exit(1)
 
 
-def _limit(task: dict[str, Any]) -> None:
+def _limit(task: Mapping[str, Any]) -> None:
     """Bound tables, and where the system can do so memory, processor time and files."""
     from fewratio.data.raw import set_limits
 
@@ -113,13 +97,13 @@ def _report_progress(tell: Any) -> None:
     progress.listen(report)
 
 
-def _do(task: dict[str, Any]) -> int:
+def _do(task: Mapping[str, Any]) -> int:
     """Do a task and return its exit status."""
     try:
         if "unpack" in task:
             from fewratio.web.archive import unpack
 
-            unpack(Path(task["unpack"]), Path(task["into"]), task["limits"]["archive"])
+            unpack(Path(task["unpack"]), Path(task["into"]), task["limits"]["members"], task["unpacked"])
         elif "examples" in task:
             from fewratio.demos.examples import write_examples
 
@@ -137,7 +121,3 @@ def _do(task: dict[str, Any]) -> int:
         sys.stderr.write(f"fewratio: {error}\n")
         return 2
     return 0
-
-
-if __name__ == "__main__":
-    main()

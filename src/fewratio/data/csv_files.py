@@ -164,6 +164,10 @@ def _has_lines(column: pa.Array) -> bool:
     return has_text and pa.compute.any(pa.compute.match_substring_regex(column, "[\r\n]")).as_py() is True
 
 
+class OtherEncoding(ValueError):
+    """The text is not UTF-8. Which other encoding it has cannot be told for certain, so none is guessed."""
+
+
 class OtherSeparator(ValueError):
     """Columns are divided by another mark than was said; nothing is wrong with the file."""
 
@@ -257,6 +261,9 @@ def _checked(lines: Iterable[str]) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         if found := _NOT_TEXT.search(line):
             byte = ord(found[0]) & 0xFF
-            what = f"the byte 0x{byte:02x}, which is not UTF-8" if byte else "binary data"
-            raise ValueError(f"line {number} holds {what}")
+            if not byte:
+                raise ValueError(f"line {number} holds binary data")
+            letter = bytes([byte]).decode("cp1252", "replace")
+            hint = f"; it would be {letter!r} in Windows-1252" if letter.isprintable() and letter != "\ufffd" else ""
+            raise OtherEncoding(f"line {number} holds the byte 0x{byte:02x}, which is not UTF-8{hint}")
         yield line

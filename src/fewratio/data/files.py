@@ -21,13 +21,20 @@ from numpy.typing import NDArray
 from fewratio.core.given import as_path
 from fewratio.data import arrow as pa
 from fewratio.data.columns import counted, listed
-from fewratio.data.csv_files import SEPARATORS, OtherSeparator, complete_names, open_csv, read_csv, with_marks
+from fewratio.data.csv_files import (
+    SEPARATORS,
+    OtherEncoding,
+    OtherSeparator,
+    complete_names,
+    open_csv,
+    read_csv,
+    with_marks,
+)
 from fewratio.data.dataset import as_flags
+from fewratio.data.excel_files import read_excel
 from fewratio.data.partition import without_flags
 from fewratio.data.raw import RawTable, as_raw, check_shape, raw_of_arrow
-from fewratio.data.values import as_arrow
 from fewratio.errors import DataFileError, DataNotFoundError
-from fewratio.lazy import import_home
 
 STANDARD_INPUT = "-"
 ARRAYS = (".npy", ".npz")
@@ -62,19 +69,6 @@ def _read_json(path: Path) -> pa.Table:
     return pa.json.read_json(path, pa.json.ReadOptions(use_threads=False, block_size=2**24))
 
 
-def _read_excel(path: Path) -> pa.Table:
-    openpyxl = import_home("openpyxl", "Reading Excel files")
-    rows = list(openpyxl.load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True))
-    if not rows:
-        raise ValueError("its first sheet is empty")
-    names = ["" if name is None else str(name) for name in rows[0]]
-    # As in text files.
-    missing = set(pa.csv.ConvertOptions().null_values)
-    given = ([None if value in missing else value for value in values] for values in zip(*rows[1:], strict=True))
-    columns = [as_arrow(values, "a column") for values in given]
-    return pa.Table.from_arrays(columns or [pa.nulls(0)] * len(names), names)
-
-
 _TEXT = "UTF-8 text with as many fields in every line, divided by {}"
 # What a file of each ending should be, and how it is read if it is neither text nor an array.
 _FORMATS: dict[str, tuple[str, Callable[[Path], pa.Table] | None]] = {
@@ -83,7 +77,7 @@ _FORMATS: dict[str, tuple[str, Callable[[Path], pa.Table] | None]] = {
     **dict.fromkeys((".arrow", ".feather"), ("an Arrow file of plain columns", _read_arrow)),
     ".fewratio": ("what `fewratio reference` wrote", _read_arrow),
     **dict.fromkeys((".jsonl", ".ndjson"), ("one JSON object per line, all with the same keys", _read_json)),
-    ".xlsx": ("a workbook whose first sheet is a table with a header line", _read_excel),
+    ".xlsx": ("a workbook whose first sheet is a table with a header line", read_excel),
     ".npy": ("one array of numbers with two axes, as numpy.save writes it", None),
     ".npz": ("one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them", None),
 }
@@ -390,7 +384,10 @@ def refusing(file: TableFile) -> Iterator[None]:
         needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
         found = f"{file} cannot be read ({' '.join(str(error).split())[:500]})"
-        raise DataFileError(f"{found}; needed is {needed.format(marks)}. Repair it or write it anew.") from error
+        advice = "Repair it or write it anew"
+        if isinstance(error, OtherEncoding):
+            advice = "Save it as UTF-8: in Excel as 'CSV UTF-8', in a text editor as encoding UTF-8"
+        raise DataFileError(f"{found}; needed is {needed.format(marks)}. {advice}.") from error
 
 
 def _check_expansion(what: str, size: int, compressed: int | None) -> None:

@@ -1,18 +1,21 @@
 """The report of a comparison of all datasets of a collection."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fewratio.charts.style import LEVEL
+from fewratio.charts.vega import permutation_chart
 from fewratio.charts.vega_heat import heat_map
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
 from fewratio.report import page
+from fewratio.report.distributions import counts_around
 
 # Cells along a side of the heat map; more datasets share cells.
 _MOST_CELLS = 80
-_NEAREST, _MOST_ROWS = 3, 2000
+_NEAREST, _SHOWN, _MOST_ROWS = 3, 10, 2000
 
 
 def report_all_pairs(result: Any, command: str | None) -> page.Report:
@@ -39,13 +42,36 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
         facts["Test"] = f"{different} pairs differ (adjusted p-value at most {LEVEL})"
         answer = f"{different} of {counted(n * (n - 1) // 2, 'pair')} differ. {answer}"
+    title, judged = f"{counted(n, 'dataset')} compared", []
+    for name in result.new:
+        title = f"{name} among {counted(n - len(result.new), 'dataset')}"
+        nearest = ", ".join(other for other, _ in result.nearest(name, _NEAREST))
+        answer = f"{result._verdict(name)} Nearest: {nearest}."
+        judged.append(page.Section(f"How far {name} is from the others", _judged(result, name)))
     call = page.made_with(result.settings, command, "compare_all", ("collection",))
     sections = [
+        *judged,
         page.Section("All pairs", _heat(result, order)),
         page.Section("Nearest neighbours", [_neighbours(result, mean, order)]),
         page.Section("How this was made", call),
     ]
-    return page.Report(f"{counted(n, 'dataset')} compared", answer, facts, sections)
+    return page.Report(title, answer, facts, sections)
+
+
+def _judged(result: Any, name: str) -> list[page.Block]:
+    """Show how far a new dataset is from its nearest one, and how far the others are from theirs."""
+    is_known = np.array([each not in result.new for each in result.names])
+    others, own = result.nearest_divergences[is_known], float(result.nearest_divergences[result.names.index(name)])
+    edges, counts = counts_around(others, own)
+    chart = permutation_chart(edges, counts, own, "divergence from the nearest dataset", "datasets", name)
+    n_far = int((others >= own).sum())
+    about = (
+        f"Bars: how far each of the {len(others)} other datasets is from the nearest one; line: how far {name} is. "
+        f"{n_far} of them are at least as far, so p = (1 + {n_far}) / (1 + {len(others)}). As many rows were drawn of "
+        "each dataset."
+    )
+    nearest = [(other, page.Number(float(f"{far:.4g}"), f"{far:.3g}")) for other, far in result.nearest(name, _SHOWN)]
+    return [replace(chart, caption=about), page.Table(f"Nearest to {name}", ("dataset", "divergence"), nearest)]
 
 
 def _pair(result: Any, mean: Floats, value: float) -> str:

@@ -14,12 +14,11 @@ from fewratio.data.column_encoding import NOT_IN_ALL
 from fewratio.data.columns import counted, first_few
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
-from fewratio.report.distributions import Distribution, by_column
+from fewratio.report.distributions import Distribution, by_column, counts_around
 
 _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
 # Rows of the table of columns.
 _MOST_COLUMNS = 600
-_BINS = 40
 
 
 def report_comparison(result: Any, command: str | None) -> page.Report:
@@ -54,14 +53,15 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
 def _answer(result: Any) -> str:
     named = [cut(str(each.column)) for each in result.columns if each.p_value is None or each.p_value <= LEVEL][:_NAMED]
     strongest = f" Strongest: {', '.join(named)}."
+    caution = f" {result.caution}" if result.caution else ""
     if result.p_value is None:
-        return f"The divergence is {result.divergence:.3g}; no test was made.{strongest}"
+        return f"The divergence is {result.divergence:.3g}; no test was made.{strongest}{caution}"
+    rest = f"{_apart(result)}{_not_compared(result)}{caution}"
     if result.p_value > LEVEL:
         why = " There are too few rows for the test to find one." if result.smallest_p_value > LEVEL else ""
-        return f"No difference was found (p = {result.p_value:.2g}).{why}{_apart(result)}{_not_compared(result)}"
+        return f"No difference was found (p = {result.p_value:.2g}).{why}{rest}"
     together = " No single column stands out; they differ together."
-    found = strongest if named else together
-    return f"These tables differ (p = {result.p_value:.2g}).{found}{_apart(result)}{_not_compared(result)}"
+    return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}{rest}"
 
 
 def _apart(result: Any) -> str:
@@ -104,12 +104,8 @@ def _how_far(result: Any) -> list[page.Block]:
         chart = interval_chart(result.forward, result.interval, result.largest, "divergence")
         blocks.append(replace(chart, caption=about + interval))
     if result.statistic is not None:
-        # Bins over all of it, so that permutations that lie close together are still bars.
-        low, high = min(result.null.min(), result.statistic), max(result.null.max(), result.statistic)
-        edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
-        counts = np.histogram(result.null, edges)[0]
         statistic = "test statistic: evidence of a difference"
-        chart = permutation_chart(edges.round(4).tolist(), counts.tolist(), float(result.statistic), statistic)
+        chart = permutation_chart(*counts_around(result.null, result.statistic), float(result.statistic), statistic)
         share = f"{result.p_value:.1%}" if result.p_value >= 0.001 else "almost none"
         about = (
             "If there were no difference, shuffling rows between the samples would change nothing. The bars show the "

@@ -17,6 +17,8 @@ from fewratio.data.values import text_of_days
 
 # Most bins of numbers, and fewest; so few different values have a bin each.
 _MOST_BINS, _LEAST_BINS, _FEW_VALUES = 20, 8, 10
+# Bins of a histogram with an observed value.
+_AROUND = 40
 # Categories that are drawn; the others are one.
 _MOST_CATEGORIES = 12
 # The ends beyond these shares of the values are one bin each where they would leave no room for the others.
@@ -138,6 +140,13 @@ def _largest(labels: list[str], shares: Floats) -> tuple[list[str], None, list[l
 
 def _shares(values: NDArray[Any]) -> list[float]:
     return [_short(value) for value in values.tolist()]
+
+
+def counts_around(values: Floats, observed: float) -> tuple[list[float], list[int]]:
+    """Count values on bins that reach to the observed one: those that lie close together are still bars."""
+    low, high = min(values.min(), observed), max(values.max(), observed)
+    edges = np.linspace(low, high if high > low else low + 1, _AROUND + 1)
+    return edges.round(4).tolist(), np.histogram(values, edges)[0].tolist()
 
 
 def rounded(values: Floats, digits: int = 4) -> list[float]:

@@ -103,12 +103,15 @@ class Report:
     facts : mapping of str to str
         What the answer rests on.
     sections : sequence of Section
+    notes : sequence of str
+        Warnings of the work.
     """
 
     title: str
     answer: str
     facts: Mapping[str, str]
     sections: Sequence[Section]
+    notes: Sequence[str] = ()
 
 
 def render(report: Report) -> str:

@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.requests import ClientDisconnect
 
 from fewratio import __version__
 from fewratio.errors import DataFileError, FewRatioError
@@ -20,8 +21,9 @@ from fewratio.web.commands import REPORT, TEXT, JobRequest
 from fewratio.web.guard import REPORT_POLICY, Guard, TooLarge, problem
 from fewratio.web.job_runner import JobRunner
 from fewratio.web.limits import Limits
-from fewratio.web.names import check_ending, check_free, is_table, safe_name, safe_path
+from fewratio.web.names import MODELS, check_ending, check_free, check_model, is_table, safe_name, safe_path
 from fewratio.web.store import File, Job
+from fewratio.web.workers import Work
 
 _STATIC = Path(__file__).parent / "static"
 _LONGEST_WAIT = 30
@@ -69,25 +71,31 @@ class Problem(BaseModel):
 
 
 def make_app(
-    worker: Sequence[str], host: str = "127.0.0.1", token: str | None = None, limits: Limits | None = None
-) -> Any:
+    work: Work,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    limits: Limits | None = None,
+    preload: Sequence[str] = (),
+) -> Guard:
     """Make the application.
 
     Parameters
     ----------
-    worker : sequence of str
-        Command that starts a worker process.
+    work : callable
+        What a worker process does.
     host : str
         The address that is listened at.
     token : str, optional
         What users must know.
     limits : Limits, optional
+    preload : sequence of str
+        Modules that worker processes need.
     """
     limits = limits or Limits()
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        runner = JobRunner(worker, limits)
+        runner = JobRunner(work, limits, preload)
         app.state.runner = runner
         tasks = [asyncio.create_task(each) for each in (runner.write_examples(), runner.forget_old())]
         try:
@@ -95,6 +103,7 @@ def make_app(
         finally:
             for task in tasks:
                 task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await runner.close()
 
     app = FastAPI(
@@ -130,6 +139,8 @@ def _add_routes(app: FastAPI) -> None:
         store = runner(request).store
         with store.new_folder() as folder:
             await runner(request).receive(request, folder / safe)
+            if safe.lower().endswith(MODELS):
+                check_model(folder / safe)
         return store.add(owner(request), folder / safe).describe()
 
     @app.post("/api/v1/folders", status_code=201, response_model=FileInfo, tags=["files"])
@@ -145,7 +156,8 @@ def _add_routes(app: FastAPI) -> None:
             archive, folder = Path(work, safe), place / PurePath(safe).stem
             await runner(request).receive(request, archive)
             task = {"folder": work, "stdout": TEXT, "unpack": str(archive), "into": str(folder)}
-            message = await runner(request).workers.run(task, lambda progress: None)
+            with store.reserved(runner(request).limits.unpacked) as most:
+                message = await runner(request).workers.run({**task, "unpacked": most}, lambda progress: None)
             if message is not None:
                 raise DataFileError(message)
         return _kept(store.add(owner(request), folder), sum(path.is_file() for path in folder.rglob("*")))
@@ -246,6 +258,11 @@ def _add_problems(app: FastAPI) -> None:
     @app.exception_handler(FewRatioError)
     async def wrong(request: Request, error: FewRatioError) -> JSONResponse:
         return answer(422, "Wrong input", str(error))
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(request: Request, error: ClientDisconnect) -> JSONResponse:
+        # Nobody reads it.
+        return answer(400, "Not complete", "The request ended before its end; needed is all of it. Send it again.")
 
     @app.exception_handler(TooLarge)
     async def too_large(request: Request, error: TooLarge) -> JSONResponse:

@@ -5,7 +5,6 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 
 from fewratio.data.files import SUFFIXES
@@ -16,7 +15,7 @@ _BLOCK = 2**20
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 
 
-def unpack(archive: Path, folder: Path, limits: Mapping[str, int]) -> None:
+def unpack(archive: Path, folder: Path, members: int, unpacked: int) -> None:
     """Unpack the tables of a zip file into a new folder; anything else in it is passed over.
 
     Parameters
@@ -24,8 +23,8 @@ def unpack(archive: Path, folder: Path, limits: Mapping[str, int]) -> None:
     archive : Path
     folder : Path
         It must not be there.
-    limits : mapping of str to int
-        ``members``: most files; ``unpacked``: most bytes of all together.
+    members, unpacked : int
+        Most files, and most bytes of all together.
 
     Raises
     ------
@@ -34,7 +33,7 @@ def unpack(archive: Path, folder: Path, limits: Mapping[str, int]) -> None:
     """
     try:
         with zipfile.ZipFile(archive) as source:
-            _unpack(source, folder, limits)
+            _unpack(source, folder, members, unpacked)
     except DataFileError:
         raise
     except (*_DAMAGED, OSError, EOFError, RuntimeError, ValueError, IndexError) as error:
@@ -43,14 +42,15 @@ def unpack(archive: Path, folder: Path, limits: Mapping[str, int]) -> None:
         raise DataFileError(f"{found}; needed is a whole zip file without a password. Make it anew.") from error
 
 
-def _unpack(source: zipfile.ZipFile, folder: Path, limits: Mapping[str, int]) -> None:
+def _unpack(source: zipfile.ZipFile, folder: Path, members: int, unpacked: int) -> None:
     name = Path(str(source.filename)).name
-    members = [info for info in source.infolist() if not info.is_dir()]
-    if len(members) > limits["members"]:
-        found = f"archive {name!r} holds {len(members):,} files"
-        raise DataFileError(f"{found}; at most {limits['members']:,} are taken. Put fewer in it.")
-    left = limits["unpacked"]
-    for info in members:
+    files = [info for info in source.infolist() if not info.is_dir()]
+    if len(files) > members:
+        raise DataFileError(
+            f"archive {name!r} holds {len(files):,} files; at most {members:,} are taken. Put fewer in it."
+        )
+    left = unpacked
+    for info in files:
         is_link = stat.S_ISLNK(info.external_attr >> 16)
         if is_link or info.filename.startswith(("/", "\\")) or ".." in re.split(r"[\\/]", info.filename):
             found = f"archive {name!r} holds a link or a path that leads out of it"
@@ -66,7 +66,7 @@ def _unpack(source: zipfile.ZipFile, folder: Path, limits: Mapping[str, int]) ->
             while block := packed.read(_BLOCK):
                 left -= len(block)
                 if left < 0:
-                    found = f"archive {name!r} holds more than {limits['unpacked'] >> 20:,} MB"
+                    found = f"archive {name!r} holds more than {unpacked / 2**20:,.0f} MB"
                     raise DataFileError(f"{found}; no more is taken. Put fewer or smaller tables in it.")
                 file.write(block)
     if not folder.is_dir():

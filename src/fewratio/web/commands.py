@@ -40,6 +40,8 @@ class Verb:
         Whether the inputs are options of the verb.
     has_report, takes_model : bool
         Whether it writes a report and rows, and whether it can use a model.
+    takes_new : bool
+        Whether it can judge a new table, ``new``.
     """
 
     inputs: tuple[str, ...]
@@ -48,6 +50,7 @@ class Verb:
     are_named: bool = False
     has_report: bool = True
     takes_model: bool = True
+    takes_new: bool = False
 
 
 _SHARED = ("common", "separator", "decimal", "seed")
@@ -79,7 +82,8 @@ VERBS = {
         ("folder",),
         ("permutations", *_SHARED),
         "datasets = fewratio.Collection.from_folder({folder}{arguments})\n"
-        "result = fewratio.compare_all(datasets{settings})\nprint(result.divergences)",
+        "result = fewratio.compare_all(datasets{settings})\nprint(result.new_p_values or result.divergences)",
+        takes_new=True,
     ),
     "train": Verb(
         ("folder",),
@@ -89,7 +93,7 @@ VERBS = {
         has_report=False,
         takes_model=False,
     ),
-    "columns": Verb(("a", "b"), _SHARED[:3], "", has_report=False, takes_model=False),
+    "columns": Verb(("a", "b"), ("batch", *_SHARED[:3]), "", has_report=False, takes_model=False),
 }
 
 Use = Literal["drop", "id", "category", "number", "keep"]
@@ -119,6 +123,7 @@ class Options(BaseModel):
         default=None, gt=0, lt=1, description="Chance to report any change if there is none (changes)"
     )
     clip: float | None = Field(default=None, gt=0, description="Largest ratio allowed (weights)")
+    batch: bool = Field(default=False, description="Outliers of the second table will be sought (columns)")
     common: bool = Field(default=False, description="Use the columns that all tables have")
     separator: str | None = Field(default=None, max_length=2, description="What divides the columns of text files")
     decimal: str | None = Field(default=None, max_length=1, description="The mark within numbers of text files")
@@ -138,7 +143,8 @@ class JobRequest(BaseModel):
     verb: Literal[tuple(VERBS)]  # type: ignore[valid-type]  # mypy wants them written out again
     inputs: dict[str, str] = Field(
         description="Ids of files by what they are: compare and columns: a, b; outliers: normal, unlabelled; changes: "
-        "series; weights: train, target; compare-all and train: folder. And model, of a trained one."
+        "series; weights: train, target; compare-all and train: folder. And model, of a trained one; and "
+        "new, of compare-all: a table to be judged by those of the folder."
     )
     columns: dict[str, Use] = Field(
         default={}, description="Columns that are not to be taken as found", max_length=10_000
@@ -159,7 +165,7 @@ class Command:
 def check_inputs(request: JobRequest) -> None:
     """Refuse a request whose files are too many or too few."""
     verb = VERBS[request.verb]
-    known = {*verb.inputs, *(["model"] if verb.takes_model else [])}
+    known = {*verb.inputs, *(["model"] * verb.takes_model), *(["new"] * verb.takes_new)}
     missing = [name for name in verb.inputs if name not in request.inputs]
     if request.verb == "columns":
         # Of one table, two, or a folder.
@@ -193,7 +199,7 @@ def command_of(request: JobRequest, names: Mapping[str, str]) -> Command:
     output = f"{names['folder']}.model" if request.verb == "train" else ROWS
     words += [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
     words += [f"--{_OPTIONS[use]}={column}" for column, use in request.columns.items()]
-    words += [f"--model={names['model']}"] if "model" in names else []
+    words += [f"--{name}={names[name]}" for name in ("new", "model") if name in names]
     words += [f"--report={REPORT}"] if verb.has_report else []
     words += [f"--output={output}"] if verb.has_report or request.verb == "train" else []
     wants_json = verb.has_report or request.verb == "columns"
@@ -226,7 +232,10 @@ def _python(request: JobRequest, names: Mapping[str, str], given: Mapping[str, A
     if request.verb == "compare-all":
         settings = ["", *settings]
     fields = {name: repr(names[name]) if is_folder else name for name in verb.inputs}
-    tables = [] if is_folder else [_reading(name, names[name], given) for name in verb.inputs]
+    read = ["new"] if "new" in names else [] if is_folder else verb.inputs
+    tables = [_reading(name, names[name], given) for name in read]
+    if "new" in names:
+        settings.append(f"new={{{split_name(Path(names['new']))[0]!r}: new}}")
     modules = ["fewratio", *(each for each in ("numpy", "pandas") if any(f" {each}." in table for table in tables))]
     lines = [*(f"import {each}" for each in modules), *([""] if tables else []), *tables]
     last = [f"result.to_html({REPORT!r})"] if verb.has_report else []

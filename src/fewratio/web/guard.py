@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_WILDCARDS = ("0.0.0.0", "::", "")
+WILDCARDS = ("0.0.0.0", "::", "")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _MOST_SESSIONS = 10_000
 _SELF = "; ".join(f"{what}-src 'self'" for what in ("script", "style", "img", "connect", "frame"))
@@ -80,6 +80,12 @@ class Guard:
         # Cookies do not know ports: two servers on a machine must not share one.
         self.cookie = f"fewratio_{secrets.token_hex(4)}"
         self._sessions: OrderedDict[str, float] = OrderedDict()
+
+    def cancel_jobs(self) -> None:
+        """Cancel all jobs, if the application has begun."""
+        runner = getattr(self.app.state, "runner", None)
+        if runner is not None:
+            runner.cancel_all()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or refuse it."""
@@ -148,7 +154,7 @@ class Guard:
             return False
         if name in (*_LOOPBACK, self.host.lower()):
             return True
-        if self.host not in _WILDCARDS:
+        if self.host not in WILDCARDS:
             return False
         # No name of others can be made to lead here: an address has none, and the machine's is its own.
         try:

@@ -11,7 +11,7 @@ from fastapi import HTTPException, Request
 from fewratio.web.commands import RESULTS, TEXT, JobRequest, check_inputs, command_of
 from fewratio.web.limits import Limits
 from fewratio.web.store import File, Job, Store
-from fewratio.web.workers import STDERR, Workers
+from fewratio.web.workers import STDERR, Work, Workers
 
 # Example files by id, each a path below the folder of examples.
 EXAMPLES = {
@@ -30,16 +30,16 @@ EXAMPLES = {
 class JobRunner:
     """What the routes use: the store, the workers, and the way from a request to a finished job."""
 
-    def __init__(self, worker: Sequence[str], limits: Limits) -> None:
+    def __init__(self, work: Work, limits: Limits, preload: Sequence[str]) -> None:
         self.limits, self.store = limits, Store(limits)
-        self.workers = Workers(worker, limits, self.store.root)
+        self.workers = Workers(work, limits, self.store.root, preload)
         self.has_examples = asyncio.Event()
 
     async def write_examples(self) -> None:
-        """Write the example tables, and have processes ready for the first job."""
+        """Write the example tables; what jobs are forked from is then ready, too."""
         with self.store.new_folder() as folder:
             task = {"folder": str(folder), "stdout": TEXT, "examples": str(folder)}
-            await asyncio.gather(self.workers.refill(), self.workers.run(task, lambda progress: None))
+            await self.workers.run(task, lambda progress: None)
         for id, path in ((id, folder / place) for id, place in EXAMPLES.items() if (folder / place).exists()):
             self.store.add(None, path, id=id).n_files = len(list(path.iterdir())) if path.is_dir() else 1
         self.has_examples.set()
@@ -50,12 +50,18 @@ class JobRunner:
             await asyncio.sleep(min(60, self.limits.kept))
             self.store.forget()
 
-    async def close(self) -> None:
-        """End all work and remove all files."""
+    def cancel_all(self) -> None:
+        """Cancel all jobs; whoever waits for one, or for the examples, is told at once."""
+        self.has_examples.set()
         for job in self.store.jobs.values():
             if job.task is not None:
                 job.task.cancel()
-        await self.workers.close()
+
+    async def close(self) -> None:
+        """End all work and remove all files."""
+        self.cancel_all()
+        tasks = [job.task for job in self.store.jobs.values() if job.task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
         self.store.close()
 
     async def receive(self, request: Request, path: Path) -> None:

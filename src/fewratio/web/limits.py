@@ -28,8 +28,6 @@ class Limits:
         Jobs at once, in the queue, and of one user.
     kept : int
         Seconds that files and results are kept after their last use.
-    spare : int
-        Processes that wait for work.
     """
 
     upload: int = 200 * _MB
@@ -47,12 +45,10 @@ class Limits:
     waiting: int = 32
     per_user: int = 8
     kept: int = 3600
-    spare: int = 2
 
     def of_task(self) -> dict[str, Any]:
         """Return what a worker is told."""
         return {
             "tables": {"columns": self.columns, "cells": self.cells},
-            "archive": {"members": self.members, "unpacked": self.unpacked},
-            **{name: getattr(self, name) for name in ("memory", "seconds", "file")},
+            **{name: getattr(self, name) for name in ("members", "memory", "seconds", "file")},
         }

@@ -46,6 +46,15 @@ def check_free(folder: Path, place: PurePosixPath, called: str) -> None:
         raise DataFileError(f"{found}; each name is taken once. Rename it.")
 
 
+def check_model(path: Path) -> None:
+    """Refuse a file that does not begin as safetensors do: the length of a header, and the header, in JSON."""
+    with path.open("rb") as file:
+        length, first = int.from_bytes(file.read(8), "little"), file.read(1)
+    if first != b"{" or not 2 <= length <= path.stat().st_size - 8:
+        found = f"file {path.name!r} is no model"
+        raise DataFileError(f"{found}; needed is one that `fewratio train` or the page wrote. Choose another.")
+
+
 def is_table(name: str) -> bool:
     """Tell whether a file's name is that of a table; text may be compressed."""
     return PurePosixPath(name.lower()).suffix in SUFFIXES or name.lower().endswith(_COMPRESSED_TEXT)

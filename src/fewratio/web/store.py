@@ -84,7 +84,7 @@ class Store:
         self.root = Path(tempfile.mkdtemp(prefix="fewratio-"))
         self.files: dict[str, File] = {}
         self.jobs: dict[str, Job] = {}
-        self._counted, self._bytes = 0.0, 0
+        self._counted, self._bytes, self._reserved = 0.0, 0, 0
 
     @contextmanager
     def new_folder(self) -> Iterator[Path]:
@@ -117,7 +117,18 @@ class Store:
         if time.monotonic() - self._counted > 1:
             self._counted, self._bytes = time.monotonic(), _size(self.root)
         n_files = sum(max(1, file.n_files) for file in self.files.values())
-        return self._bytes > self.limits.disk or n_files > self.limits.files
+        return self._bytes + self._reserved > self.limits.disk or n_files > self.limits.files
+
+    @contextmanager
+    def reserved(self, most: int) -> Iterator[int]:
+        """Keep room for files to come, and say for how many bytes: so many, or all that is left."""
+        size = max(0, min(most, self.limits.disk - self._reserved - _size(self.root)))
+        self._reserved += size
+        try:
+            yield size
+        finally:
+            self._reserved -= size
+            self._counted = 0.0
 
     def forget(self, age: float | None = None) -> None:
         """Remove what was not used for so many seconds; by default, as long as the limits say."""

@@ -1,21 +1,27 @@
-"""Worker processes: one task each, some of them warm, any of them can be killed."""
+"""Worker processes: one task each, forked from one that has what they need; any of them can be killed."""
 
 import asyncio
 import json
+import multiprocessing
 import os
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections import deque
+import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
 from fewratio.web.limits import Limits
 
+Work = Callable[[connection.Connection, Mapping[str, Any]], None]
+Report = Callable[[dict[str, Any] | None], None]
+
 STDERR = "messages.txt"
 # Exit status of a worker after an error that is not the user's.
 CRASHED = 1
+_LONGEST_NEWS = 10_000
 _INTERNAL = "The work ended unexpectedly, by a mistake of the program; needed is a fewratio without it. Report it."
 
 
@@ -24,25 +30,24 @@ class Workers:
 
     Parameters
     ----------
-    command : sequence of str
-        Starts one; it is told its task as a line of JSON.
+    work : callable
+        What a process does, told where to report and its task.
     limits : Limits
     root : Path
         Where everything is kept: no message names it.
+    preload : sequence of str
+        Modules that are imported once, before processes are forked.
     """
 
-    def __init__(self, command: Sequence[str], limits: Limits, root: Path) -> None:
-        self.command, self.limits, self.root = command, limits, root
+    def __init__(self, work: Work, limits: Limits, root: Path, preload: Sequence[str] = ()) -> None:
+        self.work, self.limits, self.root = work, limits, root
+        # Windows cannot fork.
+        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        self._context: Any = multiprocessing.get_context(method)
+        self._context.set_forkserver_preload([*preload])
         self._slots = asyncio.Semaphore(limits.running)
-        self._spare: deque[Process] = deque()
-        self._all: set[Process] = set()
 
-    async def refill(self) -> None:
-        """Start processes until enough wait for work."""
-        while len(self._spare) < self.limits.spare:
-            self._spare.append(await self._start("--warm"))
-
-    async def run(self, task: Mapping[str, Any], report: Callable[[dict[str, Any] | None], None]) -> str | None:
+    async def run(self, task: Mapping[str, Any], report: Report) -> str | None:
         """Do a task when it is its turn; return what went wrong, or None.
 
         Parameters
@@ -54,25 +59,15 @@ class Workers:
         """
         async with self._slots:
             report(None)
-            process = self._spare.popleft() if self._spare else await self._start()
             try:
                 async with asyncio.timeout(self.limits.seconds):
-                    status = await self._attend(process, task, report)
+                    status = await self._attend({"limits": self.limits.of_task(), "stderr": STDERR, **task}, report)
             except TimeoutError:
                 return (
                     f"The work took longer than {self.limits.seconds} s; no more is given to one job. Use fewer rows, "
                     "or run the command yourself."
                 )
-            finally:
-                await self._end(process)
-                # Not before: it would take a core from the work.
-                await self.refill()
         return None if status == 0 else self._message(Path(task["folder"]), status)
-
-    async def close(self) -> None:
-        """End all processes."""
-        for process in list(self._all):
-            await self._end(process)
 
     def messages(self, folder: Path) -> list[str]:
         """Return what a task said besides its answer, without places of this machine."""
@@ -81,39 +76,33 @@ class Workers:
             text = text.replace(f"{place}{os.sep}", "").replace(place, "")
         return [line.removeprefix("fewratio: ") for line in text.splitlines() if line.startswith("fewratio: ")]
 
-    async def _start(self, *options: str) -> Process:
-        # One thread each: more of them than cores slow all down.
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUTF8": "1"}
-        process = await asyncio.create_subprocess_exec(
-            *self.command, *options, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True
-        )
-        self._all.add(process)
-        return process
+    async def _attend(self, task: Mapping[str, Any], report: Report) -> int:
+        """Let a process do a task, and return its exit status; if this is cancelled, it is killed."""
+        receiver, sender = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=self.work, args=(sender, task), daemon=True)
+        loop, is_over = asyncio.get_running_loop(), threading.Event()
 
-    async def _attend(
-        self, process: Process, task: Mapping[str, Any], report: Callable[[dict[str, Any] | None], None]
-    ) -> int:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(ConnectionError):
-            process.stdin.write(
-                json.dumps({"limits": self.limits.of_task(), "stderr": STDERR, **task}).encode() + b"\n"
-            )
-            await process.stdin.drain()
-        async for line in process.stdout:
-            report(json.loads(line))
-        return await process.wait()
+        def live() -> int:
+            with receiver:
+                with sender:
+                    process.start()
+                if is_over.is_set():
+                    _kill(process)
+                with suppress(EOFError, OSError):
+                    # As JSON: what a process sends that was broken into must not run code here.
+                    while news := receiver.recv_bytes(_LONGEST_NEWS):
+                        loop.call_soon_threadsafe(report, json.loads(news))
+                process.join()
+                return int(process.exitcode)
 
-    async def _end(self, process: Process) -> None:
-        """Kill a process and those that it started, if it is still there."""
-        self._all.discard(process)
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                if hasattr(os, "killpg"):
-                    os.killpg(process.pid, signal.SIGKILL)
-                else:
-                    process.kill()
-        await process.wait()
+        living = loop.run_in_executor(None, live)
+        try:
+            return await asyncio.shield(living)
+        finally:
+            is_over.set()
+            if not living.done():
+                _kill(process)
+                await living
 
     def _message(self, folder: Path, status: int) -> str:
         """Say why a task failed."""
@@ -123,4 +112,19 @@ class Workers:
                 "or columns, or run the command yourself."
             )
         said = self.messages(folder)
-        return said[-1] if said and status != CRASHED else _INTERNAL
+        if said and status != CRASHED:
+            return said[-1]
+        # For whoever runs the server.
+        sys.stderr.write((folder / STDERR).read_text("utf-8", "replace") if (folder / STDERR).exists() else "")
+        return _INTERNAL
+
+
+def _kill(process: Any) -> None:
+    """Kill a process and those that it started, if it is there."""
+    if process.pid is None:
+        return
+    with suppress(ProcessLookupError):
+        process.kill()
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -7,7 +7,8 @@ export const COMPRESSED = [".gz", ".xz", ".zip"];
 const LOST = "The server does not answer; it must be running. Start `fewratio serve` again if it has ended, then try again.";
 
 export class Problem extends Error {
-  constructor(detail, isLost = false) { super(detail); this.isLost = isLost; }
+  // What: "lost", no answer; "failed", a job; otherwise the server refused to do it.
+  constructor(detail, what = "refused") { super(detail); this.what = what; }
 }
 
 async function ask(path, options = {}) {
@@ -16,7 +17,7 @@ async function ask(path, options = {}) {
     response = await fetch(`${BASE}/${path}`, { credentials: "same-origin", ...options });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(LOST, true);
+    throw new Problem(LOST, "lost");
   }
   if (!response.ok) {
     const problem = await response.json().catch(() => ({}));
@@ -34,6 +35,11 @@ function checkSize(file) {
   if (file.size > LARGEST_MB * 2 ** 20) {
     throw new Problem(`${file.name} has ${Math.round(file.size / 2 ** 20)} MB; at most ${LARGEST_MB} MB are taken. Use the command line for it.`);
   }
+}
+
+export async function sendModel(file) {
+  if (!/\.(model|safetensors)$/i.test(file.name)) throw new Problem(`${file.name} is no model; needed is a file that ends in .model or .safetensors, as this page saves it. Choose another.`);
+  return sendFile(file);
 }
 
 export async function sendFile(file) {
@@ -68,6 +74,7 @@ export const fileAddress = (id) => `${BASE}/files/${encodeURIComponent(id)}`;
 export const readText = async (id) => (await ask(`files/${encodeURIComponent(id)}`)).text();
 export const examples = async () => (await ask("examples")).json();
 export const startJob = (request) => post("jobs", JSON.stringify(request), "application/json");
+export const getJob = async (id, wait = 0) => (await ask(`jobs/${encodeURIComponent(id)}?wait=${wait}`)).json();
 export const cancelJob = (id) => ask(`jobs/${id}`, { method: "DELETE" });
 
 const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
@@ -77,16 +84,16 @@ export async function watch(job, tell) {
   let failures = 0;
   while (job.state === "queued" || job.state === "running") {
     try {
-      job = await (await ask(`jobs/${job.id}?wait=20`)).json();
+      job = await getJob(job.id, 20);
       failures = 0;
       tell(job);
     } catch (error) {
-      if (!error.isLost || ++failures > 15) throw error;
+      if (error.what !== "lost" || ++failures > 15) throw error;
       tell(null);
       await pause(1);
     }
   }
-  if (job.state !== "done") throw new Problem(job.message ?? "The job ended without a result. Try again.");
+  if (job.state !== "done") throw new Problem(job.message ?? "The job ended without a result. Try again.", "failed");
   return job;
 }
 

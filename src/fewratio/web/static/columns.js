@@ -1,10 +1,11 @@
 // What each column is taken for, and what the user says it is.
 import { make } from "./dom.js";
 
-const USES = { "": "automatic", drop: "do not use", keep: "use anyway", id: "names the rows", category: "category", number: "number" };
+export const USES = { "": "automatic", drop: "do not use", keep: "use anyway", id: "names the rows", category: "category", number: "number" };
 
 export class Columns {
-  constructor() {
+  constructor(words) {
+    this.words = words;
     this.element = make("div", { hidden: true });
     this.clear();
   }
@@ -16,7 +17,7 @@ export class Columns {
     this.element.replaceChildren();
   }
 
-  show({ rows, columns }) {
+  show({ rows, columns, notes }) {
     this.clear();
     this.names = columns.map(({ name }) => name);
     const total = rows.reduce((sum, each) => sum + each, 0);
@@ -32,7 +33,7 @@ export class Columns {
       if (isRefused) choose.value = this.uses[name] = "drop";
       return make("tr", { class: reason ? "unused" : "" },
         make("th", { scope: "row" }, name),
-        make("td", {}, reason ? `${isRefused ? "cannot be used as it is" : "not used"}: ${reason}` : kind),
+        make("td", {}, reason ? `${isRefused ? "cannot be used as it is" : "not used"}: ${this.words(reason)}` : kind),
         make("td", { class: "examples" }, examples.join(", ")),
         make("td", {}, choose));
     });
@@ -40,6 +41,7 @@ export class Columns {
     this.element.append(
       make("h3", {}, "Columns"),
       make("p", { class: "lead" }, `${total.toLocaleString("en")} rows in ${rows.length === 1 ? "one table" : `${rows.length} tables`}. Correct what is wrong, or leave it as it is.`),
+      ...notes.map((note) => make("p", { class: "note" }, this.words(note))),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Columns" },
         make("table", { class: "columns" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...lines))));
     this.element.hidden = false;

@@ -23,9 +23,10 @@ async function dropped(transfer) {
 }
 
 export class FileInput {
-  constructor({ key, label, hint, isFolder }, onChange, onProblem) {
-    Object.assign(this, { key, isFolder, onChange, onProblem, file: null });
+  constructor({ key, label, hint, isFolder }, { onClear, onChange, words }) {
+    Object.assign(this, { key, isFolder, onClear, onChange, words, file: null, isRefused: false, taken: 0 });
     this.status = make("p", { class: "chosen", role: "status" });
+    this.problem = make("p", { class: "problem", role: "alert", hidden: true });
     const heading = newId("place");
     const chosen = (input) => this.take([...input.files].map((file) => ({ file, path: file.webkitRelativePath || file.name })));
     const field = (text, attributes) => make("label", { class: "file-line" }, `${text} `,
@@ -42,27 +43,49 @@ export class FileInput {
         this.element.classList.remove("over");
         this.take(await dropped(event.dataTransfer));
       },
-    }, make("h3", { id: heading }, label), make("p", {}, hint ?? ""), this.status, ...fields);
+    }, make("h3", { id: heading }, label), make("p", {}, hint ?? ""), this.status, ...fields, this.problem);
   }
 
   async take(files) {
     if (!files.length) return;
+    const number = ++this.taken;
     this.set(null);
-    this.onProblem(null);
+    this.onClear();
     this.status.textContent = "Sending…";
     try {
-      this.set(this.isFolder ? await sendFolder(files, (text) => { this.status.textContent = `Sending ${text}…`; }) : await sendFile(files[0].file));
+      const sent = await (this.isFolder ? sendFolder(files, (text) => { this.status.textContent = `Sending ${text}…`; }) : sendFile(files[0].file));
+      if (number !== this.taken) return;
+      this.set(sent);
+      this.onChange();
     } catch (error) {
-      this.status.textContent = "";
-      this.onProblem(error.message);
+      if (number === this.taken) this.refuse(error.message);
     }
   }
 
+  get isUsable() {
+    return this.file !== null && !this.isRefused;
+  }
+
+  // A file that is sent has yet to be read.
   set(file) {
-    this.file = file;
-    this.element.classList.toggle("filled", file !== null);
-    const count = file?.files ? ` (${file.files} files)` : "";
-    this.status.textContent = file ? `✓ ${file.name}${count}` : "";
-    this.onChange();
+    Object.assign(this, { file, isRefused: false });
+    this.show(file ? `Reading ${file.name}…` : "");
+  }
+
+  accept() {
+    this.show(`✓ ${this.file.name}${this.file.files ? ` (${this.file.files} files)` : ""}`, true);
+  }
+
+  // What is wrong is said here until another file is chosen.
+  refuse(text) {
+    this.isRefused = true;
+    this.show("", false, this.words(text));
+  }
+
+  show(status, isFilled = false, problem = "") {
+    this.status.textContent = status;
+    this.element.classList.toggle("filled", isFilled);
+    this.problem.textContent = problem;
+    this.problem.hidden = !problem;
   }
 }

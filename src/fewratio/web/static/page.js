@@ -7,6 +7,7 @@ import { TASKS } from "./tasks.js";
 const tablist = document.getElementById("tabs");
 const main = document.getElementById("panels");
 const names = Object.keys(TASKS);
+const panels = {}, restored = new Set();
 // Example files by id.
 const files = examples().then(
   (found) => Object.fromEntries(found.map((file) => [file.id, file])),
@@ -24,7 +25,8 @@ for (const name of names) {
       document.getElementById(`tab-${next}`).focus();
     },
   }, TASKS[name].tab));
-  main.append(make("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, hidden: true }, new Panel(TASKS[name], files).element));
+  panels[name] = new Panel({ key: name, ...TASKS[name] }, files);
+  main.append(make("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, hidden: true }, panels[name].element));
 }
 
 function choose(chosen) {
@@ -35,6 +37,11 @@ function choose(chosen) {
     document.getElementById(`panel-${name}`).hidden = name !== chosen;
   }
   history.replaceState(null, "", `#${chosen}`);
+  // What was found before the page was loaded again.
+  if (!restored.has(chosen)) {
+    restored.add(chosen);
+    panels[chosen].restore();
+  }
 }
 
 const ofAddress = () => (names.includes(location.hash.slice(1)) ? location.hash.slice(1) : names[0]);

@@ -1,26 +1,33 @@
 // One question: files, columns, options, a button, progress, and the result.
-import { cancelJob, readText, runJob, sendFile, startJob, watch } from "./api.js";
+import { cancelJob, getJob, readText, runJob, sendModel, startJob, watch } from "./api.js";
 import { Columns } from "./columns.js";
 import { make, showSeconds } from "./dom.js";
 import { FileInput } from "./inputs.js";
 import { showResult } from "./result.js";
-import { SHARED } from "./tasks.js";
+import { COMMON, SHARED } from "./tasks.js";
+import { wordsOf } from "./words.js";
+
+const isExample = ({ file }) => file.id.startsWith("example-");
+// Other marks between columns and within numbers make other columns.
+const MARKS = ["separator", "decimal"];
 
 export class Panel {
-  constructor(task, files, model = null) {
-    Object.assign(this, { task, model, job: null, previews: 0, files });
+  // Given: files that an earlier question has, such as the model.
+  constructor(task, files, given = {}) {
+    Object.assign(this, { task, given, job: null, previews: 0, files, words: wordsOf(task) });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
-    const onProblem = (text) => this.say(text);
-    this.fileInputs = task.inputs.map((input) => new FileInput(input, () => this.changed(), onProblem));
-    this.columns = new Columns();
+    const notice = { onClear: () => this.clear(), onChange: () => this.changed(), words: this.words };
+    this.fileInputs = task.inputs.map((input) => new FileInput(input, notice));
+    this.columns = new Columns(this.words);
     this.button = make("button", { type: "submit", class: "strong", disabled: true }, task.button);
     this.bar = make("progress", { "aria-label": "Progress" });
     this.doing = make("span", { role: "status" });
+    this.passed = make("span", { class: "passed", "aria-hidden": "true" });
     this.cancel = make("button", { type: "button", class: "plain", onclick: () => this.job && cancelJob(this.job.id).catch((error) => this.say(error.message)) }, "Cancel");
-    this.progress = make("div", { class: "row", hidden: true }, this.bar, this.doing, this.cancel);
+    this.progress = make("div", { class: "row", hidden: true }, this.bar, this.doing, this.passed, this.cancel);
     this.result = make("div", { hidden: true });
     this.stage = make("div");
-    const example = make("button", { type: "button", class: "plain", disabled: true, onclick: async () => this.useExample(await files) }, `Use the example: ${task.example.text}`);
+    const example = make("button", { type: "button", class: "plain", disabled: true, onclick: () => this.useExample() }, `Use the example: ${task.example.text}`);
     files.then((found) => { example.disabled = !Object.values(task.example.files).every((id) => id in found); });
     this.element = make("div", {},
       make("h2", {}, task.title), make("p", { class: "lead" }, task.lead),
@@ -39,44 +46,59 @@ export class Panel {
     this.fields = {};
     const labels = [...this.task.options, ...SHARED].map(({ name, label, type, ...rest }) => {
       const field = type === "column" ? make("select", {}, make("option", { value: "" }, "automatic")) : make("input", { type, ...Object.fromEntries(Object.entries(rest).map(([key, value]) => [key.toLowerCase(), String(value)])) });
+      if (MARKS.includes(name)) field.addEventListener("change", () => this.readAgain());
       this.fields[name] = field;
       return make("label", {}, label, field);
     });
-    const common = make("input", { type: "checkbox" });
-    this.fields.common = common;
-    return make("details", {}, make("summary", {}, "Options"),
-      make("div", { class: "options" }, ...labels, make("label", {}, common, " Use only the columns that all tables have")));
+    // The columns of a model are its own.
+    if (!this.given.model) {
+      this.fields.common = make("input", { type: "checkbox" });
+      labels.push(make("label", {}, this.fields.common, ` ${COMMON}`));
+    }
+    return make("details", {}, make("summary", {}, "Options"), make("div", { class: "options" }, ...labels));
   }
 
   // Whoever has a model need not learn one.
   makeUpload() {
+    const problem = make("p", { class: "problem", role: "alert", hidden: true });
     const upload = make("input", {
       type: "file", accept: ".model,.safetensors",
       onchange: async () => {
-        this.say(null);
+        problem.hidden = true;
         try {
-          this.goOn(await sendFile(upload.files[0]));
+          this.goOn({ model: await sendModel(upload.files[0]) });
         } catch (error) {
-          this.say(error.message);
+          problem.textContent = error.message;
+          problem.hidden = false;
         }
       },
     });
-    return make("details", {}, make("summary", {}, "I have a model file already"), make("label", { class: "file-line" }, "Model: ", upload));
+    return make("details", {}, make("summary", {}, "I have a model file already"), make("label", { class: "file-line" }, "Model: ", upload), problem);
   }
 
   say(text) {
-    this.problem.textContent = text ?? "";
+    this.problem.textContent = this.words(text ?? "");
     this.problem.hidden = !text;
   }
 
-  useExample(files) {
-    this.say(null);
+  async useExample() {
+    const files = await this.files;
     for (const input of this.fileInputs) input.set(files[this.task.example.files[input.key]]);
+    this.changed();
+  }
+
+  readAgain() {
+    for (const input of this.fileInputs) if (input.file) input.set(input.file);
+    this.changed();
+  }
+
+  get isComplete() {
+    return this.fileInputs.every(({ isUsable }) => isUsable);
   }
 
   get inputs() {
-    const ids = Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file?.id]));
-    return this.model ? { ...ids, model: this.model.id } : ids;
+    const files = { ...this.given, ...Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file])) };
+    return Object.fromEntries(Object.entries(files).map(([key, file]) => [key, file.id]));
   }
 
   get options() {
@@ -88,31 +110,82 @@ export class Panel {
     return given;
   }
 
-  async changed() {
-    const isComplete = this.fileInputs.every(({ file }) => file);
-    this.button.disabled = !isComplete;
+  clear() {
+    this.previews += 1;
+    this.say(null);
+    this.button.disabled = !this.isComplete;
     this.columns.clear();
     this.result.hidden = true;
-    const number = ++this.previews;
-    // The columns are the model's.
-    if (!isComplete || this.model) return;
-    const letters = ["a", "b"];
-    const inputs = Object.fromEntries(this.fileInputs.map(({ file }, index) => [letters[index], file.id]));
-    const { separator, decimal } = this.options;
-    try {
-      const job = await runJob({ verb: "columns", inputs, options: { ...(separator && { separator }), ...(decimal && { decimal }) } });
-      if (number !== this.previews) return;
-      const found = JSON.parse(await readText(job.files.find(({ name }) => name === "result.json").id));
-      if (number !== this.previews) return;
+  }
+
+  // Read the files that there are; their columns are shown when all are there.
+  async changed() {
+    this.clear();
+    const chosen = this.fileInputs.filter(({ isUsable }) => isUsable), files = chosen.map(({ file }) => file);
+    const number = this.previews;
+    const isShown = this.isComplete && !this.given.model;
+    if (!isShown && chosen.every(isExample)) {
+      for (const input of chosen) input.accept();
+      return;
+    }
+    const found = await this.preview(chosen).catch((error) => error);
+    const problems = found instanceof Error ? await this.problemsOf(chosen, found) : [];
+    chosen.forEach((input, place) => {
+      // Another may have been chosen meanwhile.
+      if (input.file === files[place]) { if (problems[place]) input.refuse(problems[place]); else input.accept(); }
+    });
+    if (number !== this.previews) return;
+    this.button.disabled = !this.isComplete;
+    if (found instanceof Error) {
+      if (!problems.some(Boolean)) this.say(found.message);
+    } else if (isShown) {
       this.columns.show(found);
       this.fields.common.checked = !this.columns.areShared;
       this.fields.time?.replaceChildren(make("option", { value: "" }, "automatic"), ...this.columns.names.map((name) => make("option", { value: name }, name)));
-    } catch (error) {
-      if (number === this.previews) this.say(error.message);
     }
   }
 
-  async run() {
+  // What the columns of tables are taken for together.
+  async preview(chosen) {
+    const letters = ["a", "b"];
+    const inputs = Object.fromEntries(chosen.map(({ file }, place) => [letters[place], file.id]));
+    const options = Object.fromEntries(MARKS.filter((name) => this.fields[name].value).map((name) => [name, this.fields[name].value]));
+    const job = await runJob({ verb: "columns", inputs, options: { ...options, batch: this.task.verb === "outliers" } });
+    const found = JSON.parse(await readText(job.files.find(({ name }) => name === "result.json").id));
+    return { ...found, notes: job.notes };
+  }
+
+  // Which of several files cannot be read, and why.
+  async problemsOf(chosen, error) {
+    if (error.what !== "failed") return [];
+    if (chosen.length === 1) return [error.message];
+    return Promise.all(chosen.map((input) => this.preview([input]).then(() => null, ({ message, what }) => (what === "failed" ? message : null))));
+  }
+
+  run() {
+    for (const { key } of this.task.next ?? []) sessionStorage.removeItem(key);
+    return this.follow(async () => {
+      const job = await startJob({ verb: this.task.verb, inputs: this.inputs, columns: this.columns.uses, options: this.options });
+      // So that the result is found when the page is loaded again.
+      const files = Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file]));
+      sessionStorage.setItem(this.task.key, JSON.stringify({ job: job.id, files }));
+      return job;
+    }, this.fileInputs.every(isExample) ? "example" : "empty");
+  }
+
+  // Show the last result and its files again, if the server still has them.
+  async restore() {
+    const { job: id, files } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
+    if (!id) return;
+    const job = await getJob(id).catch(() => null);
+    if (!job) { sessionStorage.removeItem(this.task.key); return; }
+    for (const input of this.fileInputs) input.set(files[input.key]);
+    this.changed();
+    await this.follow(async () => job, "restore");
+  }
+
+  // Watch a job until its result can be shown; `then` says how the next questions begin.
+  async follow(start, then) {
     this.say(null);
     this.result.hidden = true;
     this.stage.replaceChildren();
@@ -120,17 +193,23 @@ export class Panel {
     this.bar.removeAttribute("value");
     this.doing.textContent = "Starting…";
     this.progress.hidden = false;
+    const began = performance.now();
+    const showPassed = () => { this.passed.textContent = `${Math.floor((performance.now() - began) / 1000)} s`; };
+    showPassed();
+    const clock = setInterval(showPassed, 1000);
     try {
-      this.job = await startJob({ verb: this.task.verb, inputs: this.inputs, columns: this.columns.uses, options: this.options });
+      this.job = await start();
       const job = await watch(this.job, (news) => this.tell(news));
-      await showResult(this.result, job);
-      if (this.task.next) this.goOn(job.files.find(({ name }) => name.endsWith(".model")));
+      await showResult(this.result, { ...job, notes: job.notes.map(this.words) }, then !== "restore");
+      const model = job.files.find(({ name }) => name.endsWith(".model"));
+      if (this.task.next) this.goOn({ folder: this.fileInputs[0].file, model }, then);
     } catch (error) {
       this.say(error.message);
     } finally {
+      clearInterval(clock);
       this.job = null;
       this.progress.hidden = true;
-      this.button.disabled = false;
+      this.button.disabled = !this.isComplete;
     }
   }
 
@@ -150,8 +229,13 @@ export class Panel {
     }
   }
 
-  goOn(model) {
-    const next = new Panel(this.task.next, this.files, model);
-    this.stage.replaceChildren(make("div", { class: "stage" }, make("p", { class: "note" }, `Model: ${model.name}`), next.element));
+  // Ask the next questions, each with the files that it takes over.
+  goOn(given, then = "empty") {
+    const tasks = this.task.next.filter(({ takes }) => takes.every((key) => given[key]));
+    const panels = tasks.map((task) => new Panel(task, this.files, Object.fromEntries(task.takes.map((key) => [key, given[key]]))));
+    this.stage.replaceChildren(make("p", { class: "note" }, `Model: ${given.model.name}`), ...panels.map(({ element }) => make("div", { class: "stage" }, element)));
+    if (then === "restore") for (const panel of panels) panel.restore();
+    // The example goes on to the answer.
+    if (then === "example") panels[0].useExample().then(() => panels[0].run());
   }
 }

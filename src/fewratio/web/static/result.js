@@ -20,7 +20,8 @@ function lines(title, text, name) {
   return [make("h3", {}, title), make("pre", { tabindex: "0", role: "region", "aria-label": title }, text), make("div", { class: "row" }, copy, save)];
 }
 
-export async function showResult(place, job) {
+// A new result is moved to; one that is shown again is not.
+export async function showResult(place, job, isNew) {
   const heading = make("h3", { tabindex: "-1" }, `Result, after ${showSeconds(job.seconds)}`);
   const found = Object.fromEntries(job.files.map((file) => [file.name, file]));
   const shown = found["report.html"]
@@ -37,6 +38,8 @@ export async function showResult(place, job) {
     make("details", {}, make("summary", {}, "The same on the command line and in Python"),
       ...lines("Shell", `${job.shell}\n`, "same.sh"), ...lines("Python", job.python, "same.py")));
   place.hidden = false;
-  heading.focus({ preventScroll: true });
-  heading.scrollIntoView();
+  if (isNew) {
+    heading.focus({ preventScroll: true });
+    heading.scrollIntoView();
+  }
 }

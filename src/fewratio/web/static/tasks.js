@@ -49,22 +49,34 @@ export const TASKS = {
   },
   train: {
     tab: "Train", verb: "train", button: "Learn",
-    title: "Learn from related datasets",
-    lead: "A model of how such datasets differ: with it, a handful of rows of a new one is enough. Then compare new tables with it, here or elsewhere.",
+    title: "Learn from related datasets, and judge a new one",
+    lead: "A model of how such datasets differ: with it, a handful of rows of a new one is enough. Then judge a new dataset, or compare new tables, here or elsewhere.",
     inputs: folder,
-    example: { text: "40 sensors", files: { folder: "example-sensors" } },
+    example: { text: "40 sensors, and a new one", files: { folder: "example-sensors" } },
     options: [],
-    next: {
-      verb: "compare", button: "Compare with the model",
-      title: "Compare new tables with the model",
-      lead: "Two tables of the same kind as those it was learned from; a few rows are enough.",
-      inputs: [table("a", "New table", "For instance, a new sensor"), table("b", "Another table", "For instance, another one, or one of those learned from")],
-      example: { text: "two new sensors, eight rows each", files: { a: "example-sensor_41", b: "example-sensor_42" } },
-      options: [permutations],
-    },
+    // What can be done with the model, and what each of them takes over.
+    next: [
+      {
+        key: "judge", verb: "compare-all", button: "Judge", takes: ["folder", "model"],
+        title: "Judge a new dataset",
+        lead: "Is it unlike all that were learned from, and which of them are nearest? A few rows are enough.",
+        inputs: [table("new", "New dataset", "For instance, a new sensor")],
+        example: { text: "a new sensor, eight rows", files: { new: "example-sensor_41" } },
+        options: [],
+      },
+      {
+        key: "compare-new", verb: "compare", button: "Compare with the model", takes: ["model"],
+        title: "Compare two new tables with the model",
+        lead: "Two tables of the same kind as those it was learned from; a few rows are enough.",
+        inputs: [table("a", "New table", "For instance, a new sensor"), table("b", "Another table", "For instance, another one, or one of those learned from")],
+        example: { text: "two new sensors, eight rows each", files: { a: "example-sensor_41", b: "example-sensor_42" } },
+        options: [permutations],
+      },
+    ],
   },
 };
 
+export const COMMON = "Use only the columns that all tables have";
 export const SHARED = [
   { name: "separator", label: "Separator of columns", type: "text", maxLength: 2, placeholder: ", (tab in .tsv)" },
   { name: "decimal", label: "Decimal mark", type: "text", maxLength: 1, placeholder: "." },

@@ -1,0 +1,13 @@
+// Messages are those of the command line; its options are called here what the page calls them.
+import { USES } from "./columns.js";
+import { COMMON, SHARED } from "./tasks.js";
+
+const COLUMNS = { drop: USES.drop, keep: USES.keep, id: USES.id, categorical: USES.category, numeric: USES.number };
+
+export function wordsOf({ inputs, options }) {
+  const fields = [...inputs.map(({ key, label }) => [key, label]), ...[...options, ...SHARED].map(({ name, label }) => [name, label])];
+  const names = { ...Object.fromEntries(fields), ...COLUMNS, common: COMMON };
+  return (text) => text
+    .replace(/--([a-z]+)\b/g, (option, name) => (name in names ? `“${names[name]}”` : option))
+    .replace(/\b([Nn])ame (it|one|the column|another column) in (?=“)/g, (_, first, what) => `${first === "N" ? "U" : "u"}se ${what} as `);
+}

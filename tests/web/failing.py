@@ -1,0 +1,34 @@
+"""A worker whose command line fails; the seed chooses how."""
+
+import os
+import sys
+
+import fewratio.cli
+from fewratio.cli.worker import work
+
+
+def _mistake():
+    raise ValueError("a mistake")
+
+
+def _no_memory():
+    raise MemoryError
+
+
+# What is said, and what happens.
+ENDS = {
+    "The work ended unexpectedly, by a mistake of the program": _mistake,
+    "The work was ended by the system": lambda: os.kill(os.getpid(), 9),
+    "the work needs more memory": _no_memory,
+    "a note": lambda: sys.exit(1),
+}
+
+
+def fail(channel, task):
+    def app(arguments, **options):
+        sys.stderr.write("fewratio: a note\n")
+        (seed,) = (int(each.partition("=")[2]) for each in arguments if each.startswith("--seed="))
+        [*ENDS.values()][seed - 1]()
+
+    fewratio.cli.app = app
+    work(channel, task)
