@@ -7,7 +7,7 @@ WORKERS ?= 2
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help install venv demo test lint docs pictures screenshots bench constraints clean
+.PHONY: help install venv demo test lint docs pictures screenshots release bench constraints clean
 
 # uv does not read pip's variable; pip separates with blanks, uv with commas.
 ifneq ($(strip $(PIP_FIND_LINKS)),)
@@ -44,11 +44,12 @@ venv:
 demo: install  ## compare two small real tables and find the outliers of a third, with pictures in demo/
 	$(BIN)/fewratio demo
 
-lint: install  ## style, types and import contracts
+lint: install  ## style, types, import contracts and spelling
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell -D - -D docs/words.txt README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs examples src benchmarks
 
 # One thread for each worker: OpenMP threads that outnumber the cores slow a small step more than tenfold.
 test: export OMP_NUM_THREADS = 1
@@ -59,6 +60,7 @@ test: lint  ## everything that must pass before a change is proposed
 docs: export OMP_NUM_THREADS = 1
 docs: install  ## build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/_ext/check_links.py docs/_build/html
 
 pictures: install  ## draw the pictures of the README and the site again, into docs/images
 	$(BIN)/fewratio demo --output demo
@@ -67,6 +69,9 @@ pictures: install  ## draw the pictures of the README and the site again, into d
 
 screenshots: install  ## pictures of every view of the page, in screenshots/
 	$(BIN)/python benchmarks/screenshots.py
+
+release: install  ## build what would be uploaded, check it, and run the demo where nothing else is installed
+	$(BIN)/python .ci/release.py
 
 bench: install  ## run the speed scripts in benchmarks/
 	@set -e; for script in $(filter-out benchmarks/settings.py benchmarks/screenshots.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script"; done

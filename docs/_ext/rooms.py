@@ -4,12 +4,15 @@ import ast
 import tomllib
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).parents[2]
 WIDTH, HEIGHT, GAP = 880, 44, 8
+# A layer of several packages has room for two lines of small text, of about six pixels per letter, below the names.
+HIGHER, LETTER = 72, 6.2
 
 
 def layers():
@@ -26,31 +29,28 @@ def _names(layer):
 def _first_line(name):
     path = ROOT / "src" / "fewratio" / name
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return ast.get_docstring(ast.parse(file.read_text("utf-8"))).splitlines()[0].replace("``", "").rstrip(".")
+    return ast.get_docstring(ast.parse(file.read_text("utf-8"))).splitlines()[0].replace("`", "").rstrip(".")
 
 
 def drawing():
     """Give the drawing as SVG in the colours of the page."""
-    boxes = []
-    for level, layer in enumerate(layers()):
-        width = (WIDTH - GAP * (len(layer) - 1)) / len(layer)
+    boxes, y = [], 0
+    for layer in layers():
+        single = len(layer) == 1
+        width, height = (WIDTH - GAP * (len(layer) - 1)) / len(layer), HEIGHT if single else HIGHER
         for place, (name, line) in enumerate(layer):
-            # About six pixels for each letter of the small text.
-            most = int(width / 6.1) - (len(name) * 9 + 30) // 6 if len(layer) == 1 else 0
-            text = line if len(line) <= most else ""
-            x, y = place * (width + GAP), level * (HEIGHT + GAP)
+            below = [] if single else wrap(line, int((width - 28) / LETTER), max_lines=2, placeholder=" ...")
+            rows = [f'<tspan class="line" x="14" dy="17">{escape(each)}</tspan>' for each in below]
+            rows += [f'<tspan class="line" dx="12">{escape(line)}</tspan>'] if single else []
             boxes.append(
-                f'<g transform="translate({x:.0f} {y})"><title>{escape(line)}</title>'
-                f'<rect width="{width:.0f}" height="{HEIGHT}" rx="6"/><text x="14" y="28">{name}'
-                f'<tspan class="line" dx="12">{escape(text)}</tspan></text></g>'
+                f'<g transform="translate({place * (width + GAP):.0f} {y})"><title>{escape(line)}</title>'
+                f'<rect width="{width:.0f}" height="{height}" rx="6"/>'
+                f'<text x="14" y="{28 if single else 24}">{name}{"".join(rows)}</text></g>'
             )
-    height = len(layers()) * (HEIGHT + GAP)
+        y += height + GAP
     title = "The packages of fewratio: each layer imports only those below it"
-    return (
-        f'<svg class="rooms" viewBox="-1 -1 {WIDTH + 2} {height + 2}" role="img" aria-label="{title}">'
-        + "".join(boxes)
-        + "</svg>"
-    )
+    opening = f'<svg class="rooms" viewBox="-1 -1 {WIDTH + 2} {y + 2}" role="img" aria-label="{title}">'
+    return opening + "".join(boxes) + "</svg>"
 
 
 class Rooms(SphinxDirective):
