@@ -7,7 +7,7 @@ WORKERS ?= 2
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help install venv demo test browser lint docs pictures screenshots bench constraints clean
+.PHONY: help install venv demo test browser lint docs pictures screenshots release bench constraints clean
 
 # uv does not read pip's variable; pip separates with blanks, uv with commas.
 ifneq ($(strip $(PIP_FIND_LINKS)),)
@@ -72,6 +72,9 @@ pictures: install  ## draw the pictures of the README and the site again, into d
 
 screenshots: install  ## pictures of every view of the page, in screenshots/
 	$(BIN)/python benchmarks/screenshots.py
+
+release: install  ## build what would be uploaded, check it, and run the demo where nothing else is installed
+	$(BIN)/python .ci/release.py
 
 bench: install  ## run the speed scripts in benchmarks/
 	@set -e; for script in $(filter-out benchmarks/settings.py benchmarks/screenshots.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script"; done
