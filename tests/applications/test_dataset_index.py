@@ -16,7 +16,7 @@ from fewratio import (
     compare_all,
     compare_datasets,
 )
-from fewratio.applications import dataset_index
+from fewratio.applications import dataset_vectors
 
 pytest.importorskip("faiss")
 
@@ -39,7 +39,7 @@ def test_neighbours_are_those_of_all_pairs(sizes):
 
 
 def test_many_vectors_are_rounded(monkeypatch):
-    monkeypatch.setattr(dataset_index, "_MAX_EXACT", 100)
+    monkeypatch.setattr(dataset_vectors, "_MAX_EXACT", 100)
     sets = family(n=2_000, d=8)
     index, n_right = DatasetIndex.build(sets), 0
     for name in list(sets)[:20]:
