@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
-from fewratio.core.kernels import gaussian_kernel, median_distance, squared_distances
+from fewratio.core.kernels import distances_within, gaussian_kernel, median_distance, squared_distances
 from fewratio.core.pair import Pair
 from tests.strategies import normal, pairs, quick, seeds, sizes, with_padding
 
@@ -53,6 +53,15 @@ def test_width_and_centres_of_each_task():
     kernel = gaussian_kernel(x, centres, sigma)
     for task in range(3):
         torch.testing.assert_close(kernel[task], gaussian_kernel(x[task], centres[task], float(sigma[task])))
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 40])
+def test_distances_of_many_samples_are_those_of_each(n):
+    rows = normal(0, 5, n, 3).numpy()
+    rows[2, -1] = rows[2, 0]
+    found = distances_within(rows)
+    np.testing.assert_allclose(found, [pdist(sample) for sample in rows], rtol=1e-14)
+    assert n == 1 or found[2, n - 2] == 0
 
 
 @quick

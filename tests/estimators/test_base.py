@@ -108,6 +108,8 @@ def test_many_divergences_are_those_of_each_pair(estimator, n_nu, n_de, n_rows):
     before = estimator.predict(X)
     # The regulariser of the batched form has been through float32.
     np.testing.assert_allclose(estimator.divergences(X, nu, de), expected, rtol=1e-5, atol=1e-7)
+    both = estimator.divergences(X, nu, de), estimator.divergences(X, de, nu)
+    np.testing.assert_allclose(estimator._both_divergences(X, nu, de), both, rtol=1e-5, atol=1e-7)
     np.testing.assert_array_equal(estimator.predict(X), before)
 
 

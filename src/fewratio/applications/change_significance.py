@@ -7,11 +7,10 @@ import numpy as np
 from scipy.signal import lfilter
 
 from fewratio.applications import inputs
-from fewratio.applications.permutation import ROUNDING
+from fewratio.applications.permutation import ROUNDING, both_directions
 from fewratio.applications.segment_costs import SplitGains
 from fewratio.applications.segmentation import Segmentation, autoregression, clipped
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.threads import one_thread
 from fewratio.data.columns import counted
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
@@ -143,9 +142,7 @@ def window_scores(model: RatioEstimator, rows: Floats, positions: Numbers, windo
     """Return the divergences of the windows before and from each position, summed over both directions."""
     steps = np.arange(0, window, -(-window // _MOST_COMPARED))
     before, after = positions[:, None] - 1 - steps[::-1], positions[:, None] + steps
-    with one_thread():
-        both = model._divergences(rows, np.concatenate([before, after]), np.concatenate([after, before]))
-    return both.reshape(2, -1).sum(0)
+    return both_directions(model, rows, before, after).sum(0)
 
 
 def check_options(options: ChangeOptions) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,36 +11,32 @@ from sklearn.utils import gen_batches
 
 from fewratio.applications import inputs
 from fewratio.applications.all_pairs import drawn_rows, samples_of
+from fewratio.applications.dataset_vectors import Coordinates, DatasetVectors, Kernels, searcher_of
 from fewratio.applications.pair_blocks import PairTest
 from fewratio.applications.permutation import both_directions
-from fewratio.core.kernels import gaussian_kernel, median_distance
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import Arrays, read_tensors, write_tensors
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted, listed
 from fewratio.data.encoding import ColumnOptions, Encoding
-from fewratio.errors import CollectionError, ParameterError
+from fewratio.errors import CollectionError, ModelFileError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
-from fewratio.estimators.discriminant_model import DiscriminantModel
-from fewratio.estimators.learned_file import columns_of, header_of, refused_if_unfit
+from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of, refused_if_unfit
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.scaling import ColumnScaling
 from fewratio.estimators.source_columns import SourceColumns, as_sources
-from fewratio.lazy import import_home
 from fewratio.progress import progress_bar
 
-# Kernel centres whose kernels are averaged over a dataset, and length of the vector that is made of them.
-_N_CENTRES, _LENGTH = 500, 64
-# Rows that units and centres, and datasets that axes are learned from.
-_LEARNED_ROWS, _LEARNED_DATASETS = 100_000, 5_000
-# For each neighbour asked for, vectors whose datasets are compared; and how many at least.
-_CANDIDATES, _MIN_CANDIDATES = 10, 100
-# More vectors than that are rounded; and how many times the candidates are looked at again as they are.
-_MAX_EXACT, _LOOKED_AT_AGAIN = 20_000, 5
-# Datasets that are made vectors of at a time, and those compared at a time: kernels of all their rows are taken.
-_BLOCK, _COMPARED_ROWS = 1_000, 128
+# Rows that units and kernel centres are learned from.
+_LEARNED_ROWS = 100_000
+# At least as many datasets are compared as for so many neighbours.
+_MIN_NEIGHBOURS = 10
+# Datasets that are made vectors of at a time, and rows of those that are compared at a time.
+_BLOCK, _COMPARED_ROWS = 1_000, 4_096
 _KIND = "index"
+# What a file holds of each kind of vectors.
+_ARRAYS = "origin", "axes", "vectors"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,9 +69,10 @@ class Neighbours:
 class DatasetIndex:
     """Find the datasets that differ least from a table among very many.
 
-    Each dataset becomes a vector, the mean of kernel features of its rows, or of the coordinates that a
-    `DiscriminantRatioEstimator` has learned. The nearest vectors are looked up (with the library faiss), and their
-    datasets are compared with the table as `compare_all` would. Make one with `build` or `load`.
+    Each dataset becomes two vectors, the mean of kernel features of its rows and its mean in units of its spread; or
+    one, the mean of the coordinates that a `DiscriminantRatioEstimator` has learned. The nearest vectors are looked up
+    (with the library faiss), and their datasets are compared with the table as `compare_all` would. Make one with
+    `build` or `load`.
 
     Examples
     --------
@@ -90,14 +87,15 @@ class DatasetIndex:
     """
 
     def __init__(
-        self, estimator: RatioEstimator, columns: SourceColumns, vectors: "_Vectors", n_rows: int | None, seed: int
+        self, estimator: RatioEstimator, columns: SourceColumns, vectors: DatasetVectors, n_rows: int | None, seed: int
     ) -> None:
         self._estimator, self._columns, self._vectors_of = estimator, columns, vectors
         self._n_rows, self._seed = n_rows, seed
         self._names: list[str] = []
         self._samples: list[Floats] = []
-        self._vectors: list[NDArray[np.float32]] = []
-        self._searcher: Any = None
+        # Of each kind, in blocks of datasets.
+        self._vectors: list[list[NDArray[np.float32]]] = [[] for _ in vectors.axes]
+        self._searchers: list[Any] = []
 
     @classmethod
     def build(
@@ -143,7 +141,7 @@ class DatasetIndex:
         if len(rows) > _LEARNED_ROWS:
             rows = rows[for_vectors.choice(len(rows), _LEARNED_ROWS, replace=False)]
         model = inputs.in_common_units(model, rows)
-        vectors = _Vectors.learn(_features(model, rows, for_vectors), samples, for_vectors)
+        vectors = DatasetVectors.learn(_features(model, rows, for_vectors), samples, for_vectors)
         index = cls(model, SourceColumns.of(collection), vectors, n_rows, seed)
         index._append(collection.names, samples, progress)
         return index
@@ -183,14 +181,17 @@ class DatasetIndex:
         inputs.check_count("k", k)
         inputs.check_count("n_permutations", n_permutations, 0)
         sample = self._sample(table, "table")
-        if self._searcher is None:
-            self._searcher = _searcher(np.concatenate(self._vectors))
-        wanted = min(max(_CANDIDATES * k, _MIN_CANDIDATES), len(self))
-        near = self._searcher.search(self._vectors_of([sample]), wanted)[1][0]
+        self._searchers = self._searchers or [searcher_of(np.concatenate(blocks)) for blocks in self._vectors]
+        vectors, per_neighbour = self._vectors_of([sample]), self._vectors_of.features.candidates
+        near: dict[int, None] = {}
+        for searcher, vector, number in zip(self._searchers, vectors, per_neighbour, strict=True):
+            wanted = min(number * max(k, _MIN_NEIGHBOURS), len(self))
+            near |= dict.fromkeys(searcher.search(vector, wanted)[1][0].tolist())
+        candidates = np.array(list(near))
         # An estimate below zero is noise; the vectors, nearest first, decide between such datasets.
-        divergences = self._divergences(sample, near).clip(min=0)
+        divergences = self._divergences(sample, candidates).clip(min=0)
         order = np.argsort(divergences, kind="stable")[:k]
-        nearest, p_values = near[order].tolist(), None
+        nearest, p_values = candidates[order].tolist(), None
         if n_permutations:
             encoding = self._columns.encoding or Encoding.of_numbers(None, self._columns.n_features)
             test = PairTest(list(encoding.places.values()), None, n_permutations, self._seed)
@@ -213,7 +214,7 @@ class DatasetIndex:
         model, features = self._estimator, self._vectors_of.features
         if isinstance(model, DiscriminantRatioEstimator):
             arrays, header = model._payload()
-        elif isinstance(model, RuLSIF) and isinstance(features, _Kernels):
+        elif isinstance(model, RuLSIF) and isinstance(features, Kernels):
             # Units of columns are those of the kernels.
             parameters = model.get_params() | ({} if isinstance(model.scale, str) else {"scale": None})
             arrays, header = features._asdict(), header_of("RuLSIF", self._columns, parameters)
@@ -223,14 +224,14 @@ class DatasetIndex:
                 "or a DiscriminantRatioEstimator. Build it with one of these."
             )
         own = {
-            "origin": self._vectors_of.origin,
-            "principal_axes": self._vectors_of.axes,
             "rows": np.concatenate(self._samples),
             "sizes": np.array([len(sample) for sample in self._samples]),
-            "vectors": np.concatenate(self._vectors),
         }
+        own |= {f"estimator.{name}": array for name, array in arrays.items()}
+        kinds = zip(self._vectors_of.origins, self._vectors_of.axes, map(np.concatenate, self._vectors), strict=True)
+        parts: list[Arrays] = [dict(zip(_ARRAYS, kind, strict=True)) for kind in kinds]
         header |= {"names": self._names, "n_rows": self._n_rows, "seed": self._seed}
-        write_tensors(path, _KIND, own | {f"estimator.{name}": array for name, array in arrays.items()}, header)
+        write_tensors(path, _KIND, own | joined(parts), header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -243,20 +244,24 @@ class DatasetIndex:
         """
         arrays, header = read_tensors(path, _KIND, finite=True)
         with refused_if_unfit(path, cls.__name__):
-            of_model = {name: arrays.pop(name) for name in list(arrays) if name.startswith("estimator.")}
-            of_model = {name.partition(".")[2]: array for name, array in of_model.items()}
+            of_model = {name.partition(".")[2]: arrays[name] for name in arrays if name.startswith("estimator.")}
             model, features = _restored(of_model, header)
+            parts = [part_of(arrays, number) for number in range(len(features.candidates))]
+            if not all(parts):
+                found = f"{path} was written by a fewratio before 0.1.0"
+                raise ModelFileError(f"{found}: it lacks vectors that a search needs. Build the index again.")
+            origins, axes, vectors = ([part[name] for part in parts] for name in _ARRAYS)
             index = cls(
                 model,
                 columns_of(header),
-                _Vectors(features, arrays["origin"], arrays["principal_axes"]),
+                DatasetVectors(features, origins, axes),
                 header["n_rows"],
                 int(header["seed"]),
             )
             ends, names = np.cumsum(arrays["sizes"]), list(map(str, header["names"]))
-            if not len(ends) == len(arrays["vectors"]) == len(set(names)) or ends[-1] != len(arrays["rows"]):
-                raise ValueError("it does not have a name, a vector and rows of each dataset")
-            index._names, index._vectors = names, [arrays["vectors"]]
+            if {len(ends), len(set(names))} != set(map(len, vectors)) or ends[-1] != len(arrays["rows"]):
+                raise ValueError("it does not have a name, vectors and rows of each dataset")
+            index._names, index._vectors = names, [[each] for each in vectors]
             index._samples = np.split(arrays["rows"], ends[:-1])
         return index
 
@@ -273,13 +278,15 @@ class DatasetIndex:
     def _append(self, names: Sequence[str], samples: list[Floats], progress: bool | None) -> None:
         vectors = []
         with progress_bar(len(samples), "indexing", progress) as report:
-            for block in gen_batches(len(samples), _BLOCK) if samples else ():
-                vectors.append(self._vectors_of(samples[block]))
-                report(block.stop, None)
+            for batch in gen_batches(len(samples), _BLOCK) if samples else ():
+                vectors.append(self._vectors_of(samples[batch]))
+                report(batch.stop, None)
         self._names += names
         self._samples += samples
-        self._vectors += vectors
-        self._searcher = None
+        for block in vectors:
+            for known, new in zip(self._vectors, block, strict=True):
+                known.append(new)
+        self._searchers = []
 
     def _divergences(self, sample: Floats, numbers: Numbers) -> Floats:
         """Give the mean divergence of both directions between a sample and each of these datasets."""
@@ -296,98 +303,19 @@ class DatasetIndex:
         return found
 
 
-class _Kernels(NamedTuple):
-    """Gaussian kernels of rows with some of them, in units of columns."""
-
-    mean: Floats
-    scale: Floats
-    centres: Floats
-    width: Floats
-
-    @classmethod
-    def of(cls, rows: Floats, scale: str | ColumnScaling, rng: np.random.Generator) -> "_Kernels":
-        scaling = ColumnScaling.of([rows], scale)
-        centres = scaling(rows[rng.choice(len(rows), min(_N_CENTRES, len(rows)), replace=False)])
-        return cls(*(np.asarray(each) for each in (scaling.mean, scaling.scale, centres, median_distance(centres))))
-
-    def __call__(self, rows: Floats) -> Floats:
-        return gaussian_kernel((rows - self.mean) / self.scale, self.centres, float(self.width))
-
-    def root(self) -> Floats:
-        """Give what to multiply by, so that inner products are kernels (Nystrom)."""
-        values, vectors = np.linalg.eigh(gaussian_kernel(self.centres, self.centres, float(self.width)))
-        kept = values > 1e-8 * values[-1]
-        return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
-
-
-class _Learned(NamedTuple):
-    """The coordinates of a closed-form learner."""
-
-    model: DiscriminantModel
-
-    def __call__(self, rows: Floats) -> Floats:
-        return self.model(rows)
-
-    def root(self) -> Floats:
-        """Give what to multiply by, so that coordinates count by how much datasets differ in them."""
-        return np.diag(np.sqrt(self.model.posterior.signal / (1 + self.model.posterior.signal)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Vectors:
-    """The vector of a dataset: the mean of its rows' features, on the principal axes of such means."""
-
-    features: _Kernels | _Learned
-    origin: Floats
-    axes: Floats
-
-    @classmethod
-    def learn(cls, features: _Kernels | _Learned, samples: list[Floats], rng: np.random.Generator) -> "_Vectors":
-        if len(samples) > _LEARNED_DATASETS:
-            samples = [samples[i] for i in rng.choice(len(samples), _LEARNED_DATASETS, replace=False)]
-        means = np.concatenate([_means(features, samples[block]) for block in gen_batches(len(samples), _BLOCK)])
-        origin, root = means.mean(0), features.root()
-        _, _, axes = np.linalg.svd((means - origin) @ root, full_matrices=False)
-        return cls(features, origin, root @ axes[:_LENGTH].T)
-
-    def __call__(self, samples: list[Floats]) -> NDArray[np.float32]:
-        return ((_means(self.features, samples) - self.origin) @ self.axes).astype(np.float32)
-
-
-def _means(features: _Kernels | _Learned, samples: list[Floats]) -> Floats:
-    """Give the mean of the rows' features of each sample."""
-    sizes = np.array([len(sample) for sample in samples])
-    starts = np.cumsum(sizes) - sizes
-    return np.add.reduceat(features(np.concatenate(samples, dtype=np.float64)), starts) / sizes[:, None]
-
-
-def _features(model: RatioEstimator, rows: Floats, rng: np.random.Generator) -> _Kernels | _Learned:
+def _features(model: RatioEstimator, rows: Floats, rng: np.random.Generator) -> Kernels | Coordinates:
     if isinstance(model, DiscriminantRatioEstimator):
-        return _Learned(model.model_)
-    return _Kernels.of(rows, model.get_params().get("scale", "columns"), rng)
+        return Coordinates(model.model_)
+    return Kernels.of(rows, model.get_params().get("scale", "columns"), rng)
 
 
-def _restored(arrays: Arrays, header: dict[str, Any]) -> tuple[RatioEstimator, _Kernels | _Learned]:
+def _restored(arrays: Arrays, header: dict[str, Any]) -> tuple[RatioEstimator, Kernels | Coordinates]:
     """Undo what `DatasetIndex.save` made of an estimator and its features."""
     if header["estimator"] != "RuLSIF":
         model = DiscriminantRatioEstimator._of_payload(arrays, header)
-        return model, _Learned(model.model_)
-    kernels = _Kernels(**arrays)
+        return model, Coordinates(model.model_)
+    kernels = Kernels(**arrays)
     parameters = header["parameters"]
     estimator = RuLSIF(**parameters | {"scale": parameters["scale"] or ColumnScaling(kernels.mean, kernels.scale)})
     estimator._check_parameters()
     return estimator, kernels
-
-
-def _searcher(vectors: NDArray[np.float32]) -> Any:
-    """Give an index of vectors. Many are rounded to 16 values per axis, and the nearest looked at again."""
-    faiss: Any = import_home("faiss", "DatasetIndex")
-    length = vectors.shape[1]
-    if len(vectors) <= _MAX_EXACT:
-        searcher = faiss.IndexFlatL2(length)
-    else:
-        searcher = faiss.index_factory(length, f"PQ{length}x4fs,RFlat")
-        searcher.k_factor = _LOOKED_AT_AGAIN
-        searcher.train(vectors)
-    searcher.add(vectors)
-    return searcher

@@ -82,9 +82,4 @@ def both_directions(estimator: RatioEstimator, rows: Floats, first: Numbers, sec
     """
     # Thousands of small systems: threads that wait for each other would take longer than one alone.
     with one_thread():
-        if first.shape == second.shape:
-            found = estimator._divergences(rows, np.concatenate([first, second]), np.concatenate([second, first]))
-        else:
-            backward = estimator._divergences(rows, second, first)
-            found = np.concatenate([estimator._divergences(rows, first, second), backward])
-    return found.reshape(2, -1)
+        return estimator._both_divergences(rows, first, second)

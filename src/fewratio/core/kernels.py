@@ -9,6 +9,8 @@ from fewratio.core.shapes import Array, Bool, Float
 
 # Squared norms, in squared units, beyond which |x|^2 + |c|^2 - 2xc has lost the digits that an exponential can see.
 _FAR = 1e6
+# Rows of samples whose distances are taken of many samples at a time.
+_FEW_ROWS = 32
 
 
 def gaussian_kernel(
@@ -64,7 +66,13 @@ def distances_within(
     if namespace(rows) is numpy:
         from scipy.spatial.distance import pdist
 
-        return pdist(rows)
+        if rows.ndim == 2:
+            return pdist(rows)
+        if rows.shape[-2] > _FEW_ROWS:
+            return numpy.stack([distances_within(each) for each in rows])
+        # A call for each small sample would take longer than its distances.
+        apart = (rows[..., i + 1 :, :] - rows[..., i : i + 1, :] for i in range(rows.shape[-2]))
+        return numpy.concatenate([(numpy.einsum("...d,...d", each, each)) ** 0.5 for each in apart], axis=-1)
     torch: Any = namespace(rows)
     first, second = torch.triu_indices(rows.shape[-2], rows.shape[-2], offset=1, device=rows.device)
     distances = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")[..., first, second]

@@ -331,6 +331,15 @@ class RatioEstimator(TableEstimator):
             found.append(estimator.divergence())
         return np.array(found, dtype=np.float64)
 
+    def _both_divergences(self, rows: Floats, first: Numbers, second: Numbers) -> Floats:
+        """Give the divergences of valid samples in both directions, of shape (2, n_pairs)."""
+        if first.shape == second.shape:
+            found = self._divergences(rows, np.concatenate([first, second]), np.concatenate([second, first]))
+        else:
+            backward = self._divergences(rows, second, first)
+            found = np.concatenate([self._divergences(rows, first, second), backward])
+        return found.reshape(2, -1)
+
     def _for_many_pairs(self) -> "RatioEstimator":
         """Give an estimator whose divergences of hundreds of pairs, or permutations, do not take long."""
         return self

@@ -137,55 +137,76 @@ class RuLSIF(RatioEstimator):
         return self._basis.ratios(X, [self.sigma_], self.weights_[None])[0]
 
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
-        n_rows = nu.shape[1] + de.shape[1]
-        if self.centres == "numerator" or self._draws(n_rows) or not len(nu):
+        if self._fits_alone(nu, de):
             return super()._divergences(rows, nu, de)
-        # All that `_fit` does with nothing to choose, for many pairs at once.
-        alpha, reg = float(self.alpha), float(self._regularisers(n_rows)[0])
+        return self._of_directions(rows, nu, de, 1)[0]
+
+    def _both_divergences(self, rows: Floats, first: Numbers, second: Numbers) -> Floats:
+        if self._fits_alone(first, second):
+            return super()._both_divergences(rows, first, second)
+        return self._of_directions(rows, first, second, 2)
+
+    def _fits_alone(self, nu: Numbers, de: Numbers) -> bool:
+        """Tell whether each pair needs a fit of its own."""
+        return self.centres == "numerator" or self._draws(nu.shape[1] + de.shape[1]) or not len(nu)
+
+    def _of_directions(self, rows: Floats, nu: Numbers, de: Numbers, n_directions: int) -> Floats:
+        """Do all that `_fit` does with nothing to choose, for many pairs at once, and perhaps their reverses too."""
+        alpha, reg = float(self.alpha), float(self._regularisers(nu.shape[1] + de.shape[1])[0])
         check_squares(rows)
         found = []
         for phi, shares in self._kernels(rows, np.concatenate([nu, de], axis=1), nu.shape[1]):
-            weights = ridge_weights(phi, shares, alpha, reg)
+            # The same kernels in both directions: the samples change places.
+            directions = np.stack([shares, shares[:, ::-1]][:n_directions])
+            weights = ridge_weights(phi, directions, alpha, reg)
             if self.clip == "weights":
                 weights = weights.clip(min=0)
             ratio = (phi @ weights[..., None])[..., 0].clip(min=0)
-            found.append(relative_pearson_divergence(ratio, shares, alpha))
-        return np.concatenate(found)
+            found.append(relative_pearson_divergence(ratio, directions, alpha))
+        return np.concatenate(found, axis=1)
 
     def _kernels(self, rows: Floats, pairs: Numbers, n_nu: int) -> Iterator[tuple[Floats, Floats]]:
         """Go through pairs of samples in blocks; give the kernels between the rows of each pair, and their shares.
 
-        One of the two has an axis of pairs. Where all pairs are made of the same rows, as in a permutation test, the
-        kernels are the same and the shares differ.
+        One of the two has an axis of pairs of length 1. Where all pairs are made of the same rows, as in a permutation
+        test, the kernels are the same and the shares differ.
         """
         n_pairs, n_rows = pairs.shape
         shares = equal_shares(n_nu, n_rows - n_nu, rows)
         step = max(1, _BLOCK_VALUES // n_rows**2)
+        blocks = [slice(start, start + step) for start in range(0, n_pairs, step)]
         used, numbers = np.unique(pairs, return_inverse=True)
         per_pair = isinstance(self.scale, str) and self.scale == "columns"
         if len(used) == n_rows and (np.sort(numbers, axis=1) == np.arange(n_rows)).all():
-            phi = self._kernel(_distances(ColumnScaling.of([rows[used]], self.scale)(rows[used]))[None])[0]
+            phi = self._kernel(distances_within(ColumnScaling.of([rows[used]], self.scale)(rows[used]))[None], n_rows)
             place = np.argsort(numbers, axis=1)
-            for start in range(0, n_pairs, step):
-                yield phi, np.moveaxis(shares[:, place[start : start + step]], 0, 1)
+            for block in blocks:
+                yield phi, np.moveaxis(shares[:, place[block]], 0, 1)
         elif not per_pair and len(used) <= _TABLE_ROWS and len(used) ** 2 <= 16 * n_pairs * n_rows**2:
             # Each distance is computed once, not once per pair; one that no pair needs costs less than that.
-            table = _distances(ColumnScaling.of([rows[used]], self.scale)(rows[used]))
-            for start in range(0, n_pairs, step):
-                block = numbers[start : start + step]
-                yield self._kernel(table[block[:, :, None], block[:, None, :]]), shares
+            table = squareform(distances_within(ColumnScaling.of([rows[used]], self.scale)(rows[used])), checks=False)
+            first, second = np.triu_indices(n_rows, 1)
+            for block in blocks:
+                yield self._kernel(table[numbers[block][:, first], numbers[block][:, second]], n_rows), shares[None]
         else:
-            for start in range(0, n_pairs, step):
-                samples = rows[pairs[start : start + step]]
-                scaled = (ColumnScaling.of([sample], self.scale)(sample) for sample in samples)
-                yield self._kernel(np.stack([_distances(sample) for sample in scaled])), shares
+            for block in blocks:
+                samples = rows[pairs[block]]
+                if per_pair:
+                    scaled = np.stack([ColumnScaling.of([sample], self.scale)(sample) for sample in samples])
+                else:
+                    scaled = ColumnScaling.of([rows], self.scale)(samples)
+                yield self._kernel(distances_within(scaled), n_rows), shares[None]
 
-    def _kernel(self, distances: Floats) -> Floats:
+    def _kernel(self, distances: Floats, n_rows: int) -> Floats:
+        """Give the kernel matrices of so many rows from the distances above the diagonal, of shape (pairs, n)."""
         if isinstance(self.sigma, str):
-            width = median_width(distances[:, *np.triu_indices(distances.shape[-1], 1)])[:, None, None]
+            width = median_width(distances)[:, None]
         else:
             width = float(candidates("sigma", self.sigma)[0])
-        return np.exp(-((distances / width) ** 2))
+        first, second = np.triu_indices(n_rows, 1)
+        phi = np.ones((len(distances), n_rows, n_rows))
+        phi[:, first, second] = phi[:, second, first] = np.exp(-((distances / width) ** 2))
+        return phi
 
     def _draws(self, n_rows: int) -> bool:
         """Tell whether chance has a part in a fit to so many rows: centres are drawn, or what is left out."""
@@ -211,11 +232,6 @@ class RuLSIF(RatioEstimator):
         if isinstance(self.cv, str):
             return selection.leave_one_out(nu, de, moments, rng)
         return selection.k_fold(nu, de, moments, self.cv, rng)
-
-
-def _distances(rows: Floats) -> Floats:
-    """Give the matrix of the distances between rows."""
-    return squareform(distances_within(rows), checks=False)
 
 
 @dataclass(eq=False, repr=False)
