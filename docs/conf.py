@@ -43,7 +43,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": project},
+    "logo": {"text": html_title},
     "navbar_align": "left",
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,

@@ -1,5 +1,6 @@
-"""Pages that are made from the program at each build: command line and JSON API."""
+"""What is made from the program at each build: the pages of command line and JSON API, and links in docstrings."""
 
+import re
 from pathlib import Path
 
 import typer
@@ -113,6 +114,12 @@ def write_pages(app):
             path.write_text(text, "utf-8")
 
 
+def link_pages(app, what, name, thing, options, lines):
+    """Make links of the pages that docstrings name by their files."""
+    lines[:] = [re.sub(r"`?docs/([\w/-]+)\.md`?", r":doc:`/\1`", line) for line in lines]
+
+
 def setup(app):
     app.connect("builder-inited", write_pages, priority=100)
+    app.connect("autodoc-process-docstring", link_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

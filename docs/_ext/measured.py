@@ -273,27 +273,27 @@ def readme():
     large = only("kernel", package="densratio", rows_a_side=2000, features=20, alpha=0.5)
     rows = [
         [
-            "ratio from 1 to 5 rows per sample, related datasets at hand (AUC, Mnist-r)",
+            "telling digits apart by 1 to 5 images each, learned from other rotations (AUC, Mnist-r)",
             f"**{closed[2][0]:.1f}**",
             f"{float(published[2][2]):.1f} (the paper), {clipped[2][0]:.1f} (RuLSIF)",
         ],
         [
-            "finding a difference of two tables, 5 rows each, mixed units (power)",
+            "finding that two tables of 5 rows differ, columns in mixed units (power)",
             f"**{mixed['fewratio']:.2f}**",
             f"{mixed[rival]:.2f} ({rival})",
         ],
         [
-            "outliers given 5 known normal rows (AUROC, 21 tables)",
+            "finding outliers, given 5 normal rows (AUROC, mean of 21 tables)",
             f"**{ours['auroc']:.3f}**",
             f"{others[0]['auroc']:.3f} ({others[0]['method']})",
         ],
         [
-            f"changes in {n_series} annotated series (F1)",
+            f"finding changes in {n_series} annotated series (F1)",
             series[0][1],
             f"{peer[1]} ({peer[0].strip('| ').split(',')[0]})",
         ],
         [
-            "RuLSIF with widths by cross-validation, 2,000 x 20 (time)",
+            "RuLSIF with cross-validation, 2,000 rows of 20 columns (relative time)",
             "**1**",
             f"{large['times_ours']:.0f} (densratio)",
         ],

@@ -1,4 +1,4 @@
-"""The parts of a ratio model as ordinary ``nn.Module`` s."""
+"""The parts of a ratio model as ordinary modules of torch."""
 
 # ruff: noqa: E402 - first of all, say what is missing where torch is
 from fewratio.lazy import import_home
