@@ -92,7 +92,7 @@ def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
         assert [float(each) for each in values["weight"]] == pytest.approx(list(found["result"].weights))
     elif verb == "changes":
         points = [row for row, flag in enumerate(values["change"]) if flag == "1"]
-        assert points == list(found["result"].points) == [240, 520]
+        assert points == list(found["result"].points) == [120, 260]
     elif verb == "judge":
         assert json.loads(client.result(job, "result.json").text)["new_p_values"] == found["result"].new_p_values
     else:

@@ -333,12 +333,7 @@ class RatioEstimator(TableEstimator):
 
     def _both_divergences(self, rows: Floats, first: Numbers, second: Numbers) -> Floats:
         """Give the divergences of valid samples in both directions, of shape (2, n_pairs)."""
-        if first.shape == second.shape:
-            found = self._divergences(rows, np.concatenate([first, second]), np.concatenate([second, first]))
-        else:
-            backward = self._divergences(rows, second, first)
-            found = np.concatenate([self._divergences(rows, first, second), backward])
-        return found.reshape(2, -1)
+        return np.stack([self._divergences(rows, first, second), self._divergences(rows, second, first)])
 
     def _for_many_pairs(self) -> "RatioEstimator":
         """Give an estimator whose divergences of hundreds of pairs, or permutations, do not take long."""
@@ -375,9 +370,8 @@ class RatioEstimator(TableEstimator):
         caller: Any = sys._getframe(2)
         while caller.f_locals.get("self") is self:
             caller = caller.f_back
-        module = str(caller.f_globals.get("__name__"))
+        name, module = type(self).__name__, str(caller.f_globals.get("__name__"))
         if module.partition(".")[0] == "sklearn":
-            name = type(self).__name__
             raise InputError(
                 f"{name} is run by {module}, which passes X_de on as labels of X_nu: earlier steps do not transform "
                 f"it, and folds pair the rows of both. Call {name}(...).fit(X_nu, X_de) itself: to scale columns with "

@@ -47,6 +47,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         title = f"{name} among {counted(n - len(result.new), 'dataset')}"
         nearest = ", ".join(other for other, _ in result.nearest(name, _NEAREST))
         answer = f"{result._verdict(name)} Nearest: {nearest}."
+        facts = {"Nearest": "{} ({:.3g})".format(*result.nearest(name, 1)[0])} | facts
         judged.append(page.Section(f"How far {name} is from the others", _judged(result, name)))
     call = page.made_with(result.settings, command, "compare_all", ("collection",))
     sections = [
@@ -68,7 +69,7 @@ def _judged(result: Any, name: str) -> list[page.Block]:
     about = (
         f"Bars: how far each of the {len(others)} other datasets is from the nearest one; line: how far {name} is. "
         f"{n_far} of them are at least as far, so p = (1 + {n_far}) / (1 + {len(others)}). As many rows were drawn of "
-        "each dataset."
+        "each dataset. Estimates below 0 are noise."
     )
     nearest = [(other, page.Number(float(f"{far:.4g}"), f"{far:.3g}")) for other, far in result.nearest(name, _SHOWN)]
     return [replace(chart, caption=about), page.Table(f"Nearest to {name}", ("dataset", "divergence"), nearest)]
