@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing import connection
 from pathlib import Path
 from typing import Any
@@ -109,9 +110,8 @@ def _do(task: Mapping[str, Any]) -> int:
 
             write_examples(Path(task["examples"]))
         else:
-            from fewratio.cli import app
-
-            app(task["arguments"], prog_name="fewratio")
+            # Found by name: the command line starts the server, and the server this.
+            import_module("fewratio.cli").app(task["arguments"], prog_name="fewratio")
     except SystemExit as ended:
         return 2 if ended.code else 0
     except MemoryError:
