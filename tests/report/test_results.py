@@ -58,7 +58,11 @@ def test_the_answer_says_that_nothing_could_be_found():
 @pytest.mark.filterwarnings("ignore:With 1 row")
 def test_the_answer_warns_of_a_single_row():
     result = compared(normal(1, 2), normal(30, 2))
-    assert result.caution == result.to_dict()["caution"] == "A has one row, which says little of where it is from."
+    assert (
+        result.caution
+        == result.to_dict()["caution"]
+        == "A has only one row; a single row says little about its distribution."
+    )
     assert result._report().answer.endswith(result.caution)
     assert compared(normal(2, 2), normal(30, 2), 0).caution is None
 

@@ -198,7 +198,9 @@ def test_what_is_unpacked_does_not_pass_the_disk_either():
         client.get("/api/v1/examples")
         answer = client.upload("all.zip", zipped.getvalue(), kind="folders")
         assert answer.status_code == 422
-        assert answer.json()["detail"].startswith("archive 'all.zip' holds more than 0 MB; no more is taken")
+        assert answer.json()["detail"].startswith(
+            "archive 'all.zip' unpacks to more than 0 MB; that is all the room there is now"
+        )
         store = app.app.state.runner.store
         # Several at once share what is left.
         with store.reserved(10**9) as first, store.reserved(10**9) as second:

@@ -86,8 +86,9 @@ class AllPairsResult(Reported):
     def new_p_values(self) -> dict[str, float]:
         """The p-value of each new dataset: small if it is farther from its nearest one than the others are from theirs.
 
-        It is the share of datasets at least as far from their nearest one, the new one included: exact if all were
-        drawn alike and have as many rows. So 19 datasets or more are needed for a p-value of 0.05.
+        It is the share of datasets, the new one included, that are at least as far from their nearest one. If all were
+        drawn alike, have equally many rows, and no model has learned from the others, it is at most t with a chance of
+        at most t. A p-value of 0.05 needs 19 datasets or more.
         """
         far = dict(zip(self.names, self.nearest_divergences, strict=True))
         others = np.array([far[name] for name in self.names if name not in self.new])
@@ -106,8 +107,14 @@ class AllPairsResult(Reported):
         adjusted: Floats = squareform(false_discovery_control(squareform(self.p_values, checks=False)))
         return adjusted + np.eye(len(self.names))
 
-    def _verdict(self, name: str) -> str:
-        """Say whether a new dataset is unlike the others."""
+    def verdict(self, name: str) -> str:
+        """Say whether a new dataset is unlike the others.
+
+        Parameters
+        ----------
+        name : str
+            One of `new`.
+        """
         p_value, n_others = self.new_p_values[name], len(self.names) - len(self.new)
         others = counted(n_others, "other dataset")
         if p_value <= LEVEL:
@@ -132,7 +139,9 @@ class AllPairsResult(Reported):
             raise ParameterError(f"There is no dataset {name!r}; there are {listed(self.names)}. Name one of them.")
         place = list(self.names).index(name)
         distance = (self.divergences[place] + self.divergences[:, place]) / 2
-        order = [i for i in np.argsort(distance, kind="stable").tolist() if i != place]
+        # What is new is judged by the others alone.
+        left_out = {*self.new, name} if name in self.new else {name}
+        order = [i for i in np.argsort(distance, kind="stable").tolist() if self.names[i] not in left_out]
         return [(self.names[i], float(distance[i])) for i in order[:k]]
 
     def order(self) -> Numbers:
@@ -234,7 +243,8 @@ def compare_all(
         fewratio on all machines of the cluster too.
     new : mapping of str to array-like, optional
         Further datasets by their names, which are encoded as the others and judged by them: `new_p_values` of the
-        result tells whether they are unlike all. At most as many rows as a new one has are then drawn of each.
+        result tells whether they are unlike all. Of each dataset at most as many rows are
+        then drawn as a new one has, and at most the median number of rows.
     **columns
         What to do with columns of data frames, as in `Collection.from_arrays`.
 

@@ -132,8 +132,8 @@ class ComparisonResult(Reported):
         """What to keep in mind where a sample has a single row; None otherwise."""
         sides = zip(self.names, (self.ratios_a, self.ratios_b), strict=True)
         names = [name for name, ratios in sides if len(ratios) == 1]
-        has = "has" if len(names) == 1 else "have"
-        return f"{' and '.join(names)} {has} one row, which says little of where it is from." if names else None
+        has = "has only one row" if len(names) == 1 else "have only one row each"
+        return f"{' and '.join(names)} {has}; a single row says little about its distribution." if names else None
 
     @property
     def encoding(self) -> Encoding | None:

@@ -248,8 +248,8 @@ class DatasetIndex:
             model, features = _restored(of_model, header)
             parts = [part_of(arrays, number) for number in range(len(features.candidates))]
             if not all(parts):
-                found = f"{path} was written by a fewratio before 0.1.0"
-                raise ModelFileError(f"{found}: it lacks vectors that a search needs. Build the index again.")
+                found = f"{path} lacks the second vectors of its datasets"
+                raise ModelFileError(f"{found}; needed is an index of this version. Build the index again.")
             origins, axes, vectors = ([part[name] for part in parts] for name in _ARRAYS)
             index = cls(
                 model,

@@ -98,7 +98,7 @@ def interval_chart(value: float, interval: tuple[float, float] | None, largest: 
     return Chart(chart_spec(84, layer=layer), data, description)
 
 
-def permutation_chart(
+def marked_histogram(
     edges: Sequence[float],
     counts: Sequence[int],
     observed: float,
@@ -106,7 +106,7 @@ def permutation_chart(
     counted: str = "permutations",
     name: str = "observed",
 ) -> Chart:
-    """Draw how often a statistic of permutations, or of what is counted, lies between edges, and the observed one."""
+    """Draw a histogram of a statistic, by default of permutations, and mark the observed value."""
     bars = {
         "mark": {"type": "bar", "color": MUTED, "opacity": 0.8, "binSpacing": 0},
         "encoding": {
@@ -125,7 +125,7 @@ def permutation_chart(
     low = next((edge for edge, count in zip(edges, counts, strict=False) if count), observed)
     high = max(edge for edge, count in zip(edges[1:], counts, strict=True) if count)
     description = (
-        f"Histogram of the statistic of {sum(counts)} {counted}, from {low:.3g} to {high:.3g}; {name}: {observed:.3g}."
+        f"Histogram of {sum(counts)} {counted}: {statistic}, from {low:.3g} to {high:.3g}; {name}: {observed:.3g}."
     )
     return Chart(spec, {"low": edges[:-1], "high": edges[1:], "count": counts}, description)
 

@@ -11,6 +11,8 @@ from fewratio.cli.option_words import in_option_words
 from fewratio.errors import FewRatioError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fewratio.data.column_encoding import Column
     from fewratio.data.options import ColumnRules
     from fewratio.data.raw import RawTable
@@ -54,21 +56,26 @@ def columns(
         decided.append(column)
         told = {"name": label, "is_shared": is_shared, "is_refused": is_refused}
         found.append(told | {"examples": examples[:_EXAMPLES]})
-    reasons = _apart(raws, decided, rules, tables[0].is_dir(), batch)
+    reasons = _apart(raws, exchange.labels(*tables), decided, rules, tables[0].is_dir(), batch)
     for told, column in zip(found, decided, strict=True):
         left_out = column.left_out or reasons.get(column.name)
         told |= {"kind": None if left_out else column.kind, "left_out": left_out}
     n_rows = [raw.n_rows for raw in raws]
     lines = [f"{counted(len(found), 'column')} of {counted(len(raws), 'table')}, {counted(sum(n_rows), 'row')}"]
-    for each in found:
-        first = [*each["examples"], "", ""][:2]
-        each["line"] = (each["name"], each["kind"] or "-", *first, each["left_out"] or "")
-    lines += exchange.aligned([each.pop("line") for each in found])
+    rows = [
+        (each["name"], each["kind"] or "-", *[*each["examples"], "", ""][:2], each["left_out"] or "") for each in found
+    ]
+    lines += exchange.aligned(rows)
     request.deliver(exchange.Answer(lines, {"rows": n_rows, "columns": found}, {}))
 
 
 def _apart(
-    raws: "list[RawTable]", columns: "list[Column]", rules: "ColumnRules", is_folder: bool, is_batch: bool
+    raws: "list[RawTable]",
+    names: "Sequence[str]",
+    columns: "list[Column]",
+    rules: "ColumnRules",
+    is_folder: bool,
+    is_batch: bool,
 ) -> dict[str, str]:
     """Say which columns tell the tables apart by themselves, so that they are left out, and how."""
     from fewratio.data.column_encoding import CONSTANT
@@ -83,7 +90,6 @@ def _apart(
     if is_folder:
         found = dict.fromkeys(constant_columns(encoding, numbers), CONSTANT)
     else:
-        names = [exchange.label(Path(raw.argument.removeprefix("file ").strip("'"))) for raw in raws]
         found = {
             each.column: f"tells the tables apart: {each.first} in {names[0]}, {each.second} in {names[1]}"
             for each in separating_columns(encoding, numbers[0], numbers[1], is_batch)

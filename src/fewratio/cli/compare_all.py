@@ -79,7 +79,7 @@ def _lines(result: "AllPairsResult", request: exchange.Request) -> "Iterator[str
 
     names = [result.names[i] for i in result.order()]
     for name in result.new:
-        yield result._verdict(name)
+        yield result.verdict(name)
         yield f"nearest  {', '.join(f'{other} ({divergence:.3g})' for other, divergence in result.nearest(name))}"
     yield f"{counted(len(names), 'dataset')}, similar ones side by side:"
     nearest = [(name, *result.nearest(name, 1)[0]) for name in names[: exchange.SHOWN]]

@@ -285,7 +285,7 @@ def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callab
 def _plain_warnings(options: Collection[str]) -> Iterator[Callable[[], Sequence[str]]]:
     """Write warnings as lines of text that name a verb's options, without the place in the code.
 
-    What it gives returns those so far.
+    Yields a function that returns the messages so far.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

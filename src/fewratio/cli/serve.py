@@ -54,12 +54,12 @@ def serve(
             "give another."
         ) from error
     port = listener.getsockname()[1]
-    # Nobody can open the address that stands for all of this machine's.
+    # 0.0.0.0 and :: cannot be opened in a browser.
     hosts = ["127.0.0.1", socket.gethostname()] if host in WILDCARDS else [f"[{host}]" if ":" in host else host]
     query = f"?{urlencode({'token': token})}" if token else ""
     addresses = [f"http://{each}:{port}/{query}" for each in hosts]
     typer.echo("\n".join([*addresses, "Ctrl-C ends it."]))
-    # Of worker processes: more threads than cores slow all down.
+    # For worker processes: more threads than cores make all of them slow.
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUTF8": "1"}
     app = make_app(work, host, token, preload=["fewratio.cli.worker_imports"])
     config = uvicorn.Config(
@@ -81,7 +81,7 @@ def serve(
 
     class Server(uvicorn.Server):
         def handle_exit(self, *signal: Any) -> None:
-            # Those who wait for jobs would hold it up.
+            # Requests that wait for jobs would delay the end.
             app.cancel_jobs()
             super().handle_exit(*signal)
 

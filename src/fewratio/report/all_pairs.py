@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.style import LEVEL
-from fewratio.charts.vega import permutation_chart
+from fewratio.charts.vega import marked_histogram
 from fewratio.charts.vega_heat import heat_map
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import counted
+from fewratio.data.columns import counted, listed
 from fewratio.report import page
 from fewratio.report.distributions import counts_around
 
@@ -43,12 +43,12 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         facts["Test"] = f"{different} pairs differ (adjusted p-value at most {LEVEL})"
         answer = f"{different} of {counted(n * (n - 1) // 2, 'pair')} differ. {answer}"
     title, judged = f"{counted(n, 'dataset')} compared", []
-    for name in result.new:
-        title = f"{name} among {counted(n - len(result.new), 'dataset')}"
-        nearest = ", ".join(other for other, _ in result.nearest(name, _NEAREST))
-        answer = f"{result._verdict(name)} Nearest: {nearest}."
-        facts = {"Nearest": "{} ({:.3g})".format(*result.nearest(name, 1)[0])} | facts
-        judged.append(page.Section(f"How far {name} is from the others", _judged(result, name)))
+    if result.new:
+        title = f"{listed(result.new)} among {counted(n - len(result.new), 'dataset')}"
+        nearest = {name: ", ".join(other for other, _ in result.nearest(name, _NEAREST)) for name in result.new}
+        answer = " ".join(f"{result.verdict(name)} Nearest: {nearest[name]}." for name in result.new)
+        facts = {f"Nearest to {name}": "{} ({:.3g})".format(*result.nearest(name, 1)[0]) for name in result.new} | facts
+        judged = [page.Section(f"How far {name} is from the others", _judged(result, name)) for name in result.new]
     call = page.made_with(result.settings, command, "compare_all", ("collection",))
     sections = [
         *judged,
@@ -62,14 +62,14 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
 def _judged(result: Any, name: str) -> list[page.Block]:
     """Show how far a new dataset is from its nearest one, and how far the others are from theirs."""
     is_known = np.array([each not in result.new for each in result.names])
-    others, own = result.nearest_divergences[is_known], float(result.nearest_divergences[result.names.index(name)])
-    edges, counts = counts_around(others, own)
-    chart = permutation_chart(edges, counts, own, "divergence from the nearest dataset", "datasets", name)
-    n_far = int((others >= own).sum())
+    others, distance = result.nearest_divergences[is_known], float(result.nearest_divergences[result.names.index(name)])
+    edges, counts = counts_around(others, distance)
+    chart = marked_histogram(edges, counts, distance, "divergence from the nearest dataset", "datasets", name)
+    n_far = int((others >= distance).sum())
     about = (
         f"Bars: how far each of the {len(others)} other datasets is from the nearest one; line: how far {name} is. "
-        f"{n_far} of them are at least as far, so p = (1 + {n_far}) / (1 + {len(others)}). As many rows were drawn of "
-        "each dataset. Estimates below 0 are noise."
+        f"{n_far} of them are at least as far, so p = (1 + {n_far}) / (1 + {len(others)}). At most "
+        f"{result.settings['n_rows']} rows were drawn of each dataset. Estimates below 0 are noise."
     )
     nearest = [(other, page.Number(float(f"{far:.4g}"), f"{far:.3g}")) for other, far in result.nearest(name, _SHOWN)]
     return [replace(chart, caption=about), page.Table(f"Nearest to {name}", ("dataset", "divergence"), nearest)]

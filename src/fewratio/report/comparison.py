@@ -9,7 +9,7 @@ import numpy as np
 
 from fewratio.charts.style import LEVEL
 from fewratio.charts.style import shortened as cut
-from fewratio.charts.vega import interval_chart, permutation_chart, step_lines
+from fewratio.charts.vega import interval_chart, marked_histogram, step_lines
 from fewratio.data.column_encoding import NOT_IN_ALL
 from fewratio.data.columns import counted, first_few
 from fewratio.report import page, rows
@@ -105,7 +105,7 @@ def _how_far(result: Any) -> list[page.Block]:
         blocks.append(replace(chart, caption=about + interval))
     if result.statistic is not None:
         statistic = "test statistic: evidence of a difference"
-        chart = permutation_chart(*counts_around(result.null, result.statistic), float(result.statistic), statistic)
+        chart = marked_histogram(*counts_around(result.null, result.statistic), float(result.statistic), statistic)
         share = f"{result.p_value:.1%}" if result.p_value >= 0.001 else "almost none"
         about = (
             "If there were no difference, shuffling rows between the samples would change nothing. The bars show the "

@@ -146,7 +146,7 @@ def counts_around(values: Floats, observed: float) -> tuple[list[float], list[in
     """Count values on bins that reach to the observed one: those that lie close together are still bars."""
     low, high = min(values.min(), observed), max(values.max(), observed)
     edges = np.linspace(low, high if high > low else low + 1, _AROUND + 1)
-    return edges.round(4).tolist(), np.histogram(values, edges)[0].tolist()
+    return rounded(edges), np.histogram(values, edges)[0].tolist()
 
 
 def rounded(values: Floats, digits: int = 4) -> list[float]:

@@ -262,7 +262,7 @@ def _add_problems(app: FastAPI) -> None:
     @app.exception_handler(ClientDisconnect)
     async def gone(request: Request, error: ClientDisconnect) -> JSONResponse:
         # Nobody reads it.
-        return answer(400, "Not complete", "The request ended before its end; needed is all of it. Send it again.")
+        return answer(400, "Not complete", "The request was cut off; needed is all of it. Send it again.")
 
     @app.exception_handler(TooLarge)
     async def too_large(request: Request, error: TooLarge) -> JSONResponse:

@@ -66,8 +66,9 @@ def _unpack(source: zipfile.ZipFile, folder: Path, members: int, unpacked: int) 
             while block := packed.read(_BLOCK):
                 left -= len(block)
                 if left < 0:
-                    found = f"archive {name!r} holds more than {unpacked / 2**20:,.0f} MB"
-                    raise DataFileError(f"{found}; no more is taken. Put fewer or smaller tables in it.")
+                    found = f"archive {name!r} unpacks to more than {unpacked / 2**20:,.0f} MB"
+                    needed = "that is all the room there is now"
+                    raise DataFileError(f"{found}; {needed}. Put fewer or smaller tables in it, or try later.")
                 file.write(block)
     if not folder.is_dir():
         found = f"archive {name!r} holds no table"

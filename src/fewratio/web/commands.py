@@ -82,7 +82,7 @@ VERBS = {
         ("folder",),
         ("permutations", *_SHARED),
         "datasets = fewratio.Collection.from_folder({folder}{arguments})\n"
-        "result = fewratio.compare_all(datasets{settings})\nprint(result.new_p_values or result.divergences)",
+        "result = fewratio.compare_all(datasets{settings})\nprint({shown})",
         takes_new=True,
     ),
     "train": Verb(
@@ -243,6 +243,7 @@ def _python(request: JobRequest, names: Mapping[str, str], given: Mapping[str, A
         **fields,
         arguments="".join(f", {argument}" for argument in arguments),
         settings=", ".join(settings),
+        shown="result.new_p_values" if "new" in names else "result.divergences",
         output=output,
     )
     return "\n".join([*lines, "", call, *last, ""])

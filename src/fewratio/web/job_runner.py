@@ -1,6 +1,7 @@
 """From a request to a finished job: the store, the workers, and the examples."""
 
 import asyncio
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,10 +37,12 @@ class JobRunner:
         self.has_examples = asyncio.Event()
 
     async def write_examples(self) -> None:
-        """Write the example tables; what jobs are forked from is then ready, too."""
+        """Write the example tables; this also starts the process that jobs are forked from."""
         with self.store.new_folder() as folder:
             task = {"folder": str(folder), "stdout": TEXT, "examples": str(folder)}
-            await self.workers.run(task, lambda progress: None)
+            message = await self.workers.run(task, lambda progress: None)
+        if message is not None:
+            sys.stderr.write(f"fewratio: the examples cannot be written: {message}\n")
         for id, path in ((id, folder / place) for id, place in EXAMPLES.items() if (folder / place).exists()):
             self.store.add(None, path, id=id).n_files = len(list(path.iterdir())) if path.is_dir() else 1
         self.has_examples.set()

@@ -114,7 +114,8 @@ class Store:
     @property
     def is_full(self) -> bool:
         """Whether nothing more may be kept; counted once a second, as there may be many files."""
-        if time.monotonic() - self._counted > 1:
+        # While archives are unpacked, their room counts, not what is there already.
+        if not self._reserved and time.monotonic() - self._counted > 1:
             self._counted, self._bytes = time.monotonic(), _size(self.root)
         n_files = sum(max(1, file.n_files) for file in self.files.values())
         return self._bytes + self._reserved > self.limits.disk or n_files > self.limits.files
@@ -122,7 +123,9 @@ class Store:
     @contextmanager
     def reserved(self, most: int) -> Iterator[int]:
         """Keep room for files to come, and say for how many bytes: so many, or all that is left."""
-        size = max(0, min(most, self.limits.disk - self._reserved - _size(self.root)))
+        if not self._reserved:
+            self._counted, self._bytes = time.monotonic(), _size(self.root)
+        size = max(0, min(most, self.limits.disk - self._reserved - self._bytes))
         self._reserved += size
         try:
             yield size

@@ -21,8 +21,8 @@ Report = Callable[[dict[str, Any] | None], None]
 STDERR = "messages.txt"
 # Exit status of a worker after an error that is not the user's.
 CRASHED = 1
-_LONGEST_NEWS = 10_000
-_INTERNAL = "The work ended unexpectedly, by a mistake of the program; needed is a fewratio without it. Report it."
+_MOST_BYTES_OF_REPORT = 10_000
+_INTERNAL = "The work failed because of a bug in fewratio; needed is a version without it. Report what you did."
 
 
 class Workers:
@@ -88,9 +88,10 @@ class Workers:
                     process.start()
                 if is_over.is_set():
                     _kill(process)
-                with suppress(EOFError, OSError):
-                    # As JSON: what a process sends that was broken into must not run code here.
-                    while news := receiver.recv_bytes(_LONGEST_NEWS):
+                # What is no report ends the reading, and the process is killed with its time.
+                with suppress(EOFError, OSError, ValueError, RecursionError):
+                    # JSON, not pickle: a compromised process must not run code here.
+                    while news := receiver.recv_bytes(_MOST_BYTES_OF_REPORT):
                         loop.call_soon_threadsafe(report, json.loads(news))
                 process.join()
                 return int(process.exitcode)
