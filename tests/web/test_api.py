@@ -92,7 +92,8 @@ def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
         assert [float(each) for each in values["weight"]] == pytest.approx(list(found["result"].weights))
     elif verb == "changes":
         points = [row for row, flag in enumerate(values["change"]) if flag == "1"]
-        assert points == list(found["result"].points) == [120, 260]
+        assert points == list(found["result"].points)
+        assert np.abs(np.subtract(points, [120, 260])).max() <= 1
     elif verb == "judge":
         assert json.loads(client.result(job, "result.json").text)["new_p_values"] == found["result"].new_p_values
     else:
@@ -142,7 +143,7 @@ def test_columns_tell_what_they_are_taken_for(client):
     kinds = {each["name"]: each["kind"] or each["left_out"] for each in found["columns"]}
     assert kinds["bottle"] == "id"
     assert kinds["analysed"].startswith("tells the tables apart: 2022-01-03 to 2022-12-26 in grower_1.csv, 2023-")
-    assert (kinds["closure"], kinds["alcohol"]) == ("category", "number")
+    assert (kinds["closure"], kinds["proline"]) == ("category", "number")
 
 
 def test_own_tables_of_the_same_name_are_kept_apart(client):
