@@ -9,7 +9,7 @@ from fewratio.charts.style import LEVEL
 from fewratio.charts.vega import marked_histogram
 from fewratio.charts.vega_heat import heat_map
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import counted, listed
+from fewratio.data.columns import counted
 from fewratio.report import page
 from fewratio.report.distributions import counts_around
 
@@ -44,7 +44,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         answer = f"{different} of {counted(n * (n - 1) // 2, 'pair')} differ. {answer}"
     title, judged = f"{counted(n, 'dataset')} compared", []
     if result.new:
-        title = f"{listed(result.new)} among {counted(n - len(result.new), 'dataset')}"
+        title = f"{', '.join(result.new)} among {counted(n - len(result.new), 'dataset')}"
         nearest = {name: ", ".join(other for other, _ in result.nearest(name, _NEAREST)) for name in result.new}
         answer = " ".join(f"{result.verdict(name)} Nearest: {nearest[name]}." for name in result.new)
         facts = {f"Nearest to {name}": "{} ({:.3g})".format(*result.nearest(name, 1)[0]) for name in result.new} | facts

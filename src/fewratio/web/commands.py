@@ -228,7 +228,8 @@ def _python(request: JobRequest, names: Mapping[str, str], given: Mapping[str, A
         # The encoding of the columns is the model's.
         (settings if elsewhere else arguments).append(model)
         if is_folder:
-            arguments = [f"encoding=fewratio.load_model({names['model']!r}).encoding_"]
+            arguments = [argument for argument in arguments if argument.partition("=")[0] in _OF_FILES]
+            arguments.append(f"encoding=fewratio.load_model({names['model']!r}).encoding_")
     if request.verb == "compare-all":
         settings = ["", *settings]
     fields = {name: repr(names[name]) if is_folder else name for name in verb.inputs}
