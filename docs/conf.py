@@ -23,7 +23,7 @@ extensions = [
     "generated",
     "mathml",
     "measured",
-    "rooms",
+    "packages",
 ]
 exclude_patterns = ["_build", "_ext", "gallery/**/*.py", "images"]
 templates_path = ["_templates"]

@@ -174,7 +174,7 @@ def table_of_sizes(sizes=(2, 5, 10, 20, 50, 200, 1000), timed=(10, 200)):
 LEARNERS = {
     "{class}`~fewratio.EnsembleRatioEstimator`": (
         ("fewratio, ensemble", "none"),
-        ("20 or more", "1 to 50", "the same in all", "up to an hour; minutes on a GPU"),
+        ("20 or more", "1 to 50", "the same in all", "an hour or more; minutes on a GPU"),
     ),
     "{class}`~fewratio.DiscriminantRatioEstimator`": (
         ("fewratio, closed form", "none"),

@@ -52,9 +52,10 @@ def _escaped(help):
 
 def json_api():
     """Give the page of the JSON API, from its OpenAPI document."""
+    from fewratio.cli.worker import work
     from fewratio.web.app import make_app
 
-    document = make_app([]).app.openapi()
+    document = make_app(work).app.openapi()
     parts = ["# JSON API\n", document["info"]["description"], API_INTRODUCTION]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():

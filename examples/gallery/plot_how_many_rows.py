@@ -2,7 +2,7 @@
 Which estimator for how many rows
 =================================
 
-Without related datasets there is a choice of estimators. Two moons, whose ratio is estimated from 4, 15 and 60
+Without related datasets there is a choice of estimators. Two moons, whose ratio is estimated from 4, 15 and 40
 rows per sample by a kernel method, a classifier and the universal network. :class:`fewratio.AutoRatioEstimator`
 takes a mean of the last two, and is what to begin with.
 """

@@ -29,7 +29,7 @@ def train(
         str,
         typer.Option(
             help="fast: in closed form, in seconds; network: by gradient descent, in minutes; best: both, and the mean "
-            "of all; up to an hour without a GPU."
+            "of all; an hour or more without a GPU."
         ),
     ] = "fast",
     episodes: Annotated[str, typer.Option(help="What to learn: pairs, or inliers for outlier detection.")] = "pairs",

@@ -62,7 +62,7 @@ class EnsembleRatioEstimator(LearnedEstimator):
     """Relative density ratio from a handful of instances: the mean of networks and of estimators in closed form.
 
     Networks and the closed form err in different ways, so that their mean is better than either. It takes as long to
-    learn as the networks do: minutes on a GPU, up to an hour on a CPU.
+    learn as the networks do: minutes on a GPU, an hour or more on a CPU.
 
     Parameters
     ----------

@@ -49,11 +49,11 @@ def drawing():
             )
         y += height + GAP
     title = "The packages of fewratio: each layer imports only those below it"
-    opening = f'<svg class="rooms" viewBox="-1 -1 {WIDTH + 2} {y + 2}" role="img" aria-label="{title}">'
+    opening = f'<svg class="packages" viewBox="-1 -1 {WIDTH + 2} {y + 2}" role="img" aria-label="{title}">'
     return opening + "".join(boxes) + "</svg>"
 
 
-class Rooms(SphinxDirective):
+class Packages(SphinxDirective):
     """Show the drawing."""
 
     def run(self):
@@ -61,5 +61,5 @@ class Rooms(SphinxDirective):
 
 
 def setup(app):
-    app.add_directive("rooms", Rooms)
+    app.add_directive("packages", Packages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
