@@ -174,7 +174,9 @@ def _category(label: str, coded: list[Values], may_be_id: bool) -> Column:
         return Column(label, left_out=EMPTY)
     # The same ids may be in both tables, as of patients before and after.
     are_ids = max(len(values.codes) for values in coded) >= _LEAST_COUNTED and all(map(all_different, coded))
-    if may_be_id and (are_ids or len(count) > _DISTINCT_SHARE * count.total()):
+    # Of a few rows most may be of different categories by chance; ids are all different.
+    share = _DISTINCT_SHARE if count.total() >= 2 * _LEAST_COUNTED else 1 - 1e-9
+    if may_be_id and (are_ids or len(count) > share * count.total()):
         return Column(label, left_out=ID)
     ranked = sorted(count, key=lambda text: (-count[text], text))
     least = max(2, _RARE_SHARE * count.total())
