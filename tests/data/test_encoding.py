@@ -195,7 +195,9 @@ def test_arrays_are_taken_as_they_are():
         ("customer_id", [77, 3, 3], True),
         ("customer_id", [77.5, 3, 12], False),
         ("paid", [77, 3, 12], False),
-        ("n", ["ann", "bob", "cy", "cy"], True),
+        ("n", ["ann", "bob", "cy", "cy"], False),  # of four rows, three may be different by chance
+        ("n", ["ann", "bob", "cy", "dee"], True),
+        ("n", [*map(str, range(10)), *["0"] * 6], True),
         ("n", ["ann", "bob", "bob", "ann"], False),
     ],
 )
