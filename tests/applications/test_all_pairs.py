@@ -243,14 +243,64 @@ def test_a_new_dataset_is_ranked_among_the_others():
     # Another road: the same datasets with as many rows each, ranked by hand.
     same = compare_all(known | new, n_rows=7, random_state=0)
     np.testing.assert_array_equal(result.divergences, same.divergences)
-    others = [same.nearest(name, 3) for name in known]
-    others = [next(far for other, far in found if other not in new) for found in others]
+    nearest = {name: next(far for other, far in same.nearest(name, 3) if other not in new) for name in same.names}
+    profiles = dict(zip(same.names, np.hstack([result.profiles.means, result.profiles.deviations]), strict=True))
+
+    def scores(values):
+        apart = np.array(values) - np.median(values)
+        return apart / np.abs(apart).mean()
+
     for name, p_value in result.new_p_values.items():
-        own = next(far for other, far in same.nearest(name, 3) if other not in new)
-        assert p_value == pytest.approx((1 + sum(far >= own for far in others)) / 25)
+        judged = [*known, name]
+        of_columns = [np.abs(scores([profiles[each][i] for each in judged])) for i in range(2)]
+        # Deviations are compared as logarithms, with a hundredth of the whole variance added.
+        of_columns += [
+            np.abs(scores([np.log(profiles[each][2 + i] ** 2 + result.profiles.least[i]) for each in judged]))
+            for i in range(2)
+        ]
+        unlike = np.maximum(scores([nearest[each] for each in judged]), scores(np.max(of_columns, axis=0)))
+        np.testing.assert_allclose(result.unlikeness[name], unlike)
+        assert p_value == pytest.approx((1 + sum(unlike[:-1] >= unlike[-1])) / 25)
     assert result.new_p_values["like"] > 0.05 > result.new_p_values["far"] == 1 / 25
     assert json.loads(json.dumps(result.to_dict()))["new_p_values"] == result.new_p_values
     assert "new_p_values" not in same.to_dict()
+
+
+def test_a_new_dataset_says_which_column_is_unlike_those_of_the_others():
+    rng = np.random.default_rng(0)
+    known = {f"{i}": rng.normal(0, 1, (30, 3)) + rng.normal(0, 3, 3) for i in range(40)}
+    wide = rng.normal(0, 1, (8, 3)) * [1, 20, 1]
+    result = compare_all(known, new={"wide": wide, "shifted": rng.normal([0, 0, 25], 1, (8, 3))}, random_state=0)
+    assert result.new_p_values == {"wide": 1 / 41, "shifted": 1 / 41}
+    first, *rest = result.new_columns("wide")
+    assert (first.column, first.statistic, first.value) == ("1", "deviation", pytest.approx(wide[:, 1].std()))
+    assert first.low < first.high < first.value
+    assert {first.column, *(each.column for each in rest)} == {"0", "1", "2"}
+    assert result.verdict("shifted").startswith(
+        "shifted is unlike all 40 other datasets (p = 0.024). Farthest column: 2, mean 2"
+    )
+    with pytest.raises(ParameterError, match="'0' is no new dataset; there are 'wide', 'shifted'"):
+        result.new_columns("0")
+    with pytest.raises(ParameterError, match="No dataset was judged"):
+        compare_all(known, n_rows=2)._profiles  # noqa: B018
+
+
+def test_p_values_of_new_datasets_that_are_like_the_others_are_valid():
+    rng = np.random.default_rng(0)
+    p_values = []
+    for _ in range(60):
+        datasets = {f"{i}": rng.standard_t(3, (5, 2)) + rng.normal(0, 2, 2) for i in range(20)}
+        result = compare_all(datasets, new={"new": rng.standard_t(3, (5, 2)) + rng.normal(0, 2, 2)}, random_state=0)
+        p_values.append(result.new_p_values["new"])
+    for level in (0.1, 0.25, 0.5):
+        # Three standard deviations.
+        assert np.mean(np.array(p_values) <= level) < level + 3 * (level * (1 - level) / 60) ** 0.5
+
+
+def test_equal_columns_and_far_values_can_be_judged():
+    known = {f"{i}": [[1.0, 1e100], [1.0, 2e100 + i * 1e98]] for i in range(20)}
+    p_value = compare_all(known, new={"new": [[1.0, 1e100], [1.0, 2.1e100]]}).new_p_values["new"]
+    assert 0 < p_value <= 1
 
 
 def test_a_new_dataset_is_encoded_as_the_others():

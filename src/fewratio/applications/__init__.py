@@ -1,7 +1,7 @@
 """What people want of a ratio: whether datasets differ, outliers, weights of a shifted sample, moments of change."""
 
-from fewratio.applications.all_pairs import AllPairsResult as AllPairsResult
 from fewratio.applications.all_pairs import compare_all as compare_all
+from fewratio.applications.all_pairs_result import AllPairsResult as AllPairsResult
 from fewratio.applications.change_detector import ChangeDetector as ChangeDetector
 from fewratio.applications.changes import ChangePoints as ChangePoints
 from fewratio.applications.changes import detect_changes as detect_changes

@@ -15,7 +15,7 @@ from fewratio.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fewratio.applications.all_pairs import AllPairsResult
+    from fewratio.applications.all_pairs_result import AllPairsResult
     from fewratio.applications.columns import ColumnDifference
     from fewratio.applications.comparison import ComparisonResult
     from fewratio.data.options import ColumnOptions

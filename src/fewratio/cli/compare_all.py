@@ -11,7 +11,7 @@ from fewratio.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fewratio.applications.all_pairs import AllPairsResult
+    from fewratio.applications.all_pairs_result import AllPairsResult
     from fewratio.applications.workers import Backend
     from fewratio.data.collection import Collection
     from fewratio.data.raw import RawTable

@@ -60,19 +60,32 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
 
 
 def _judged(result: Any, name: str) -> list[page.Block]:
-    """Show how far a new dataset is from its nearest one, and how far the others are from theirs."""
-    is_known = np.array([each not in result.new for each in result.names])
-    others, distance = result.nearest_divergences[is_known], float(result.nearest_divergences[result.names.index(name)])
-    edges, counts = counts_around(others, distance)
-    chart = marked_histogram(edges, counts, distance, "divergence from the nearest dataset", "datasets", name)
-    n_far = int((others >= distance).sum())
+    """Show how unlike the rest a new dataset and the others are, its columns, and the datasets nearest to it."""
+    *others, score = result.unlikeness[name].tolist()
+    edges, counts = counts_around(np.array(others), score)
+    chart = marked_histogram(edges, counts, score, "how unlike the rest", "datasets", name)
+    n_far = sum(other >= score for other in others)
     about = (
-        f"Bars: how far each of the {len(others)} other datasets is from the nearest one; line: how far {name} is. "
-        f"{n_far} of them are at least as far, so p = (1 + {n_far}) / (1 + {len(others)}). At most "
-        f"{result.settings['n_rows']} rows were drawn of each dataset. Estimates below 0 are noise."
+        f"Bars: how unlike the rest each of the {len(others)} other datasets is; line: how unlike {name} is. It is "
+        "the divergence from the nearest dataset or the farthest column, whichever is more unusual. "
+        f"{n_far} of them are at least as unlike, so p = (1 + {n_far}) / (1 + {len(others)}). At most "
+        f"{result.settings['n_rows']} rows were drawn of each dataset."
     )
-    nearest = [(other, page.Number(float(f"{far:.4g}"), f"{far:.3g}")) for other, far in result.nearest(name, _SHOWN)]
-    return [replace(chart, caption=about), page.Table(f"Nearest to {name}", ("dataset", "divergence"), nearest)]
+    columns = [
+        (each.column, each.statistic, *map(_number, (each.value, each.low, each.high, each.score)))
+        for each in result.new_columns(name)[:_SHOWN]
+    ]
+    of_columns = ("column", "statistic", name, "smallest of the others", "largest", "score")
+    nearest = [(other, _number(far)) for other, far in result.nearest(name, _SHOWN)]
+    return [
+        replace(chart, caption=about),
+        page.Table(f"Columns of {name}, the farthest from the others first", of_columns, columns),
+        page.Table(f"Nearest to {name}; estimates below 0 are noise", ("dataset", "divergence"), nearest),
+    ]
+
+
+def _number(value: float) -> page.Number:
+    return page.Number(float(f"{value:.4g}"), f"{value:.3g}")
 
 
 def _pair(result: Any, mean: Floats, value: float) -> str:
