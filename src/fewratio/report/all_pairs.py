@@ -77,10 +77,11 @@ def _judged(result: Any, name: str) -> list[page.Block]:
     ]
     of_columns = ("column", "statistic", name, "smallest of the others", "largest", "score")
     nearest = [(other, _number(far)) for other, far in result.nearest(name, _SHOWN)]
+    noise = "; estimates below 0 are noise" if any(far.value < 0 for _, far in nearest) else ""
     return [
         replace(chart, caption=about),
         page.Table(f"Columns of {name}, the farthest from the others first", of_columns, columns),
-        page.Table(f"Nearest to {name}; estimates below 0 are noise", ("dataset", "divergence"), nearest),
+        page.Table(f"Nearest to {name}{noise}", ("dataset", "divergence"), nearest),
     ]
 
 
