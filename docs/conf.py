@@ -28,6 +28,7 @@ extensions = [
 exclude_patterns = ["_build", "_ext", "gallery/**/*.py", "images"]
 templates_path = ["_templates"]
 default_role = "py:obj"
+smartquotes = False  # They make one dash of the two of an option.
 suppress_warnings = ["config.cache"]
 
 # ---------------------------------------------------------------- pages
