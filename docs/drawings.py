@@ -53,7 +53,8 @@ def page(width, height, title, *parts):
     head = '<marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
     head = f'<defs>{head}<path d="M0,0 L10,5 L0,10 z" fill="{MUTED}"/></marker></defs>'
     card = f'<rect width="{width}" height="{height}" rx="10" fill="white"/>'
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" fill="{INK}" '
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+    opening += f'width="{width}" height="{height}" role="img" fill="{INK}" '
     opening += 'font-family="Helvetica, Arial, sans-serif">'
     return "\n".join([opening, f"<title>{escape(title)}</title>", head, card, *parts, "</svg>"]) + "\n"
 
