@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from docutils import nodes
+
 import fewratio
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -28,6 +30,7 @@ extensions = [
 exclude_patterns = ["_build", "_ext", "gallery/**/*.py", "images"]
 templates_path = ["_templates"]
 default_role = "py:obj"
+smartquotes = False  # They make one dash of the two of an option.
 suppress_warnings = ["config.cache"]
 
 # ---------------------------------------------------------------- pages
@@ -82,3 +85,15 @@ sphinx_gallery_conf = {
     "min_reported_time": 5,
     "plot_gallery": "True",
 }
+
+
+def link_pictures(app, doctree):
+    """Let pictures lead to their files, to be read on a phone: Sphinx links those that have a size."""
+    if not app.env.docname.startswith("gallery/"):
+        for picture in doctree.findall(nodes.image):
+            picture.setdefault("width", "100%")
+
+
+def setup(app):
+    """Connect what changes pages."""
+    app.connect("doctree-read", link_pictures)

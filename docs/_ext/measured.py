@@ -293,9 +293,9 @@ def readme():
             f"{peer[1]} ({peer[0].strip('| ').split(',')[0]})",
         ],
         [
-            "RuLSIF with cross-validation, 2,000 rows of 20 columns (relative time)",
-            "**1**",
-            f"{large['times_ours']:.0f} (densratio)",
+            "RuLSIF with cross-validation, 2,000 rows of 20 columns (speed)",
+            f"**{large['times_ours']:.0f} times faster**",
+            "than densratio",
         ],
     ]
     return grid(["", "fewratio", "instead"], rows).replace("| ---: | ---: |", "| ---: | --- |")

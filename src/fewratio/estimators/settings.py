@@ -61,7 +61,9 @@ class Episodes(Settings):
 
 @dataclass(repr=False)
 class Pairs(Episodes):
-    """Train on pairs of datasets, one against the other (Alg. 1).
+    """Train on pairs of datasets, one against the other.
+
+    These are the episodes of Algorithm 1 of the paper.
 
     Parameters
     ----------
@@ -84,9 +86,10 @@ class Pairs(Episodes):
 
 @dataclass(repr=False)
 class Inliers(Episodes):
-    """Train on the normal instances of a dataset against its unlabelled ones (Alg. 2), for outlier detection.
+    """Train on the normal instances of a dataset against its unlabelled ones, for outlier detection.
 
-    The source datasets must say which of their instances are outliers.
+    These are the episodes of Algorithm 2 of the paper. The source datasets must say which of their instances are
+    outliers.
 
     Parameters
     ----------
