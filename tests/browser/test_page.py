@@ -3,9 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -15,19 +12,6 @@ from fewratio.demos.examples import write_examples
 
 TABS = ("compare", "outliers", "changes", "weights", "many", "train")
 SAVED = {"report.html", "rows.csv", "result.json"}
-PATIENCE = 60_000
-
-
-@pytest.fixture(scope="module")
-def address():
-    """Run the server."""
-    command = [sys.executable, "-m", "fewratio", "serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            yield re.findall(r"http://\S+", server.stdout.readline())[0]
-            assert server.poll() is None, "the server has ended"
-        finally:
-            server.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +30,6 @@ def tables(tmp_path_factory):
     pd.read_csv(folder / "machine.csv").to_csv(folder / "machine.tsv", index=False, sep="\t")
     shutil.make_archive(str(folder / "zipped"), "zip", folder / "sensors")
     return folder
-
-
-@pytest.fixture
-def page_of(visit, address):
-    """Open a tab of the page."""
-
-    @contextmanager
-    def opened(tab="compare", **options):
-        with visit(f"{address}#{tab}", allowed=address, **options) as page:
-            page.set_default_timeout(PATIENCE)
-            page.wait_for_selector("body[data-ready]")
-            yield page, page.locator(f"#panel-{tab}")
-
-    return opened
 
 
 def give(panel, *paths):

@@ -110,6 +110,10 @@ export class Panel {
     return given;
   }
 
+  setOptions(options = {}) {
+    for (const [name, value] of Object.entries(options)) this.fields[name][typeof value === "boolean" ? "checked" : "value"] = value;
+  }
+
   clear() {
     this.previews += 1;
     this.say(null);
@@ -118,8 +122,8 @@ export class Panel {
     this.result.hidden = true;
   }
 
-  // Read the files that there are; their columns are shown when all are there.
-  async changed() {
+  // Read the files that there are; their columns are shown when all are there. Kept: what was chosen for them before.
+  async changed(kept = null) {
     this.clear();
     const chosen = this.fileInputs.filter(({ isUsable }) => isUsable), files = chosen.map(({ file }) => file);
     const number = this.previews;
@@ -139,9 +143,10 @@ export class Panel {
     if (found instanceof Error) {
       if (!problems.some(Boolean)) this.say(found.message);
     } else if (isShown) {
-      this.columns.show(found);
+      this.columns.show(found, kept?.uses);
       this.fields.common.checked = !this.columns.areShared;
       this.fields.time?.replaceChildren(make("option", { value: "" }, "automatic"), ...this.columns.names.map((name) => make("option", { value: name }, name)));
+      if (kept) this.setOptions({ common: false, ...kept.options });
     }
   }
 
@@ -168,19 +173,20 @@ export class Panel {
       const job = await startJob({ verb: this.task.verb, inputs: this.inputs, columns: this.columns.uses, options: this.options });
       // So that the result is found when the page is loaded again.
       const files = Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file]));
-      sessionStorage.setItem(this.task.key, JSON.stringify({ job: job.id, files }));
+      sessionStorage.setItem(this.task.key, JSON.stringify({ job: job.id, files, uses: this.columns.uses, options: this.options, read: this.columns.read }));
       return job;
     }, this.fileInputs.every(isExample) ? "example" : "empty");
   }
 
   // Show the last result and its files again, if the server still has them.
   async restore() {
-    const { job: id, files } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
+    const { job: id, files, ...chosen } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
     if (!id) return;
     const job = await getJob(id).catch(() => null);
     if (!job) { sessionStorage.removeItem(this.task.key); return; }
     for (const input of this.fileInputs) input.set(files[input.key]);
-    this.changed();
+    this.setOptions(chosen.options);
+    this.changed(chosen);
     await this.follow(async () => job, "restore");
   }
 
