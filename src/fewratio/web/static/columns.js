@@ -14,6 +14,7 @@ export class Columns {
     this.uses = {};
     this.names = [];
     this.read = null;
+    this.areApart = false;
     this.element.hidden = true;
     this.element.replaceChildren();
   }
@@ -50,5 +51,6 @@ export class Columns {
         make("table", { class: "columns" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...lines))));
     this.element.hidden = false;
     this.areShared = columns.every(({ is_shared: isShared }) => isShared);
+    this.areApart = !columns.some(({ is_shared: isShared }) => isShared);
   }
 }
