@@ -29,6 +29,7 @@ export class Panel {
     this.progress = make("div", { class: "row", hidden: true }, this.bar, this.doing, this.passed, this.cancel);
     this.result = make("div", { hidden: true });
     this.stage = make("div");
+    this.clearStage();
     const example = make("button", { type: "button", class: "plain", disabled: true, onclick: () => this.useExample() }, `Use the example: ${task.example.text}`);
     files.then((found) => { example.disabled = !Object.values(task.example.files).every((id) => id in found); });
     this.element = make("div", {},
@@ -77,6 +78,12 @@ export class Panel {
       },
     });
     return make("details", {}, make("summary", {}, "I have a model file already"), make("label", { class: "file-line" }, "Model: ", upload), problem);
+  }
+
+  // Before there is a model, where the new table will go.
+  clearStage() {
+    this.stage.replaceChildren(...(this.task.next ? [make("div", { class: "drop later" },
+      make("h3", {}, this.task.next[0].inputs[0].label), make("p", {}, "After “Learn”, or with a model file of yours, you choose the new table here."))] : []));
   }
 
   say(text) {
@@ -227,7 +234,7 @@ export class Panel {
   async follow(start, then) {
     this.say(null);
     this.result.hidden = true;
-    this.stage.replaceChildren();
+    this.clearStage();
     this.isBusy = true;
     this.showReason();
     this.bar.removeAttribute("value");
@@ -243,7 +250,8 @@ export class Panel {
       began -= 1000 * (this.job.seconds ?? 0);
       showPassed();
       const job = await watch(this.job, (news) => this.tell(news));
-      await showResult(this.result, { ...job, notes: job.notes.map(this.words) }, then !== "restore");
+      const { read } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
+      await showResult(this.result, { ...job, notes: job.notes.map(this.words), read }, then !== "restore");
       const model = job.files.find(({ name }) => name.endsWith(".model"));
       if (this.task.next) this.goOn({ folder: this.fileInputs[0].file, model }, then);
     } catch (error) {
