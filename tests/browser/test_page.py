@@ -113,7 +113,8 @@ def test_a_model_is_learned_saved_sent_and_judges_new_sensors(page_of, tables, t
         assert later.is_visible()
         panel.locator("input[accept='.zip']").set_input_files(tables / "zipped.zip")
         run(panel)
-        panel.get_by_text("Learned from 40 datasets, 800 rows. 4 columns: 3 numbers, 1 left out (reading: id).").wait_for()
+        learned = "Learned from 40 datasets, 800 rows. 4 columns: 3 numbers, 1 left out (reading: id)."
+        panel.get_by_text(learned).wait_for()
         assert later.count() == 0
         with page.expect_download() as download:
             panel.get_by_role("link", name="Model (zipped.model)").click()
