@@ -1,12 +1,16 @@
 """A real browser for tests: the system's Chromium, one for all."""
 
 import os
+import re
 import shutil
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import pytest
 
 ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+PATIENCE = 60_000
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -74,3 +78,29 @@ def findings():
         ]
 
     return found
+
+
+@pytest.fixture(scope="session")
+def address():
+    """Run the server."""
+    command = [sys.executable, "-m", "fewratio", "serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield re.findall(r"http://\S+", server.stdout.readline())[0]
+            assert server.poll() is None, "the server has ended"
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def page_of(visit, address):
+    """Open a tab of the page."""
+
+    @contextmanager
+    def opened(tab="compare", **options):
+        with visit(f"{address}#{tab}", allowed=address, **options) as page:
+            page.set_default_timeout(PATIENCE)
+            page.wait_for_selector("body[data-ready]")
+            yield page, page.locator(f"#panel-{tab}")
+
+    return opened

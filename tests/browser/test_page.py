@@ -3,9 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -15,19 +12,6 @@ from fewratio.demos.examples import write_examples
 
 TABS = ("compare", "outliers", "changes", "weights", "many", "train")
 SAVED = {"report.html", "rows.csv", "result.json"}
-PATIENCE = 60_000
-
-
-@pytest.fixture(scope="module")
-def address():
-    """Run the server."""
-    command = [sys.executable, "-m", "fewratio", "serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            yield re.findall(r"http://\S+", server.stdout.readline())[0]
-            assert server.poll() is None, "the server has ended"
-        finally:
-            server.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +30,6 @@ def tables(tmp_path_factory):
     pd.read_csv(folder / "machine.csv").to_csv(folder / "machine.tsv", index=False, sep="\t")
     shutil.make_archive(str(folder / "zipped"), "zip", folder / "sensors")
     return folder
-
-
-@pytest.fixture
-def page_of(visit, address):
-    """Open a tab of the page."""
-
-    @contextmanager
-    def opened(tab="compare", **options):
-        with visit(f"{address}#{tab}", allowed=address, **options) as page:
-            page.set_default_timeout(PATIENCE)
-            page.wait_for_selector("body[data-ready]")
-            yield page, page.locator(f"#panel-{tab}")
-
-    return opened
 
 
 def give(panel, *paths):
@@ -139,8 +109,13 @@ def test_a_model_is_learned_saved_sent_and_judges_new_sensors(page_of, tables, t
     (tmp_path / "odd.csv").write_text(re.sub("(?m)^([0-9]+),", r"\1,1", (tables / "new" / "sensor_41.csv").read_text()))
     (tmp_path / "wrong.model").write_text("no model")
     with page_of("train", may_say="422") as (page, panel):
+        later = panel.get_by_text("you choose the new table here")
+        assert later.is_visible()
         panel.locator("input[accept='.zip']").set_input_files(tables / "zipped.zip")
         run(panel)
+        learned = "Learned from 40 datasets, 800 rows. 4 columns: 3 numbers, 1 left out (reading: id)."
+        panel.get_by_text(learned).wait_for()
+        assert later.count() == 0
         with page.expect_download() as download:
             panel.get_by_role("link", name="Model (zipped.model)").click()
         download.value.save_as(tmp_path / "mine.model")

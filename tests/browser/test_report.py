@@ -69,6 +69,13 @@ def test_a_phone_shows_it_without_sideways_scrolling(visit, reports, kind):
         assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
+def test_a_table_that_is_too_wide_says_that_it_scrolls(visit, reports):
+    said = "getComputedStyle(document.querySelector('.table:has(.number)'), '::after').content"
+    for width, is_said in ((390, True), (1600, False)):
+        with visit(reports["outliers"], width=width) as page:
+            page.wait_for_function(f"{said}.includes('sideways') === {str(is_said).lower()}", timeout=5000)
+
+
 def test_charts_are_drawn_when_they_come_into_view(visit, reports):
     with visit(reports["comparison"]) as page:
         page.locator("[data-chart] svg").first.wait_for()
@@ -120,7 +127,7 @@ def test_pointing_at_a_row_shows_it_as_text(visit, reports):
 def test_without_scripts_the_tables_and_descriptions_are_there(visit, reports):
     with visit(reports["comparison"], java_script_enabled=False) as page:
         assert page.locator("tbody tr").count() > 40
-        assert page.get_by_text("Histogram of the statistic of 99 permutations").is_visible()
+        assert page.get_by_text("Histogram of 99 permutations").is_visible()
         assert not page.locator(".search").first.is_visible()
 
 

@@ -258,6 +258,12 @@ def test_arguments_become_options_only_if_the_verb_has_them():
     )
 
 
+@pytest.mark.parametrize(("name", "option"), [("order_date", "order_date"), ("day (of order)", "'day (of order)'")])
+def test_an_argument_that_stands_beside_its_option_is_said_once(name, option):
+    message = f"To sort them, pass time={name!r} (--time {name})."
+    assert arguments_as_options(message, ["time"]) == f"To sort them, pass --time {option}."
+
+
 def test_rows_of_a_part_are_those_of_the_file(folder, tmp_path):
     frame = mixed(40, 5).drop(columns="code").assign(status=["ok", "unknown"] * 20)
     frame.to_csv(tmp_path / "parts.csv", index=False)

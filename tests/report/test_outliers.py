@@ -34,6 +34,15 @@ def test_rows_are_ranked_with_their_scores(judged):
     assert [row[1] for row in table.rows] == judged.scores[judged.order[:10]].tolist()
 
 
+def test_small_and_large_deviations_have_different_colours():
+    rng = np.random.default_rng(0)
+    batch = np.vstack([rng.normal(size=(60, 3)), [[0.0, 0.0, 250.0]]])
+    result = InlierOutlierDetector(contamination=0.05).fit(rng.normal(size=(90, 3))).judge(batch)
+    chart = next(chart for chart in blocks(result._report(), Chart) if "v0" in chart.data)
+    assert max(chart.data["v0"]) > 100
+    assert chart.spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-6, 0, 6]
+
+
 def test_all_rows_are_in_the_distribution_of_scores(judged):
     chart = next(chart for chart in blocks(judged._report(), Chart) if "kind" in chart.data)
     counts = pd.DataFrame(chart.data).groupby("kind")["rows"].sum()

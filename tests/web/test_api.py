@@ -227,6 +227,8 @@ def test_a_job_can_be_cancelled_and_is_gone_at_once(client):
     while job["progress"] is None and job["state"] in ("queued", "running"):
         job = client.get(f"/api/v1/jobs/{job['id']}", params={"wait": 5}).json()
     assert job["progress"]["total"] == 100_000, job
+    # A page that is loaded again counts on from here.
+    assert 0 < job["seconds"] < 60
     before = time.monotonic()
     assert client.delete(f"/api/v1/jobs/{job['id']}").json()["state"] == "cancelled"
     assert time.monotonic() - before < 10
@@ -261,6 +263,12 @@ def test_a_table_that_cannot_be_read_is_said_in_the_words_of_the_command_line(cl
     job = client.run("compare", {"a": sent["id"], "b": "example-grower_1"})
     assert job["state"] == "failed"
     assert job["message"].startswith("file 'bad.csv' cannot be read (line 1 has 2 fields but line 3 has 1")
+
+
+def test_a_file_that_only_ends_as_a_workbook_is_refused(client):
+    answer = client.upload("mine.xlsx", b"a,b\n1,2\n")
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("file 'mine.xlsx' is not an Excel workbook")
 
 
 def test_the_api_is_described(client):

@@ -16,7 +16,11 @@ _PLAIN = {
     " a float in ": " a number in ",
     " a str among ": " one of ",
 }
-_ARGUMENT = re.compile(r'\b(?P<name>\w+)=("(?P<text>[^"]*)"|(?P<value>\w+(\.\d+)?))?')
+# Some messages give the option as well, in brackets.
+_ARGUMENT = re.compile(
+    r"\b(?P<name>\w+)="
+    r"((?P<quote>[\"'])(?P<text>.*?)(?P=quote)( \(--(?P=name) (?P=text)\))?|(?P<value>\w+(\.\d+)?))?"
+)
 
 
 def in_option_words(error: FewRatioError, options: Collection[str]) -> str:
@@ -48,7 +52,8 @@ def arguments_as_options(message: str, options: Collection[str]) -> str:
 
     def as_option(found: re.Match[str]) -> str:
         option = _option(found, options)
-        value = found["text"] or found["value"]
+        text = found["text"]
+        value = f"'{text}'" if text and " " in text else text or found["value"]
         return found[0] if option is None else option if value in (None, "True") else f"{option} {value}"
 
     return _ARGUMENT.sub(as_option, message)

@@ -1,5 +1,6 @@
 """The report of the outliers of a batch."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column
 
 _NAMED, _BINS, _HEAT, _LARGE = 3, 40, 10, 4
+# Deviations at which the colours of the heat map end.
+_COLOURED = 6
 # Fewer normal rows than that leave much to chance.
 _FEW_NORMALS = 10
 # Rows that are ranked, and of these those that are shown beside their nearest normals, in so many columns.
@@ -93,7 +96,9 @@ def _ranked(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> l
         f"Heat map: how far {', '.join(names[:_HEAT])} are from their nearest normal rows in each column.",
         middle=0.0,
     )
-    return [ranked, chart]
+    # The same in every report, so that one deviation never looks like a hundred.
+    chart.spec["layer"][0]["encoding"]["color"]["scale"]["domain"] = [-_COLOURED, 0, _COLOURED]
+    return [ranked, replace(chart, caption=f"Colours end at {_COLOURED} deviations; the numbers do not.")]
 
 
 def _by_column(reason: Any) -> dict[Any, float]:

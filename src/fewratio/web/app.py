@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePath
@@ -21,7 +22,7 @@ from fewratio.web.commands import REPORT, TEXT, JobRequest
 from fewratio.web.guard import REPORT_POLICY, Guard, TooLarge, problem
 from fewratio.web.job_runner import JobRunner
 from fewratio.web.limits import Limits
-from fewratio.web.names import MODELS, check_ending, check_free, check_model, is_table, safe_name, safe_path
+from fewratio.web.names import check_beginning, check_ending, check_free, is_table, safe_name, safe_path
 from fewratio.web.store import File, Job
 from fewratio.web.workers import Work
 
@@ -139,8 +140,7 @@ def _add_routes(app: FastAPI) -> None:
         store = runner(request).store
         with store.new_folder() as folder:
             await runner(request).receive(request, folder / safe)
-            if safe.lower().endswith(MODELS):
-                check_model(folder / safe)
+            check_beginning(folder / safe)
         return store.add(owner(request), folder / safe).describe()
 
     @app.post("/api/v1/folders", status_code=201, response_model=FileInfo, tags=["files"])
@@ -232,6 +232,8 @@ def _kept(folder: File, n_files: int) -> dict[str, Any]:
 
 def _described(job: Job) -> dict[str, Any]:
     told = {name: getattr(job, name) for name in JobInfo.model_fields if name != "files"}
+    if job.state == "running" and job.started is not None:
+        told["seconds"] = time.monotonic() - job.started
     return told | {"files": [file.describe() for file in job.files]}
 
 

@@ -46,8 +46,20 @@ def check_free(folder: Path, place: PurePosixPath, called: str) -> None:
         raise DataFileError(f"{found}; each name is taken once. Rename it.")
 
 
-def check_model(path: Path) -> None:
-    """Refuse a file that does not begin as safetensors do: the length of a header, and the header, in JSON."""
+def check_beginning(path: Path) -> None:
+    """Refuse a model or an Excel workbook that does not begin as safetensors or zip files do."""
+    name = path.name.lower()
+    if name.endswith(MODELS):
+        _check_model(path)
+    elif name.endswith(".xlsx"):
+        with path.open("rb") as file:
+            if file.read(2) != b"PK":
+                found = f"file {path.name!r} is not an Excel workbook, though its name ends in .xlsx"
+                raise DataFileError(f"{found}; needed is one that Excel can open. Save it again as .xlsx, or as .csv.")
+
+
+def _check_model(path: Path) -> None:
+    # The length of a header, and the header, in JSON.
     with path.open("rb") as file:
         length, first = int.from_bytes(file.read(8), "little"), file.read(1)
     if first != b"{" or not 2 <= length <= path.stat().st_size - 8:

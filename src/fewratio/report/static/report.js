@@ -11,16 +11,24 @@
   const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
   // A specification that many charts share is compiled once; those after the first take what it became.
   const compiled = [];
+  // Long names in a legend stand below each other, or they would be cut.
+  const fitted = (width, { sample = [] }) => {
+    const needed = [...new Set(sample)].reduce((sum, name) => sum + 6 * String(name).length + 40, 0);
+    if (needed < width) return options;
+    const legend = { columns: 1, labelLimit: width - 80, layout: { top: { direction: "vertical" } } };
+    return { ...options, config: { legend, axis: { titleLimit: width - 80 } } };
+  };
   const embed = async (element, place, columns) => {
     const values = rowsOf(columns);
+    const told = fitted(element.clientWidth, columns);
     if (compiled[place] === undefined) {
-      const first = window.vegaEmbed(element, { ...specs[place], data: { name: "rows", values } }, options);
+      const first = window.vegaEmbed(element, { ...specs[place], data: { name: "rows", values } }, told);
       compiled[place] = first.then((result) => result.vgSpec);
       return;
     }
     const spec = await compiled[place];
     const data = spec.data.map((each) => (each.name === "rows" ? { ...each, values } : each));
-    await window.vegaEmbed(element, { ...spec, data }, { ...options, mode: "vega" });
+    await window.vegaEmbed(element, { ...spec, data }, { ...told, mode: "vega" });
   };
   const draw = (element) => {
     observer.unobserve(element);
@@ -43,6 +51,9 @@
 
   // The page of `fewratio serve` shows all of it.
   if (parent !== window) new ResizeObserver(() => parent.postMessage({ height: document.documentElement.offsetHeight }, "*")).observe(document.documentElement);
+
+  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => target.classList.toggle("wide", target.scrollWidth > target.clientWidth)));
+  document.querySelectorAll(".scroll").forEach((element) => sizes.observe(element));
 
   for (const table of document.querySelectorAll("[data-searchable]")) {
     const body = table.querySelector("tbody");

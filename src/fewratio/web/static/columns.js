@@ -13,14 +13,18 @@ export class Columns {
   clear() {
     this.uses = {};
     this.names = [];
+    this.read = null;
+    this.areApart = false;
     this.element.hidden = true;
     this.element.replaceChildren();
   }
 
-  show({ rows, columns, notes }) {
+  // Kept: what the user said before the page was loaded again.
+  show({ rows, columns, notes }, kept = null) {
     this.clear();
     this.names = columns.map(({ name }) => name);
     const total = rows.reduce((sum, each) => sum + each, 0);
+    this.read = { tables: rows.length, rows: total };
     const lines = columns.map(({ name, kind, left_out: reason, is_refused: isRefused, examples }) => {
       const choose = make("select", {
         "aria-label": `Use ${name} as`,
@@ -30,7 +34,8 @@ export class Columns {
         },
       }, ...Object.entries(USES).map(([value, text]) => make("option", { value }, text)));
       // It would end the work with an error.
-      if (isRefused) choose.value = this.uses[name] = "drop";
+      const use = kept ? kept[name] : isRefused && "drop";
+      if (use) choose.value = this.uses[name] = use;
       return make("tr", { class: reason ? "unused" : "" },
         make("th", { scope: "row" }, name),
         make("td", {}, reason ? `${isRefused ? "cannot be used as it is" : "not used"}: ${this.words(reason)}` : kind),
@@ -46,5 +51,6 @@ export class Columns {
         make("table", { class: "columns" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...lines))));
     this.element.hidden = false;
     this.areShared = columns.every(({ is_shared: isShared }) => isShared);
+    this.areApart = !columns.some(({ is_shared: isShared }) => isShared);
   }
 }

@@ -1,7 +1,7 @@
 // One question: files, columns, options, a button, progress, and the result.
 import { cancelJob, getJob, readText, runJob, sendModel, startJob, watch } from "./api.js";
 import { Columns } from "./columns.js";
-import { make, showSeconds } from "./dom.js";
+import { make, newId, showSeconds } from "./dom.js";
 import { FileInput } from "./inputs.js";
 import { showResult } from "./result.js";
 import { COMMON, SHARED } from "./tasks.js";
@@ -14,12 +14,14 @@ const MARKS = ["separator", "decimal"];
 export class Panel {
   // Given: files that an earlier question has, such as the model.
   constructor(task, files, given = {}) {
-    Object.assign(this, { task, given, job: null, previews: 0, files, words: wordsOf(task) });
+    Object.assign(this, { task, given, job: null, previews: 0, isReading: false, isBusy: false, files, words: wordsOf(task) });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
     const notice = { onClear: () => this.clear(), onChange: () => this.changed(), words: this.words };
     this.fileInputs = task.inputs.map((input) => new FileInput(input, notice));
     this.columns = new Columns(this.words);
-    this.button = make("button", { type: "submit", class: "strong", disabled: true }, task.button);
+    const reason = newId("reason");
+    this.button = make("button", { type: "submit", class: "strong", "aria-describedby": reason }, task.button);
+    this.reason = make("span", { id: reason, class: "passed" });
     this.bar = make("progress", { "aria-label": "Progress" });
     this.doing = make("span", { role: "status" });
     this.passed = make("span", { class: "passed", "aria-hidden": "true" });
@@ -27,6 +29,7 @@ export class Panel {
     this.progress = make("div", { class: "row", hidden: true }, this.bar, this.doing, this.passed, this.cancel);
     this.result = make("div", { hidden: true });
     this.stage = make("div");
+    this.clearStage();
     const example = make("button", { type: "button", class: "plain", disabled: true, onclick: () => this.useExample() }, `Use the example: ${task.example.text}`);
     files.then((found) => { example.disabled = !Object.values(task.example.files).every((id) => id in found); });
     this.element = make("div", {},
@@ -36,10 +39,11 @@ export class Panel {
         make("div", { class: "row" }, example),
         this.columns.element,
         this.makeOptions(),
-        make("div", { class: "row" }, this.button)),
+        make("div", { class: "row" }, this.button, this.reason)),
       this.problem, this.progress, this.result,
       task.next ? this.makeUpload() : null,
       this.stage);
+    this.showReason();
   }
 
   makeOptions() {
@@ -76,6 +80,12 @@ export class Panel {
     return make("details", {}, make("summary", {}, "I have a model file already"), make("label", { class: "file-line" }, "Model: ", upload), problem);
   }
 
+  // Before there is a model, where the new table will go.
+  clearStage() {
+    this.stage.replaceChildren(...(this.task.next ? [make("div", { class: "drop later" },
+      make("h3", {}, this.task.next[0].inputs[0].label), make("p", {}, "After “Learn”, or with a model file of yours, you choose the new table here."))] : []));
+  }
+
   say(text) {
     this.problem.textContent = this.words(text ?? "");
     this.problem.hidden = !text;
@@ -96,6 +106,18 @@ export class Panel {
     return this.fileInputs.every(({ isUsable }) => isUsable);
   }
 
+  // Why the button cannot be pressed, beside it.
+  showReason() {
+    const missing = this.fileInputs.filter(({ isUsable }) => !isUsable).map(({ label }) => `“${label}”`);
+    const some = missing.length < this.fileInputs.length ? " too" : "";
+    const reason = this.isBusy ? "Wait for the result, or cancel."
+      : missing.length ? `Choose ${missing.join(" and ")}${some}.`
+      : this.isReading ? "The columns are being read…"
+      : this.columns.areApart ? "The tables share no column." : "";
+    this.button.disabled = Boolean(reason);
+    this.reason.textContent = reason;
+  }
+
   get inputs() {
     const files = { ...this.given, ...Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file])) };
     return Object.fromEntries(Object.entries(files).map(([key, file]) => [key, file.id]));
@@ -110,16 +132,21 @@ export class Panel {
     return given;
   }
 
+  setOptions(options = {}) {
+    for (const [name, value] of Object.entries(options)) this.fields[name][typeof value === "boolean" ? "checked" : "value"] = value;
+  }
+
   clear() {
     this.previews += 1;
     this.say(null);
-    this.button.disabled = !this.isComplete;
+    this.isReading = false;
     this.columns.clear();
     this.result.hidden = true;
+    this.showReason();
   }
 
-  // Read the files that there are; their columns are shown when all are there.
-  async changed() {
+  // Read the files that there are; their columns are shown when all are there. Kept: what was chosen for them before.
+  async changed(kept = null) {
     this.clear();
     const chosen = this.fileInputs.filter(({ isUsable }) => isUsable), files = chosen.map(({ file }) => file);
     const number = this.previews;
@@ -128,6 +155,8 @@ export class Panel {
       for (const input of chosen) input.accept();
       return;
     }
+    this.isReading = chosen.length > 0;
+    this.showReason();
     const found = await this.preview(chosen).catch((error) => error);
     const problems = found instanceof Error ? await this.problemsOf(chosen, found) : [];
     chosen.forEach((input, place) => {
@@ -135,13 +164,19 @@ export class Panel {
       if (input.file === files[place]) { if (problems[place]) input.refuse(problems[place]); else input.accept(); }
     });
     if (number !== this.previews) return;
-    this.button.disabled = !this.isComplete;
+    this.isReading = false;
     if (found instanceof Error) {
       if (!problems.some(Boolean)) this.say(found.message);
     } else if (isShown) {
-      this.columns.show(found);
+      this.columns.show(found, kept?.uses);
       this.fields.common.checked = !this.columns.areShared;
       this.fields.time?.replaceChildren(make("option", { value: "" }, "automatic"), ...this.columns.names.map((name) => make("option", { value: name }, name)));
+      if (kept) this.setOptions({ common: false, ...kept.options });
+    }
+    this.showReason();
+    if (this.columns.areApart) {
+      const text = await this.apartFrom(chosen).catch(({ message }) => message);
+      if (number === this.previews) this.say(text);
     }
   }
 
@@ -153,6 +188,16 @@ export class Panel {
     const job = await runJob({ verb: "columns", inputs, options: { ...options, batch: this.task.verb === "outliers" } });
     const found = JSON.parse(await readText(job.files.find(({ name }) => name === "result.json").id));
     return { ...found, notes: job.notes };
+  }
+
+  // What tables without a common column have instead.
+  async apartFrom(chosen) {
+    const some = (names) => `${names.slice(0, 3).map((name) => `“${name}”`).join(", ")}${names.length > 3 ? "…" : ""}`;
+    const needed = "at least one column of the same name is needed. Rename the columns in one of them, or check the separator under “Options”.";
+    if (chosen.length === 1) return `The tables of ${chosen[0].file.name} share no column (they have ${some(this.columns.names)}); ${needed}`;
+    const found = await Promise.all(chosen.map((input) => this.preview([input])));
+    const each = chosen.map(({ file }, place) => `${file.name} has ${some(found[place].columns.map(({ name }) => name))}`);
+    return `The tables share no column: ${each.join("; ")}; ${needed}`;
   }
 
   // Which of several files cannot be read, and why.
@@ -168,19 +213,20 @@ export class Panel {
       const job = await startJob({ verb: this.task.verb, inputs: this.inputs, columns: this.columns.uses, options: this.options });
       // So that the result is found when the page is loaded again.
       const files = Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file]));
-      sessionStorage.setItem(this.task.key, JSON.stringify({ job: job.id, files }));
+      sessionStorage.setItem(this.task.key, JSON.stringify({ job: job.id, files, uses: this.columns.uses, options: this.options, read: this.columns.read }));
       return job;
     }, this.fileInputs.every(isExample) ? "example" : "empty");
   }
 
   // Show the last result and its files again, if the server still has them.
   async restore() {
-    const { job: id, files } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
+    const { job: id, files, ...chosen } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
     if (!id) return;
     const job = await getJob(id).catch(() => null);
     if (!job) { sessionStorage.removeItem(this.task.key); return; }
     for (const input of this.fileInputs) input.set(files[input.key]);
-    this.changed();
+    this.setOptions(chosen.options);
+    this.changed(chosen);
     await this.follow(async () => job, "restore");
   }
 
@@ -188,19 +234,24 @@ export class Panel {
   async follow(start, then) {
     this.say(null);
     this.result.hidden = true;
-    this.stage.replaceChildren();
-    this.button.disabled = true;
+    this.clearStage();
+    this.isBusy = true;
+    this.showReason();
     this.bar.removeAttribute("value");
     this.doing.textContent = "Starting…";
     this.progress.hidden = false;
-    const began = performance.now();
+    let began = performance.now();
     const showPassed = () => { this.passed.textContent = `${Math.floor((performance.now() - began) / 1000)} s`; };
     showPassed();
     const clock = setInterval(showPassed, 1000);
     try {
       this.job = await start();
+      // It may have begun before the page was loaded.
+      began -= 1000 * (this.job.seconds ?? 0);
+      showPassed();
       const job = await watch(this.job, (news) => this.tell(news));
-      await showResult(this.result, { ...job, notes: job.notes.map(this.words) }, then !== "restore");
+      const { read } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
+      await showResult(this.result, { ...job, notes: job.notes.map(this.words), read }, then !== "restore");
       const model = job.files.find(({ name }) => name.endsWith(".model"));
       if (this.task.next) this.goOn({ folder: this.fileInputs[0].file, model }, then);
     } catch (error) {
@@ -209,7 +260,8 @@ export class Panel {
       clearInterval(clock);
       this.job = null;
       this.progress.hidden = true;
-      this.button.disabled = !this.isComplete;
+      this.isBusy = false;
+      this.showReason();
     }
   }
 
@@ -224,8 +276,10 @@ export class Panel {
       this.bar.value = step;
       this.began = description === this.began?.description ? this.began : { description, step, time: performance.now() };
       const rate = (step - this.began.step) / (performance.now() - this.began.time);
-      const left = rate > 0 ? `, about ${showSeconds((total - step) / rate / 1000)} left` : "";
-      this.doing.textContent = `${description}: ${step} of ${total}${left}`;
+      const left = rate > 0 ? (total - step) / rate / 1000 : null;
+      // The last steps are not told apart.
+      const isLast = step >= total || (left !== null && left < 0.1);
+      this.doing.textContent = isLast ? this.task.last ?? "Making the report…" : `${description}: ${step} of ${total}${left ? `, about ${showSeconds(left)} left` : ""}`;
     }
   }
 

@@ -20,13 +20,20 @@ function lines(title, text, name) {
   return [make("h3", {}, title), make("pre", { tabindex: "0", role: "region", "aria-label": title }, text), make("div", { class: "row" }, copy, save)];
 }
 
+// What a model was learned from; the text of the command line has the columns, and the page has read the tables.
+function learned(text, read) {
+  const columns = text.match(/^columns +(.*)$/m)?.[1];
+  const number = (count) => count.toLocaleString("en");
+  return `Learned from ${read ? `${number(read.tables)} datasets, ${number(read.rows)} rows` : "the datasets"}.${columns ? ` ${columns}.` : ""}`;
+}
+
 // A new result is moved to; one that is shown again is not.
 export async function showResult(place, job, isNew) {
   const heading = make("h3", { tabindex: "-1" }, `Result, after ${showSeconds(job.seconds)}`);
   const found = Object.fromEntries(job.files.map((file) => [file.name, file]));
   const shown = found["report.html"]
     ? make("iframe", { class: "report", title: "Report", sandbox: "allow-scripts allow-downloads", src: fileAddress(found["report.html"].id) })
-    : make("pre", { tabindex: "0", role: "region", "aria-label": "Answer" }, await readText(found["answer.txt"].id));
+    : make("p", {}, learned(await readText(found["answer.txt"].id), job.read));
   const links = job.files.map(({ id, name }) =>
     make("li", {}, make("a", { href: fileAddress(id), download: name }, TITLES[name] ?? `Model (${name})`)));
   if (found["report.html"]) links.unshift(make("li", {}, make("a", { href: fileAddress(found["report.html"].id), target: "_blank" }, "Open the report by itself")));

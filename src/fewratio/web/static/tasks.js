@@ -48,7 +48,7 @@ export const TASKS = {
     options: [{ ...permutations, placeholder: "none" }],
   },
   train: {
-    tab: "Train", verb: "train", button: "Learn",
+    tab: "Train", verb: "train", button: "Learn", last: "Writing the model…",
     title: "Learn from related datasets, and judge a new one",
     lead: "A model of how such datasets differ: with it, a handful of rows of a new one is enough. Then judge a new dataset, or compare new tables, here or elsewhere.",
     inputs: folder,
