@@ -82,8 +82,10 @@ class Profiles:
             _of_column(names[i], values[place, i], values[known, i], scores[i])
             for i in np.argsort(-scores, kind="stable").tolist()
         ]
-        # Of each column what is farther.
-        return list({each.column: each for each in reversed(found)}.values())[::-1]
+        farther: dict[str, ColumnOfDataset] = {}
+        for each in found:
+            farther.setdefault(each.column, each)
+        return list(farther.values())
 
 
 def unlikeness(profiles: Profiles, nearest: Floats, known: Sequence[int], place: int) -> Floats:

@@ -112,7 +112,8 @@ def marked_histogram(
         "encoding": {
             "x": _number("low", statistic, bin={"binned": True}),
             "x2": {"field": "high"},
-            "y": _number("count", counted),
+            # Room above the bars for the name.
+            "y": _number("count", counted, scale={"domainMax": 1.2 * max(counts)}),
             "tooltip": [_number(field, field, format=".3~f") for field in ("low", "high", "count")],
         },
     }
