@@ -276,9 +276,8 @@ def test_a_new_dataset_says_which_column_is_unlike_those_of_the_others():
     assert (first.column, first.statistic, first.value) == ("1", "deviation", pytest.approx(wide[:, 1].std()))
     assert first.low < first.high < first.value
     assert {first.column, *(each.column for each in rest)} == {"0", "1", "2"}
-    assert [first.score, *(each.score for each in rest)] == sorted(
-        (each.score for each in [first, *rest]), reverse=True
-    )
+    scores = [each.score for each in (first, *rest)]
+    assert scores == sorted(scores, reverse=True)
     assert result.verdict("shifted").startswith(
         "shifted is unlike all 40 other datasets (p = 0.024). Farthest column: 2, mean 2"
     )
