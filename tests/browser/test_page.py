@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from fewratio.demos.examples import write_examples
+from tests.browser.waiting import until
 
 TABS = ("compare", "outliers", "changes", "weights", "many", "train")
 SAVED = {"report.html", "rows.csv", "result.json"}
@@ -323,9 +324,9 @@ def test_a_report_is_shown_whole_apart_from_the_page_and_again_after_loading(pag
         panel.get_by_role("button", name="Use the example").click()
         run(panel)
         answer = panel.frame_locator("iframe").locator(".answer").inner_text()
-        page.wait_for_function("document.querySelector('iframe').offsetHeight > 1500")
+        until(page, "document.querySelector('iframe').offsetHeight > 1500")
         (frame,) = [each for each in page.frames if "/api/v1/files/" in each.url]
-        frame.wait_for_function("document.documentElement.scrollHeight <= innerHeight")
+        until(frame, "document.documentElement.scrollHeight <= innerHeight")
         # What others send is not believed.
         height = page.evaluate("document.querySelector('iframe').offsetHeight")
         page.evaluate("postMessage({ height: 7 }, '*'); new Promise((resolve) => setTimeout(resolve, 100))")

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from fewratio import InlierOutlierDetector, compare_all, compare_datasets, detect_changes, importance_weights
+from tests.browser.waiting import until
 
 HOSTILE = "<script>alert(1)</script>"
 A_NOISE = np.random.default_rng(0).normal(0, 1, 50)
@@ -44,9 +45,7 @@ KINDS = ("comparison", "weights", "outliers", "changes", "all pairs")
 def draw_all(page):
     """Draw the charts that are not in view."""
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.wait_for_function(
-        "[...document.querySelectorAll('[data-chart]')].every((chart) => chart.querySelector('svg'))"
-    )
+    until(page, "[...document.querySelectorAll('[data-chart]')].every((chart) => chart.querySelector('svg'))")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,7 +72,7 @@ def test_a_table_that_is_too_wide_says_that_it_scrolls(visit, reports):
     said = "getComputedStyle(document.querySelector('.table:has(.number)'), '::after').content"
     for width, is_said in ((390, True), (1600, False)):
         with visit(reports["outliers"], width=width) as page:
-            page.wait_for_function(f"{said}.includes('sideways') === {str(is_said).lower()}", timeout=5000)
+            until(page, f"{said}.includes('sideways') === {str(is_said).lower()}")
 
 
 def test_charts_are_drawn_when_they_come_into_view(visit, reports):
