@@ -24,6 +24,9 @@ from typing import Any
 from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import numpy as np
+import torch
+
+from fewratio_bench.records import circumstances
 
 
 def table(seed: int, n_rows: int = 50) -> bytes:
@@ -136,6 +139,7 @@ def main() -> None:
         "python": platform.python_version(),
         "machine": platform.machine(),
         **{package: version(package) for package in ("fastapi", "uvicorn", "numpy")},
+        **circumstances(torch.device("cpu")),
     }
     sys.stdout.write(json.dumps(record) + "\n")
 

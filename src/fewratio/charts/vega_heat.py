@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
 from fewratio.charts.vega import Chart, chart_spec
 
@@ -24,7 +22,7 @@ def heat_map(
     cells: Mapping[str, Sequence[Any]],
     titles: tuple[str, str, str],
     description: str,
-    middle: float | None = None,
+    reach: float | None = None,
 ) -> Chart:
     """Draw a table as a heat map; where there is room, with its numbers.
 
@@ -39,21 +37,19 @@ def heat_map(
         What rows, columns and numbers are.
     description : str
         What is to be seen.
-    middle : float, optional
-        The number without a colour, for numbers below and above it.
+    reach : float, optional
+        Where the colours of numbers below and above 0 end.
     """
     n_rows, n_columns = map(len, names)
     fields = {f"v{place}": list(values) for place, values in enumerate(cells.values())}
     data = {"i": [i for i in range(n_rows) for _ in range(n_columns)], "j": list(range(n_columns)) * n_rows, **fields}
     low, high = min(fields["v0"]), max(fields["v0"])
-    if middle is None:
+    if reach is None:
         scale: dict[str, Any] = {"scheme": "viridis", "domain": [low, high]}
         white: dict[str, Any] = {"field": "v0", "lt": (low + high) / 2}
     else:
-        # Few large numbers must not leave the others without colour.
-        reach = max(float(np.quantile(np.abs(np.subtract(fields["v0"], middle)), 0.9)), 1e-9)
         scale = {
-            "domain": [middle - reach, middle, middle + reach],
+            "domain": [-reach, 0, reach],
             "range": [SECOND, "#f4f4f5", OUTLIER],
             "interpolate": "rgb",
             "clamp": True,
@@ -90,7 +86,7 @@ def heat_map(
     rectangle = {"type": "rect", "width": side, "height": side}
     layer: list[dict[str, Any]] = [{"mark": rectangle, "encoding": {"color": colour, "tooltip": shown}}]
     if n_columns <= _N_NUMBERS and n_rows <= _N_NAMES:
-        number = {"field": "v0", "type": "quantitative", "format": ".2~f" if middle is None else "+.1f"}
+        number = {"field": "v0", "type": "quantitative", "format": ".2~f" if reach is None else "+.1f"}
         room = {"expr": f"width > {_NUMBER_WIDTH * n_columns} ? 1 : 0"}
         ink = {"condition": {"test": white, "value": "#ffffff"}, "value": "#1f2328"}
         layer.append(

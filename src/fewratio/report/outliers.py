@@ -94,10 +94,8 @@ def _ranked(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> l
         {"deviations": cells},
         ("column", "row", "deviations"),
         f"Heat map: how far {', '.join(names[:_HEAT])} are from their nearest normal rows in each column.",
-        middle=0.0,
+        reach=_COLOURED,
     )
-    # The same in every report, so that one deviation never looks like a hundred.
-    chart.spec["layer"][0]["encoding"]["color"]["scale"]["domain"] = [-_COLOURED, 0, _COLOURED]
     return [ranked, replace(chart, caption=f"Colours end at {_COLOURED} deviations; the numbers do not.")]
 
 
