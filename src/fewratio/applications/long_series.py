@@ -15,11 +15,11 @@ from fewratio.progress import progress_bar
 # Series of as many rows are long. They become so many blocks, or fewer.
 LONG, _BLOCKS = 100_000, 10_000
 # Rows in which a season is looked for, and rows that are read at once.
-_FIRST_ROWS, _PIECE_ROWS = 20_000, 2**16
-# Logarithms of deviations are bounded below: so small a part of the usual one is none.
-_NO_DEVIATION = 0.01
-# Blocks on either side of a change among whose rows its place is looked for.
-_BESIDE = 2
+_FIRST_ROWS, _PIECE_ROWS = 100_000, 2**16
+# Logarithms of deviations are bounded below, by that of this part of the usual one: of few rows some have none.
+_LEAST_DEVIATION = 0.3
+# Blocks on either side of a change whose rows tell its place, and those among whose rows it is looked for.
+_BESIDE, _REACH = 30, 2
 
 
 class Blocks(NamedTuple):
@@ -40,8 +40,11 @@ class Blocks(NamedTuple):
     @property
     def features(self) -> Floats:
         """The means, and beside them logarithms of the deviations, in which a change of spread is one of level."""
-        usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in self.deviations.T])
-        return np.hstack([self.means, np.log(np.maximum(self.deviations, _NO_DEVIATION * usual))])
+        # Of zeros and ones the mean tells all.
+        is_binary = np.isclose(self.deviations**2, self.means * (1 - self.means), atol=1e-12).all(0)
+        deviations = self.deviations[:, ~is_binary]
+        usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in deviations.T])
+        return np.hstack([self.means, np.log(np.maximum(deviations, _LEAST_DEVIATION * usual))])
 
 
 def blocks_of(numbers: Any, encoding: Encoding | None) -> Blocks:
@@ -96,7 +99,7 @@ def places_of(numbers: Any, blocks: Blocks, points: Numbers) -> Numbers:
         spread = rows.std(0)
         rows = (rows[:, spread > 0] - rows[:, spread > 0].mean(0)) / spread[spread > 0]
         cost = Cost(rows, noise(rows), 0, rounding_variance(rows))
-        found.append(start + moved(cost, [point * blocks.size - start], blocks.size)[0])
+        found.append(start + moved(cost, [point * blocks.size - start], _REACH * blocks.size)[0])
     return np.array(found, dtype=np.intp)
 
 
