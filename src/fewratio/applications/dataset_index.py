@@ -73,8 +73,8 @@ class DatasetIndex:
 
     Each dataset becomes two vectors, the mean of kernel features of its rows and its mean in units of its spread; or
     one, the mean of the coordinates that a `DiscriminantRatioEstimator` has learned. The nearest vectors are looked up
-    (with the library faiss), and their datasets are compared with the table as `compare_all` would. Up to 5,000 datasets
-    are compared one by one. Make one with `build` or `load`.
+    (with the library faiss), and their datasets are compared with the table as `compare_all` would. Up to 5,000
+    datasets are compared one by one. Make one with `build` or `load`.
 
     Examples
     --------
