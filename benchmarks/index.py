@@ -1,6 +1,7 @@
 """`DatasetIndex`: how many of the ten nearest datasets it finds, and time and memory with a million. JSON lines.
 
     python benchmarks/index.py recall >> results/benchmarks/index.jsonl
+    python benchmarks/index.py recall --data mnist_r --compared 500 1000 2000 5000 >> results/benchmarks/index.jsonl
     python benchmarks/index.py large --datasets 1000000 >> results/benchmarks/index.jsonl
 
 ``recall`` is the share of the ten nearest of 5,000 datasets of 5 rows, by the divergences with all of them, that a
@@ -25,6 +26,7 @@ from fewratio_bench.records import circumstances
 
 N_ROWS, N_COLUMNS = 5, 64
 REAL = ("mnist_r", "isolet")
+FAMILIES = ("means", "eight directions", "fifty centres", "spreads", *REAL)
 
 
 def gaussians(family: str, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -51,9 +53,9 @@ def subsets(data: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np
     return np.stack([X[rng.choice(len(X), N_ROWS, replace=False)] for X in chosen]), origin
 
 
-def recall(n: int, n_searches: int, k: int = 10):
+def recall(n: int, n_searches: int, families, n_compared: list[int | None], k: int = 10):
     """Give records of the share of nearest datasets that are found."""
-    for family in ("means", "eight directions", "fifty centres", "spreads", *REAL):
+    for family in families:
         rng, estimators = np.random.default_rng(0), {"default": None}
         if family in REAL:
             samples, origin = subsets(family, n, rng)
@@ -63,22 +65,24 @@ def recall(n: int, n_searches: int, k: int = 10):
             samples, origin = gaussians(family, n, rng), np.arange(n)
         for estimator, model in estimators.items():
             index = DatasetIndex.build(Collection.from_arrays(samples), model)
-            rows = []
+            rows: dict[int | None, list[list[float]]] = {number: [] for number in n_compared}
             for i, sample in enumerate(samples[:n_searches]):
                 divergences = index._divergences(sample, np.arange(n)).clip(min=0)
                 nearest = np.argsort(divergences, kind="stable")[:k]
-                start = time.process_time()
-                found = np.array([int(name) for name in index.search(sample, k).names])
-                seconds = time.process_time() - start
-                # Of equal divergences, such as zero, any will do.
-                right = (divergences[found] <= divergences[nearest[-1]]).mean()
-                same = [(origin[each[each != i][: k - 1]] == origin[i]).mean() for each in (found, nearest)]
-                rows.append([right, 1e3 * seconds, *same])
+                for number in n_compared:
+                    start = time.process_time()
+                    found = np.array([int(name) for name in index.search(sample, k, n_compared=number).names])
+                    seconds = time.process_time() - start
+                    # Of equal divergences, such as zero, any will do.
+                    right = (divergences[found] <= divergences[nearest[-1]]).mean()
+                    same = [(origin[each[each != i][: k - 1]] == origin[i]).mean() for each in (found, nearest)]
+                    rows[number].append([right, 1e3 * seconds, *same])
             names = ("recall", "search_processor_ms", "same", "same_by_all_divergences")
-            means = dict(zip(names, np.mean(rows, 0).round(4).tolist(), strict=True))
-            means = means if family in REAL else dict(list(means.items())[:2])
-            settings = {"data": family, "estimator": estimator, "datasets": n, "searches": n_searches}
-            yield {"kind": "recall", **settings, **means}
+            for number, measured in rows.items():
+                means = dict(zip(names, np.mean(measured, 0).round(4).tolist(), strict=True))
+                means = means if family in REAL else dict(list(means.items())[:2])
+                settings = {"data": family, "estimator": estimator, "datasets": n, "searches": n_searches}
+                yield {"kind": "recall", **settings, **({"n_compared": number} if number else {}), **means}
 
 
 def peak() -> float:
@@ -136,9 +140,15 @@ def main() -> None:
     parser.add_argument("what", choices=("recall", "large"))
     parser.add_argument("--datasets", type=int, default=5_000)
     parser.add_argument("--searches", type=int, default=100)
+    parser.add_argument("--data", nargs="+", default=FAMILIES, choices=FAMILIES)
+    parser.add_argument("--compared", type=int, nargs="+", default=[None], help="n_compared of searches")
     args = parser.parse_args()
     made_by = {"benchmark": "index", **circumstances(torch.device("cpu"))}
-    for record in (recall if args.what == "recall" else large)(args.datasets, args.searches):
+    if args.what == "recall":
+        records = recall(args.datasets, args.searches, args.data, args.compared)
+    else:
+        records = large(args.datasets, args.searches)
+    for record in records:
         print(json.dumps(record | made_by), flush=True)
 
 

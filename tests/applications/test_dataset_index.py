@@ -57,13 +57,13 @@ def test_a_search_of_few_datasets_is_a_comparison_with_each(sizes, d, k, seed):
     np.testing.assert_allclose(found.divergences, sorted(divergences.values())[: len(found.names)], atol=1e-9)
 
 
-def n_found(sets, n_searches):
+def n_found(sets, n_searches, n_compared=200):
     """Count the ten nearest, by the divergences from all, that searches find."""
     index, count = DatasetIndex.build(sets), 0
     for name in list(sets)[:n_searches]:
         everything = index._divergences(sets[name], np.arange(len(sets)))
         best = np.argsort(everything, kind="stable")[:10]
-        count += len({index.names[i] for i in best} & set(index.search(sets[name]).names))
+        count += len({index.names[i] for i in best} & set(index.search(sets[name], n_compared=n_compared).names))
     return count
 
 
@@ -73,6 +73,14 @@ def test_datasets_that_differ_in_spread_are_found():
     sets = dict(zip(map(str, range(2_000)), rows + rng.normal(0, 0.3, (2_000, 1, 64)), strict=True))
     # With 200 candidates by means of kernels and 10 by means over spreads it is 160.
     assert n_found(sets, 20) >= 190
+
+
+def test_the_more_are_compared_the_fewer_are_missed():
+    # Of many columns of noise, which datasets are nearest is little more than chance.
+    rows = np.random.default_rng(0).normal(size=(500, 5, 200))
+    sets = dict(zip(map(str, range(500)), rows, strict=True))
+    found = [n_found(sets, 10, n_compared) for n_compared in (20, 100, 500)]
+    assert found[0] < found[1] < found[2] == n_found(sets, 10, None) == 100
 
 
 def test_many_vectors_are_rounded(monkeypatch):

@@ -24,7 +24,8 @@ def comparison(names, sizes, null, statistic, n_columns):
 def series(n, points, times=None, n_columns=1, scores=None):
     rng = np.random.default_rng(0)
     columns = {LONG.format(i): (rng.normal(size=n), np.zeros(n)) for i in range(n_columns)}
-    return draw_changes(columns, np.array(points, dtype=int), times, scores).figure
+    moments = np.arange(n) if times is None else times
+    return draw_changes(columns, np.array(points, dtype=int), moments, scores=scores).figure
 
 
 def outliers(n, names, n_columns):

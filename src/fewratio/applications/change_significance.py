@@ -36,19 +36,17 @@ class ChangeOptions(NamedTuple):
     step: int | None = None
 
 
-class SignificantChanges(NamedTuple):
-    """Changes that a test has found, with the fields of `ChangePoints`."""
+class FoundChanges(NamedTuple):
+    """Changes, with the fields of `ChangePoints`; those of a test have a threshold."""
 
     points: Numbers
     scores: Floats
-    threshold: float
-    p_values: Floats | None
-    window: int | None
+    threshold: float | None = None
+    p_values: Floats | None = None
+    window: int | None = None
 
 
-def by_splits(
-    rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator
-) -> SignificantChanges:
+def by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator) -> FoundChanges:
     """Find changes of level and spread: splits that raise the likelihood more than in series without changes.
 
     Parameters
@@ -82,7 +80,7 @@ def by_splits(
     by_row[gains.positions(0, len(rows))] = scores
     # A change may lie between the positions of scores.
     by_row[points] = values
-    return SignificantChanges(np.array(points, dtype=np.intp), by_row, limit, _p_values(highest, values), None)
+    return FoundChanges(np.array(points, dtype=np.intp), by_row, limit, _p_values(highest, values), None)
 
 
 def _confirmed(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:
@@ -102,7 +100,7 @@ def by_windows(
     options: ChangeOptions,
     rng: np.random.Generator,
     argument: str,
-) -> SignificantChanges:
+) -> FoundChanges:
     """Find any change: the ratio of the windows before and after a row is further from 1 than without changes.
 
     Parameters
@@ -135,7 +133,7 @@ def by_windows(
     peaks = _peaks(scores, positions, window)
     bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
     points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], _p_values(highest, bests[bests > limit])
-    return SignificantChanges(points, scores, limit, p_values if options.threshold is None else None, window)
+    return FoundChanges(points, scores, limit, p_values if options.threshold is None else None, window)
 
 
 def window_scores(model: RatioEstimator, rows: Floats, positions: Numbers, window: int) -> Floats:

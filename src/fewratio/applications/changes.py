@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.applications import inputs
-from fewratio.applications.change_significance import ChangeOptions, by_splits, by_windows, check_options
+from fewratio.applications.change_significance import (
+    ChangeOptions,
+    FoundChanges,
+    by_splits,
+    by_windows,
+    check_options,
+)
+from fewratio.applications.long_series import places_of
 from fewratio.applications.segment_costs import rounding_variance
 from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment, without_segments
 from fewratio.applications.time_order import open_series
@@ -53,15 +60,19 @@ class ChangePoints(Reported):
     encoding : Encoding or None
         What became of the columns.
     series : ndarray of shape (n_rows, n_features)
-        The rows that were compared, in the order of time.
+        The rows that were compared, in the order of time; of a long series, means of blocks of `block_rows` rows.
     feature_names : tuple of str
         What its columns are called.
     times : ndarray or None
         When the rows came, as numpy dates or numbers, if a column or an index says so.
     order : ndarray of int or None
         The number of each row in the table that was given, if it was sorted by time.
-    background : ndarray of shape (n_rows, n_features)
+    background : ndarray of the shape of `series`
         What was found and is no change: the season, and a trend that all segments share.
+    block_rows : int
+        Rows that each row of `series` is the mean of; 1 unless the series is long.
+    deviations : ndarray of the shape of `series` or None
+        Standard deviations of the rows of each block; None unless the series is long.
     settings : dict
         What `detect_changes` was told.
     """
@@ -80,6 +91,8 @@ class ChangePoints(Reported):
     times: NDArray[Any] | None
     order: Numbers | None
     background: Floats
+    block_rows: int = 1
+    deviations: Floats | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -88,22 +101,46 @@ class ChangePoints(Reported):
         return self.threshold is not None
 
     @property
+    def places(self) -> Numbers:
+        """The rows of `series` that changes lie at: `points`, unless the series is long."""
+        return self.points // self.block_rows
+
+    @property
+    def moments(self) -> NDArray[Any]:
+        """When each row of `series` came, for pictures: its time, or its number. Those at changes are exact."""
+        moments = np.arange(len(self.scores)) if self.times is None else self.times
+        shown = moments[:: self.block_rows][: len(self.series)].copy()
+        shown[self.places] = moments[self.points]
+        return shown
+
+    @property
+    def series_scores(self) -> Floats:
+        """The scores at the rows of `series`."""
+        there = np.flatnonzero(~np.isnan(self.scores))
+        scores = np.full(len(self.series), np.nan)
+        scores[np.minimum(there // self.block_rows, len(scores) - 1)] = self.scores[there]
+        return scores
+
+    @property
     def changes(self) -> list[dict[str, Any]]:
         """What changed at each point, in words of the column that changed most.
 
-        Each has the keys row, name, score, p_value, column, mean_before and mean_after: means of up to 20 rows before
-        and after, brought to the season and trend (`background`) of the moment of the change, so that only the change
-        tells them apart; and deviation_before and deviation_after: standard deviations about a line through the rows
-        up to the neighbouring changes.
+        Each has the keys row, name, score, p_value, column, mean_before and mean_after: means of up to 20 rows (of a
+        long series, 20 blocks) before and after, brought to the season and trend (`background`) of the moment of the
+        change, so that only the change tells them apart; and deviation_before and deviation_after: standard deviations
+        about a line through the rows up to the neighbouring changes.
         """
-        ends, found = [0, *self.points.tolist(), len(self.series)], []
+        ends, found = [0, *self.places.tolist(), len(self.series)], []
         rounding = rounding_variance(self.series) if len(self.points) else 0.0
-        for number, row in enumerate(self.points.tolist()):
-            sides = slice(ends[number], row), slice(row, ends[number + 2])
+        for number, (row, place) in enumerate(zip(self.points.tolist(), ends[1:], strict=False)):
+            sides = slice(ends[number], place), slice(place, ends[number + 2])
             before, after = (self.series[rows] - self.background[rows] for rows in sides)
-            moment = self.background[row - 1 : row + 1].mean(0)
+            moment = self.background[place - 1 : place + 1].mean(0)
             means = [part.mean(0) + moment for part in (before[-_NEAR:], after[:_NEAR])]
             deviations = [without_segments(part, [], 1).std(0) for part in (before, after)]
+            if self.deviations is not None:
+                within = [(self.deviations[rows] ** 2).mean(0) for rows in sides]
+                deviations = [np.sqrt(own**2 + more) for own, more in zip(deviations, within, strict=True)]
             # Both in units of the noise: rows of the smaller spread alone would make any step infinite.
             noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2 + rounding), 1e-300)
             moved = np.abs(means[1] - means[0]) / noise + np.abs(deviations[1] - deviations[0]) / noise
@@ -152,8 +189,8 @@ class ChangePoints(Reported):
 
         places = {name: self.feature_names.index(name) for name in self.ranked_columns}
         columns = {name: (self.series[:, place], self.background[:, place]) for name, place in places.items()}
-        scores = None if self.threshold is None else (self.scores, self.threshold)
-        return draw_changes(columns, self.points, self.times, scores, ax)
+        scores = None if self.threshold is None else (self.series_scores, self.threshold)
+        return draw_changes(columns, self.places, self.moments, "row" if self.times is None else "", scores, ax)
 
     def _report(self, command: str | None = None, name: str = "series") -> "Report":
         from fewratio.report.changes import report_changes
@@ -164,6 +201,7 @@ class ChangePoints(Reported):
     def method(self) -> str:
         """How the points were found, in words."""
         how = "segmentation" if self.threshold is None else f"test, threshold {self.threshold:.3g}"
+        how += f", blocks of {self.block_rows} rows" if self.block_rows > 1 else ""
         return how if self.window is None else f"{how}, windows of {self.window} rows"
 
     def __repr__(self) -> str:
@@ -196,10 +234,14 @@ def detect_changes(
     `window`, a `threshold` or an `estimator`, the divergences, in both directions, of the windows before and after a
     row (Liu et al. 2013), which see any change of the distribution.
 
+    A series of 100,000 rows or more is not held, unless windows are compared. About 10,000 blocks of its rows are
+    described by means and deviations; changes are found among these, and then placed among the rows beside them.
+
     Parameters
     ----------
     series : array-like of shape (n,) or (n, n_features)
-        Rows in the order of time. Missing numbers are interpolated.
+        Rows in the order of time. Of missing numbers, up to five in a row are interpolated; for longer gaps the rows
+        beside them stand.
     window : int, optional
         Compare windows of so many rows; changes less than that apart are not told apart. Where windows are compared,
         by default 50 rows, or a quarter of a shorter series. Of longer windows 50 evenly spaced rows are compared.
@@ -246,8 +288,8 @@ def detect_changes(
     check_options(options)
     for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
-    opened = open_series(model, series, time, columns)
-    n = len(opened.rows)
+    opened = open_series(model, series, time, columns, by_blocks=not uses_windows)
+    blocks, n = opened.blocks, len(opened.numbers)
     check_squares(opened.rows)
     if not uses_windows and n < LEAST_ROWS:
         raise InputError(
@@ -255,19 +297,26 @@ def detect_changes(
         )
     # With a threshold as a `ChangeDetector`, which knows no more than its windows.
     unknown = Segmentation([], [], np.zeros_like(opened.rows), opened.rows)
-    found = segment(opened.rows) if threshold is None else unknown
-    changes: tuple[Any, ...]
+    rows = opened.rows if blocks is None else blocks.features
+    found = segment(rows) if threshold is None else unknown
     # A model with sources knows rows as they come.
-    rows = opened.rows - found.background if is_test and not model.has_sources else opened.rows
+    rows = rows - found.background if is_test and not model.has_sources else rows
     if uses_windows:
         model = inputs.in_common_units(model, rows)
-        changes = by_windows(model, rows, found, options, for_permutations, opened.argument)
+        changes: FoundChanges = by_windows(model, rows, found, options, for_permutations, opened.argument)
     elif is_test:
         changes = by_splits(rows, found, options, for_permutations)
     else:
-        scores = np.full(n, np.nan)
+        scores = np.full(len(rows), np.nan)
         scores[found.points] = found.gains
-        changes = np.array(found.points, dtype=np.intp), scores, None, None, None
+        changes = FoundChanges(np.array(found.points, dtype=np.intp), scores)
+    if blocks is not None:
+        points = places_of(opened.numbers, blocks, changes.points)
+        scores = np.full(n, np.nan)
+        scores[np.arange(len(rows)) * blocks.size] = changes.scores
+        scores[changes.points * blocks.size] = np.nan
+        scores[points] = changes.scores[changes.points]
+        changes = changes._replace(points=points, scores=scores)
     return ChangePoints(
         *changes,
         estimator=model if uses_windows else None,
@@ -277,6 +326,8 @@ def detect_changes(
         feature_names=opened.feature_names,
         times=opened.times,
         order=opened.order,
-        background=found.background,
+        background=found.background[:, : opened.rows.shape[1]],
+        block_rows=1 if blocks is None else blocks.size,
+        deviations=None if blocks is None else blocks.deviations,
         settings=settings,
     )

@@ -32,6 +32,8 @@ from fewratio.progress import progress_bar
 _LEARNED_ROWS = 100_000
 # At least as many datasets are compared as for so many neighbours.
 _MIN_NEIGHBOURS = 10
+# So few datasets are compared one by one, in some tenths of a second.
+_FEW_DATASETS = 5_000
 # Datasets that are made vectors of at a time, and rows of those that are compared at a time.
 _BLOCK, _COMPARED_ROWS = 1_000, 4_096
 _KIND = "index"
@@ -71,8 +73,8 @@ class DatasetIndex:
 
     Each dataset becomes two vectors, the mean of kernel features of its rows and its mean in units of its spread; or
     one, the mean of the coordinates that a `DiscriminantRatioEstimator` has learned. The nearest vectors are looked up
-    (with the library faiss), and their datasets are compared with the table as `compare_all` would. Make one with
-    `build` or `load`.
+    (with the library faiss), and their datasets are compared with the table as `compare_all` would. Up to 5,000
+    datasets are compared one by one. Make one with `build` or `load`.
 
     Examples
     --------
@@ -166,7 +168,7 @@ class DatasetIndex:
         self._append(list(map(str, tables)), samples, progress)
         return self
 
-    def search(self, table: Any, k: int = 10, n_permutations: int = 0) -> Neighbours:
+    def search(self, table: Any, k: int = 10, n_permutations: int = 0, n_compared: int | None = None) -> Neighbours:
         """Give the datasets that differ least from a table; if it is in the index itself, it comes first.
 
         Parameters
@@ -177,15 +179,26 @@ class DatasetIndex:
             How many at most.
         n_permutations : int, default=0
             Permutations for the p-value of each, as in `compare_datasets`; 0 for none.
+        n_compared : int, optional
+            About how many datasets, those of the nearest vectors, to compare with the table. The more, the fewer
+            neighbours are missed and the longer it takes; ``len(index)`` misses none. By default all of up to 5,000
+            datasets; of more, 20 for each of the k neighbours (10 with a learned model), and for ten at least.
         """
         inputs.check_count("k", k)
         inputs.check_count("n_permutations", n_permutations, 0)
+        if n_compared is not None:
+            inputs.check_count("n_compared", n_compared, k)
         sample = self._sample(table, "table")
         self._searchers = self._searchers or [searcher_of(np.concatenate(blocks)) for blocks in self._vectors]
         vectors, per_neighbour = self._vectors_of([sample]), self._vectors_of.features.candidates
+        if n_compared is None:
+            many = max(k, _MIN_NEIGHBOURS) * sum(per_neighbour)
+            n_compared = len(self) if len(self) <= _FEW_DATASETS else many
         near: dict[int, None] = {}
         for searcher, vector, number in zip(self._searchers, vectors, per_neighbour, strict=True):
-            wanted = min(number * max(k, _MIN_NEIGHBOURS), len(self))
+            # All of each kind if all are to be compared; shares of them otherwise.
+            share = 1.0 if n_compared >= len(self) else number / sum(per_neighbour)
+            wanted = min(int(np.ceil(share * n_compared)), len(self))
             near |= dict.fromkeys(searcher.search(vector, wanted)[1][0].tolist())
         candidates = np.array(list(near))
         # An estimate below zero is noise; the vectors, nearest first, decide between such datasets.

@@ -20,7 +20,7 @@ def repeated_season(series: Floats) -> Floats:
 
     It is found where the steps between rows repeat, in series of four periods or more.
     """
-    period = _period(series)
+    period = season_period(series)
     if not period:
         return np.zeros_like(series)
     kernel = np.ones(period + 1 - period % 2)
@@ -37,7 +37,7 @@ def repeated_season(series: Floats) -> Floats:
     return season
 
 
-def _period(series: Floats) -> int:
+def season_period(series: Floats) -> int:
     """Return the number of rows after which the steps between rows repeat, chosen by BIC; 0 if they do not."""
     steps = np.diff(series, axis=0)
     steps -= [np.median(column) for column in steps.T]

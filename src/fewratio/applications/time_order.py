@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.applications import inputs
+from fewratio.applications.gaps import fill_gaps
+from fewratio.applications.long_series import LONG, Blocks, blocks_of
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import DATE, NUMBER, TEXT
 from fewratio.data.encoding import ColumnOptions, Encoding
@@ -25,15 +27,34 @@ _FEW_GAPS = 0.05
 
 
 class Series(NamedTuple):
-    """A series, with the fields that `ChangePoints` has of it."""
+    """A series, with the fields that `ChangePoints` has of it.
+
+    Of a long one `rows` are the means of `blocks`, and all of it is in `numbers`, which may be in a file.
+    """
 
     rows: Floats
+    numbers: Any
+    blocks: Blocks | None
     feature_names: tuple[str, ...]
     argument: str
     encoding: Encoding | None
     row_names: Sequence[str] | None
     times: NDArray[Any] | None
     order: Numbers | None
+
+
+class Dates(Sequence[str]):
+    """Names of rows by their days since 1970, written when they are asked for: there may be many."""
+
+    def __init__(self, days: Floats) -> None:
+        self._days = days
+
+    def __len__(self) -> int:
+        return len(self._days)
+
+    def __getitem__(self, row: Any) -> Any:
+        days = self._days[row]
+        return [text_of_days(day) for day in days.tolist()] if isinstance(row, slice) else text_of_days(days)
 
 
 class _Time(NamedTuple):
@@ -44,7 +65,9 @@ class _Time(NamedTuple):
     is_date: bool
 
 
-def open_series(model: RatioEstimator, series: Any, time: str | None, columns: ColumnOptions) -> Series:
+def open_series(
+    model: RatioEstimator, series: Any, time: str | None, columns: ColumnOptions, by_blocks: bool
+) -> Series:
     """Validate a series, sort it by time and fill its gaps; one without columns has one.
 
     Parameters
@@ -56,6 +79,8 @@ def open_series(model: RatioEstimator, series: Any, time: str | None, columns: C
         The column of time; None to look for one.
     columns : ColumnOptions
         What the user said about columns.
+    by_blocks : bool
+        Whether blocks of rows will do if the series is long.
     """
     given, index = series, getattr(series, "index", None)
     is_indexed = hasattr(index, "astype") and type(index).__name__ != "RangeIndex"
@@ -85,15 +110,23 @@ def open_series(model: RatioEstimator, series: Any, time: str | None, columns: C
     if found is None:
         found = _named_times(names)
     elif order is not None:
-        found = _Time(found.numbers[order], [found.names[row] for row in order], found.is_date)
+        names = Dates(found.numbers[order]) if isinstance(found.names, Dates) else [found.names[row] for row in order]
+        found = _Time(found.numbers[order], names, found.is_date)
     times = None
     if found is not None:
         names = found.names
         times = (found.numbers * _DAY).round().astype("datetime64[us]") if found.is_date else found.numbers
-    rows, labels = table.to_numpy(), table.feature_names or tuple(map(str, range(table.n_features)))
+    labels = table.feature_names or tuple(map(str, range(table.n_features)))
+    blocks = blocks_of(table.numbers, encoding) if by_blocks and table.n_rows >= LONG else None
+    rows = table.to_numpy() if blocks is None else blocks.means
     if encoding is not None and not model.has_sources:
-        rows, labels = _without_gaps(rows, labels, encoding)
-    return Series(rows, labels, table.argument, encoding, names, times, order)
+        if blocks is None:
+            _fill_all(rows, encoding)
+        kept = _compared(rows, encoding)
+        if not kept.all():
+            rows, labels = rows[:, kept], tuple(np.array(labels, dtype=object)[kept])
+            blocks = blocks and blocks._replace(means=rows, deviations=blocks.deviations[:, kept])
+    return Series(rows, table.numbers, blocks, labels, table.argument, encoding, names, times, order)
 
 
 def _without_label(columns: ColumnOptions, label: str) -> ColumnOptions:
@@ -156,6 +189,8 @@ def _read_time(raw: RawTable, label: str) -> _Time:
             f"{raw.called(label)} has no time at row {int(np.isnan(numbers).argmax())} (counting from 0); every row "
             "needs one. Drop such rows, or fill them."
         )
+    if values.kind == DATE:
+        return _Time(numbers, Dates(numbers), is_date=True)
     coded = as_categories(values, raw.called(label))
     texts = [_readable(text) for text in coded.texts]
     return _Time(numbers, [texts[code] for code in coded.codes], days is not None)
@@ -180,15 +215,19 @@ def _named_times(names: Sequence[str] | None) -> _Time | None:
     return _Time(np.array(days), [_readable(str(name)) for name in names], is_date=True)
 
 
-def _without_gaps(rows: Floats, labels: tuple[str, ...], encoding: Encoding) -> tuple[Floats, tuple[str, ...]]:
-    """Interpolate missing numbers, for which the encoding puts the median; rare gaps are not compared."""
-    kept = np.ones(len(labels), dtype=bool)
+def _fill_all(rows: Floats, encoding: Encoding) -> None:
+    """Fill missing numbers, for which the encoding puts the median."""
     for column in encoding.used:
-        if not column.marks_missing:
-            continue
-        place = encoding.places[column.name]
-        gaps, there = (np.flatnonzero(rows[:, place.stop - 1] == mark) for mark in (1, 0))
-        if column.median is not None and len(there):
-            rows[gaps, place.start] = np.interp(gaps, there, rows[there, place.start])
-        kept[place.stop - 1] = len(gaps) > _FEW_GAPS * len(rows)
-    return rows if kept.all() else rows[:, kept], tuple(np.array(labels, dtype=object)[kept])
+        if column.marks_missing and column.median is not None:
+            place = encoding.places[column.name]
+            fill_gaps(rows[:, place.start], rows[:, place.stop - 1] == 1)
+
+
+def _compared(rows: Floats, encoding: Encoding) -> NDArray[np.bool_]:
+    """Tell which features are compared: rare gaps are not."""
+    kept = np.ones(rows.shape[1], dtype=bool)
+    for column in encoding.used:
+        if column.marks_missing:
+            mark = encoding.places[column.name].stop - 1
+            kept[mark] = rows[:, mark].mean() > _FEW_GAPS
+    return kept

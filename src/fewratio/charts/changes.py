@@ -20,7 +20,8 @@ _N_TIERS, _NAME_SHARE = 4, 0.14
 def draw_changes(
     columns: Mapping[str, tuple[Floats, Floats]],
     points: Numbers,
-    times: NDArray[Any] | None = None,
+    moments: NDArray[Any],
+    x_label: str = "row",
     scores: tuple[Floats, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
@@ -32,8 +33,10 @@ def draw_changes(
         By name, the values and what is no change in them (season, trend); the first few are drawn.
     points : ndarray of int
         The first rows after changes.
-    times : ndarray of shape (n,), optional
-        When the rows came; by default they are counted.
+    moments : ndarray of shape (n,)
+        When the rows came.
+    x_label : str
+        What the moments are.
     scores : (ndarray of shape (n,), float), optional
         The scores of a test, NaN where there are none, and its threshold.
     ax : matplotlib Axes, optional
@@ -45,7 +48,6 @@ def draw_changes(
         axes = list(new_figure((9, 1.4 + 1.6 * n_panels)).subplots(n_panels, sharex=True, squeeze=False)[:, 0])
     else:
         axes = [ax]
-    moments = np.arange(len(columns[shown[0]][0])) if times is None else times
     for panel, name in zip(axes, shown, strict=False):
         _draw_column(panel, moments, *columns[name], points)
         tidy(panel, shortened(column_title(name), 80))
@@ -57,7 +59,7 @@ def draw_changes(
     for panel in axes:
         for point in points:
             panel.axvline(moments[point], color=OUTLIER, lw=1, ls=(0, (6, 2)))
-    axes[-1].set_xlabel("row" if times is None else "")
+    axes[-1].set_xlabel(x_label)
     if moments.dtype.kind == "M":
         from matplotlib.dates import ConciseDateFormatter
 

@@ -1,7 +1,7 @@
 """``fewratio changes``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,7 +28,8 @@ def changes(
     """Find the moments at which a series changed.
 
     The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
-    --model, changes are tested instead. Needs memory for about twelve copies of the series.
+    --model, changes are tested instead. A series of 100,000 rows or more is described by blocks of them, and stays in
+    its CSV, TSV or Parquet file, unless windows are compared or --report or --time needs it whole.
 
     Example: fewratio changes sales.csv --time month --report changes.html
     """
@@ -50,14 +51,14 @@ def changes(
             random_state=request.seed,
             **options,
         )
-        payload, n_rows = result.to_dict(), tables[0].n_rows
+        n_rows = tables[0].n_rows
         table = tables[0] if result.order is None else tables[0].take(result.order)
         lines = [
             f"{counted(len(result.points), 'change')} in {n_rows} rows of {exchange.label(series)} ({result.method})"
         ]
         if result.encoding is not None and result.encoding.is_named:
             lines.append(f"columns  {result.encoding.summary}")
-        for change in payload["changes"]:
+        for change in result.changes:
             name = "" if change["name"] is None else f" ({change['name']})"
             p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
             before, after = told_apart(change["mean_before"], change["mean_after"])
@@ -67,9 +68,12 @@ def changes(
                 f"score {change['score']:.3g}{p_value}"
             )
         # A row without a score has an empty field.
-        is_change = np.zeros(n_rows, dtype=np.int64)
+        is_change, scores = np.zeros(n_rows, dtype=np.int64), np.full(n_rows, None)
         is_change[result.points] = 1
-        columns = {"row": range(n_rows), "score": payload["scores"], "change": is_change}
+        there = ~np.isnan(result.scores)
+        scores[there] = result.scores[there]
+        columns: dict[str, Any] = {"row": range(n_rows), "score": scores, "change": is_change}
+        payload = result.to_dict() if request.wants_json else {}
         request.deliver(
             exchange.Answer(lines, payload, columns, [table]),
             result.plot,

@@ -40,6 +40,9 @@ def search(
     table: Annotated[Path, typer.Argument(help="Table to compare with its datasets; - for CSV on standard input.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many datasets to name.")] = 10,
     permutations: Annotated[int, typer.Option(min=0, help="Permutations for the p-value of each; 0 for none.")] = 0,
+    compared: Annotated[
+        int | None, typer.Option(min=1, help="Datasets to compare with the table: the more, the fewer are missed.")
+    ] = None,
 ) -> None:
     """Name the datasets of an index that differ least from a table.
 
@@ -48,7 +51,7 @@ def search(
     from fewratio.applications.dataset_index import DatasetIndex
 
     (raw,), _ = request.read(table)
-    found = DatasetIndex.load(index).search(raw, k, permutations)
+    found = DatasetIndex.load(index).search(raw, k, permutations, compared)
     columns = {"dataset": list(found.names), "divergence": found.divergences.tolist()}
     if found.p_values is not None:
         columns["p_value"] = found.p_values.tolist()

@@ -6,7 +6,13 @@ from collections.abc import Collection
 from fewratio.errors import FewRatioError, ParameterError
 
 # Parameters whose options are called otherwise.
-_OPTIONS = {"n_jobs": "jobs", "n_permutations": "permutations", "max_steps": "steps", "random_state": "seed"}
+_OPTIONS = {
+    "n_jobs": "jobs",
+    "n_permutations": "permutations",
+    "max_steps": "steps",
+    "n_compared": "compared",
+    "random_state": "seed",
+}
 # "clip is -1; ..." is ours, the other scikit-learn's.
 _PARAMETER = re.compile(r"^(?:The ')?(?P<name>\w+)(?:(?= is )|' parameter of \w+(?= must be ))")
 # On the command line an option is given or not, and nobody thinks of types.

@@ -28,11 +28,11 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     command : str or None
         What makes the report again; by default a call in Python.
     """
-    n, when = len(result.series), _moments(result)
-    rows = counted(n, "row")
+    when = result.moments
+    rows = counted(len(result.scores), "row")
     changes = result.changes
     if result.times is not None:
-        rows += f", {_text(when[:1])} to {_text(when[-1:])}"
+        rows += f", {_text(result.times[:1])} to {_text(result.times[-1:])}"
     facts = {"Rows": rows, "Changes": str(len(changes)), "Method": result.method}
     if result.is_test:
         facts["Threshold"] = f"{result.threshold:.3g}: what the score of a change must exceed"
@@ -40,7 +40,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
         facts["Guarantee"] = "none; with a level, changes are tested at that chance of a false alarm"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
-    moments = when[result.points]
+    moments = when[result.places]
     named = [
         f"{text} ({column_title(change['column'])})"
         for text, change in zip(names_of_moments(moments), changes, strict=True)
@@ -61,10 +61,6 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     return page.Report(f"Changes of {name}", answer, facts, sections)
 
 
-def _moments(result: Any) -> NDArray[Any]:
-    return np.arange(len(result.series)) if result.times is None else result.times
-
-
 def _text(moments: NDArray[Any]) -> str:
     return names_of_moments(moments)[0]
 
@@ -79,7 +75,7 @@ def _plain(moments: NDArray[Any]) -> list[Any]:
 
 
 def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
-    n, points = len(result.series), result.points
+    n, points, scores = len(result.series), result.places, result.series_scores
     is_time, is_binned = when.dtype.kind == "M", n > _MOST_ROWS
     starts = np.linspace(0, n, _STRETCHES, endpoint=False).astype(int) if is_binned else np.arange(n)
     segment = np.searchsorted(points, starts, side="right")
@@ -106,18 +102,19 @@ def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
             f"{title}: {n} values from {values.min():.3g} to {values.max():.3g}, {counted(len(points), 'change')}."
         )
         blocks.append(series_chart(data, at, title, description, is_time=is_time, is_binned=is_binned))
-    there = np.flatnonzero(~np.isnan(result.scores))
+    there = np.flatnonzero(~np.isnan(scores))
     if is_binned and len(there) > _MOST_ROWS:
         # The highest score of each stretch.
         parts = np.array_split(there, _STRETCHES)
-        there = np.array([part[result.scores[part].argmax()] for part in parts])
+        there = np.array([part[scores[part].argmax()] for part in parts])
     if len(there):
-        data = {"x": _plain(when[there]), "y": rounded(result.scores[there])}
-        description = f"Scores, highest {np.nanmax(result.scores):.3g}."
+        data = {"x": _plain(when[there]), "y": rounded(scores[there])}
+        description = f"Scores, highest {np.nanmax(scores):.3g}."
         blocks.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
     rest = len(result.feature_names) - len(shown)
     about = "Thin: the values; thick: the level of each segment, with season and trend; dashed: changes."
-    about += f" Of {n} rows, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * is_binned
+    drawn = f"{n} rows" if result.block_rows == 1 else f"{n} means of {result.block_rows} rows each"
+    about += f" Of {drawn}, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * is_binned
     about += f" {rest} more columns, which changed least, are left out here." * (rest > 0)
     score = (
         "how far the rows before and after a moment are apart"

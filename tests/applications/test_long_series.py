@@ -1,0 +1,122 @@
+"""Long series: what is found by blocks of rows, and that it does not matter where the rows are."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.signal import lfilter
+from typer.testing import CliRunner
+
+from fewratio import detect_changes
+from fewratio.applications import long_series
+from fewratio.applications.gaps import fill_gaps
+from fewratio.cli import app
+
+N = long_series.LONG
+
+
+@pytest.fixture
+def noise():
+    return np.random.default_rng(0).normal(size=(N, 2))
+
+
+@pytest.mark.parametrize("options", [{}, {"level": 0.05, "n_permutations": 39, "random_state": 0}])
+def test_changes_of_level_and_spread_are_found_and_placed_among_rows(noise, options):
+    noise[31_234:, 0] += 1
+    noise[70_017:, 1] *= 3
+    found = detect_changes(noise, **options)
+    assert np.abs(found.points - [31_234, 70_017]).max() <= 15
+    assert found.block_rows == N // 10_000
+    first, second = found.changes
+    assert (first["column"], second["column"]) == ("0", "1")
+    assert first["mean_after"] - first["mean_before"] == pytest.approx(1, abs=0.25)
+    assert second["deviation_after"] / second["deviation_before"] == pytest.approx(3, rel=0.05)
+    assert found.scores.shape == (N,)
+    assert np.isfinite(found.scores[found.points]).all()
+
+
+@pytest.mark.parametrize("kind", ["independent", "dependent", "heavy tails", "season"])
+def test_a_long_series_without_changes_has_none(noise, kind):
+    series = noise
+    if kind == "dependent":
+        series = lfilter([1], [1, -0.9], noise, axis=0)
+    if kind == "heavy tails":
+        series = np.random.default_rng(1).standard_t(3, size=noise.shape)
+    if kind == "season":
+        series = noise + 3.0 * (np.arange(N) % 288 > 200)[:, None]
+    found = detect_changes(series)
+    assert found.points.tolist() == []
+    assert found.block_rows == (288 if kind == "season" else 10)
+
+
+def test_a_file_that_is_not_held_gives_what_the_table_gives(noise, tmp_path, monkeypatch):
+    monkeypatch.setattr("fewratio.data.files._HELD_VALUES", 1000)
+    noise[40_000:, 1] += 0.5
+    table = pd.DataFrame(noise, columns=["a", "b"])
+    table["when"] = pd.date_range("2024-01-01", periods=N, freq="min")
+    table["kind"] = np.where(noise[:, 0] > 1, "x", "y")
+    table.loc[50_000:50_200, "a"] = np.nan
+    table.to_parquet(tmp_path / "series.parquet")
+    expected = detect_changes(table)
+    assert len(expected.points) == 1
+    output = tmp_path / "out.parquet"
+    done = CliRunner().invoke(
+        app, ["changes", str(tmp_path / "series.parquet"), "--json", "-o", str(output)], catch_exceptions=False
+    )
+    found = json.loads(done.stdout)
+    assert found["points"] == expected.points.tolist()
+    assert found["names"] == [expected.row_names[expected.points[0]]]
+    assert found["changes"] == expected.changes
+    rows = pd.read_parquet(output)
+    assert rows["change"].to_numpy().nonzero()[0].tolist() == found["points"]
+    assert rows["score"].notna().sum() == 1
+
+
+def test_a_long_gap_is_no_change(noise):
+    for n in (2000, N):
+        table = pd.DataFrame(noise[:n], columns=["a", "b"])
+        table.loc[n // 2 : n // 2 + n // 50, "b"] = np.nan
+        assert detect_changes(table).points.tolist() == []
+
+
+@given(st.integers(20, 200), st.integers(1, 3), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=25)
+def test_blocks_have_the_moments_of_the_values_that_are_there(n, d, seed):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(rng.normal(size=d) * 1e3, 1, (n, d))
+    values[rng.random(n) < 0.3, 0] = np.nan
+    marks = np.isnan(values[:, :1])
+    rows = np.hstack([np.nan_to_num(values, nan=7.0), marks])
+    starts = np.arange(0, n - 5, 10)
+    means, deviations = long_series._moments(rows, starts, {0: d})
+    for number, block in enumerate(np.split(values, starts[1:])):
+        for column in range(d):
+            there = block[~np.isnan(block[:, column]), column]
+            if len(there):
+                assert means[number, column] == pytest.approx(there.mean())
+                assert deviations[number, column] == pytest.approx(there.std(), abs=1e-9)
+
+
+@given(st.lists(st.none() | st.floats(-1e6, 1e6), min_size=1, max_size=60))
+def test_gaps_are_filled_from_what_is_there(values):
+    series = np.array([np.nan if value is None else value for value in values])
+    is_gap = np.isnan(series)
+    filled = series.copy()
+    fill_gaps(filled, is_gap)
+    assert np.array_equal(filled[~is_gap], series[~is_gap])
+    if not is_gap.all():
+        assert np.isfinite(filled).all()
+        assert filled.min() >= series[~is_gap].min()
+        assert filled.max() <= series[~is_gap].max()
+
+
+def test_a_long_series_is_reported_and_drawn(noise):
+    noise[60_000:] += 1
+    found = detect_changes(noise, level=0.05, n_permutations=19, random_state=0)
+    assert f"{len(found.series)} means of 10 rows each" in found.to_html()
+    axes = found.plot()
+    assert axes.get_xlim()[1] > 0.9 * N
+    assert found.moments[found.places].tolist() == found.points.tolist()
