@@ -82,17 +82,16 @@ def test_a_long_gap_is_no_change(noise):
         assert detect_changes(table).points.tolist() == []
 
 
-@given(st.integers(20, 200), st.integers(1, 3), st.integers(0, 2**32 - 1))
+@given(st.integers(1, 20), st.integers(1, 3), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=25)
-def test_blocks_have_the_moments_of_the_values_that_are_there(n, d, seed):
-    rng = np.random.default_rng(seed)
+def test_blocks_have_the_moments_of_the_values_that_are_there(n_blocks, d, seed):
+    rng, n = np.random.default_rng(seed), 10 * n_blocks
     values = rng.normal(rng.normal(size=d) * 1e3, 1, (n, d))
     values[rng.random(n) < 0.3, 0] = np.nan
     marks = np.isnan(values[:, :1])
     rows = np.hstack([np.nan_to_num(values, nan=7.0), marks])
-    starts = np.arange(0, n - 5, 10)
-    means, deviations = long_series._moments(rows, starts, {0: d})
-    for number, block in enumerate(np.split(values, starts[1:])):
+    means, deviations = long_series._moments(rows, 10, {0: d})
+    for number, block in enumerate(np.split(values, n_blocks)):
         for column in range(d):
             there = block[~np.isnan(block[:, column]), column]
             if len(there):

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from fewratio.applications.gaps import fill_gaps
 from fewratio.applications.seasons import season_period
@@ -23,7 +24,7 @@ _BESIDE, _REACH = 30, 2
 
 
 class Blocks(NamedTuple):
-    """Blocks of consecutive rows, of the same size but for the last, which has what is left over besides.
+    """Blocks of consecutive rows. What is left over at the end, less than a block, is not described.
 
     Attributes
     ----------
@@ -62,17 +63,12 @@ def blocks_of(numbers: Any, encoding: Encoding | None) -> Blocks:
     size = period * -(-size // period) if period else size
     means, deviations = np.empty((2, n // size, d))
     marks = _marks(encoding)
-    block, start = 0, 0
     with progress_bar(n, "reading") as report:
-        while block < len(means):
-            last = min(block + max(1, _PIECE_ROWS // size), len(means))
-            stop = n if last == len(means) else last * size
-            rows = np.array(numbers[start:stop], dtype=np.float64)
+        for part in gen_batches(len(means), max(1, _PIECE_ROWS // size)):
+            rows = np.array(numbers[part.start * size : part.stop * size], dtype=np.float64)
             check_squares(rows)
-            starts = np.arange(0, size * (last - block), size)
-            means[block:last], deviations[block:last] = _moments(rows, starts, marks)
-            block, start = last, stop
-            report(stop, None)
+            means[part], deviations[part] = _moments(rows, size, marks)
+            report(part.stop * size, None)
     for value, mark in marks.items():
         for each in (means, deviations):
             fill_gaps(each[:, value], means[:, mark] == 1)
@@ -94,8 +90,8 @@ def places_of(numbers: Any, blocks: Blocks, points: Numbers) -> Numbers:
     ends, found = [0, *points.tolist(), len(blocks.means)], []
     for before, point, after in zip(ends, ends[1:], ends[2:], strict=False):
         first, last = max(before, point - _BESIDE), min(after, point + _BESIDE)
-        start, stop = first * blocks.size, len(numbers) if last == len(blocks.means) else last * blocks.size
-        rows = np.array(numbers[start:stop], dtype=np.float64)
+        start = first * blocks.size
+        rows = np.array(numbers[start : last * blocks.size], dtype=np.float64)
         spread = rows.std(0)
         rows = (rows[:, spread > 0] - rows[:, spread > 0].mean(0)) / spread[spread > 0]
         cost = Cost(rows, noise(rows), 0, rounding_variance(rows))
@@ -112,16 +108,13 @@ def _marks(encoding: Encoding | None) -> dict[int, int]:
     return {place.start: place.stop - 1 for place in places}
 
 
-def _moments(rows: Floats, starts: Numbers, marks: dict[int, int]) -> tuple[Floats, Floats]:
-    """Return means and deviations from each start to the next; of a block without any value, those of zeros."""
-    sizes = np.diff([*starts, len(rows)])
-    counts, weights = np.tile(sizes[:, None], rows.shape[1]), {}
+def _moments(rows: Floats, size: int, marks: dict[int, int]) -> tuple[Floats, Floats]:
+    """Return means and deviations of blocks of rows; of a block without any value, those of zeros."""
+    blocks = rows.reshape(-1, size, rows.shape[1])
+    is_there = np.ones(blocks.shape, dtype=bool)
     for value, mark in marks.items():
-        weights[value] = 1 - rows[:, mark]
-        rows[:, value] *= weights[value]
-        counts[:, value] = np.maximum(np.add.reduceat(weights[value], starts), 1)
-    means = np.add.reduceat(rows, starts) / counts
-    rows -= np.repeat(means, sizes, axis=0)
-    for value, weight in weights.items():
-        rows[:, value] *= weight
-    return means, np.sqrt(np.add.reduceat(rows**2, starts) / counts)
+        is_there[:, :, value] = blocks[:, :, mark] == 0
+    counts = np.maximum(is_there.sum(1), 1)
+    means = blocks.sum(1, where=is_there) / counts
+    blocks -= means[:, None]
+    return means, np.sqrt((blocks**2).sum(1, where=is_there) / counts)
