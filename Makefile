@@ -7,7 +7,7 @@ WORKERS ?= 2
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help install venv demo test browser lint docs pictures screenshots release bench constraints clean
+.PHONY: help install venv demo test browser lint docs site pictures screenshots release bench constraints clean
 
 # uv does not read pip's variable; pip separates with blanks, uv with commas.
 ifneq ($(strip $(PIP_FIND_LINKS)),)
@@ -48,6 +48,7 @@ lint: install  ## style, types, import contracts and spelling
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/codespell -D - -D docs/words.txt README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs examples src benchmarks
 
@@ -64,6 +65,10 @@ docs: export OMP_NUM_THREADS = 1
 docs: install  ## build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python docs/_ext/check_links.py docs/_build/html
+
+SITE ?= site
+site: docs  ## put the built site into SITE, a folder with one folder per version
+	$(BIN)/python docs/_ext/publish.py docs/_build/html $(SITE)
 
 pictures: install  ## draw the pictures of the README and the site again, into docs/images
 	$(BIN)/fewratio demo --output demo
@@ -90,5 +95,5 @@ constraints: install  ## resolve constraints.txt again
 	  sed -E '/^(nvidia|cuda|triton)/d; s/^(torch==[^+]+)\+.*/\1/' <<<"$$resolved"; } > constraints.txt
 
 clean:  ## remove what can be made again, except .venv
-	rm -rf build dist demo screenshots docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist demo screenshots site docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -43,10 +43,12 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["versions.js", "switcher.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": html_title},
+    "logo": {"text": project},
+    "navbar_start": ["navbar-logo", "version-switcher"],
     "navbar_align": "left",
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,

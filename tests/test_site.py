@@ -63,6 +63,24 @@ def test_the_first_lines_of_the_readme_run(tmp_path, monkeypatch):
     assert (tmp_path / "difference.html").is_file()
 
 
+def test_versions_of_the_site_name_each_other(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+    from publish import publish
+
+    built, site = tmp_path / "built", tmp_path / "site"
+    (built / "_static").mkdir(parents=True)
+    (built / "_static" / "versions.js").write_text("const VERSIONS = [];\n")
+    for version in ("0.9.0", "0.10.0", "0.11.0rc1", "0.9.0"):
+        (built / "index.html").write_text(version)
+        found = publish(built, site, version)
+    assert found == ["0.11.0rc1", "0.10.0", "0.9.0"]
+    for name in (*found, "stable"):
+        listed = (site / name / "_static" / "versions.js").read_text()
+        assert listed == 'const VERSIONS = ["0.11.0rc1", "0.10.0", "0.9.0"];\n'
+    assert (site / "stable" / "index.html").read_text() == "0.10.0"
+    assert "stable/index.html" in (site / "index.html").read_text()
+
+
 def compare_with_stored(name, made):
     from matplotlib.testing.compare import compare_images
 

@@ -1,4 +1,4 @@
-"""A program that uses the package, for type checkers: mypy sees here what users see."""
+"""A program that uses the package, for type checkers: mypy and pyright see here what users see."""
 
 from pathlib import Path
 from typing import assert_type

@@ -52,7 +52,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     another score in other company. Give all rows that are to be judged in one call. The default's score does not
     depend on the order of the rows, nor on chance.
 
-    A row is flagged if its score is below a threshold. Three rules set it:
+    A row is flagged if its score is below a threshold. Three rules set it; `threshold_rule` gives the one of a batch:
 
     * "contamination", where one is given: so that this share of the batch is flagged.
     * "false discovery rate", where normals suffice: conformal p-values (`p_values`) and the rule of Benjamini and
@@ -84,9 +84,6 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     Attributes
     ----------
-    threshold_rule_ : {"contamination", "false discovery rate", "rule of thumb"}
-        Which of the rules above holds; "rule of thumb" also stands in for the second one where the batch is too large
-        for the normals.
     estimator_ : RatioEstimator or None
         The seeded copy of ``estimator``; a copy of it is fitted to each batch, so that threads may share a detector.
     calibration_ : ndarray of int
@@ -172,14 +169,14 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._n_scores = table.n_rows if estimator is None else len(self.calibration_)
         rate = self.false_discovery_rate
         suffices = rate is not None and table.n_rows > NEIGHBOURS and 1 / (self._n_scores + 1) <= rate**2
-        self.threshold_rule_ = _DISCOVERIES if suffices else _THUMB
+        self._small_batch_rule = _DISCOVERIES if suffices else _THUMB
         if self.contamination is not None:
-            self.threshold_rule_ = _CONTAMINATION
+            self._small_batch_rule = _CONTAMINATION
         return self
 
     def _rule(self, n_rows: int) -> str:
         """Return the rule for a batch of so many rows."""
-        rule, rate = self.threshold_rule_, float(self.false_discovery_rate or 0)
+        rule, rate = self._small_batch_rule, float(self.false_discovery_rate or 0)
         return _THUMB if rule == _DISCOVERIES and not can_discover(self._n_scores, n_rows, rate) else rule
 
     def score_samples(self, X: Any) -> Floats:
@@ -207,6 +204,18 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         True
         """
         return self._judge(X)[1]
+
+    def threshold_rule(self, X: Any) -> str:
+        """Name the rule that sets the threshold of the batch X, which depends on how many rows it has.
+
+        Examples
+        --------
+        >>> rows = np.random.default_rng(0).normal(size=(99, 2))
+        >>> detector = InlierOutlierDetector().fit(rows)
+        >>> detector.threshold_rule(rows[:9]), detector.threshold_rule(rows)
+        ('false discovery rate', 'rule of thumb')
+        """
+        return self._rule(self._open(X, "X").n_rows)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Flag the outliers of the batch X: -1 for those, 1 for the others."""

@@ -21,7 +21,7 @@ def info(
 ) -> None:
     """Describe a model: its columns, parameters and training.
 
-    Example: fewratio info sites.model
+    Example: fewratio info sites.safetensors
     """
     from fewratio import load_model
 

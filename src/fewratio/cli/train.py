@@ -58,7 +58,7 @@ def train(
 
     With networks, Ctrl-C stops early and keeps the best model so far.
 
-    Example: fewratio train sites/ -o sites.model
+    Example: fewratio train sites/ -o sites.safetensors
     """
     exchange.check_target(output, "--output", *sources, checkpoint)
     if checkpoint is not None:

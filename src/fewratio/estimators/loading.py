@@ -39,8 +39,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     >>> from fewratio.data.sources.gaussian import gaussian_family
     >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     DiscriminantRatioEstimator(features="columns").pretrain(sources).save(Path(folder) / "sources.model")
-    ...     load_model(Path(folder) / "sources.model")
+    ...     DiscriminantRatioEstimator(features="columns").pretrain(sources).save(Path(folder) / "sources.safetensors")
+    ...     load_model(Path(folder) / "sources.safetensors")
     DiscriminantRatioEstimator(features='columns')
     """
     arrays, header = read_tensors(path, "model", finite=True)
