@@ -1,0 +1,1 @@
+"""Tables of the guides, made from records."""
