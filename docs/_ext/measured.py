@@ -22,14 +22,19 @@ TABLES = {
 
 
 class Measured(SphinxDirective):
-    """Show a table of `TABLES`; what follows its name is its argument."""
+    """Show a table."""
 
     required_arguments = 1
     final_argument_whitespace = True
 
     def run(self):
-        name, _, argument = self.arguments[0].partition(" ")
-        return self.parse_text_to_nodes(TABLES[name](*filter(None, [argument])))
+        return self.parse_text_to_nodes(table(self.arguments[0]))
+
+
+def table(text):
+    """Write the table of `TABLES` that a directive names, with its argument."""
+    name, _, argument = text.partition(" ")
+    return TABLES[name](*filter(None, [argument]))
 
 
 class Figure(SphinxRole):

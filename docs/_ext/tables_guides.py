@@ -147,3 +147,12 @@ def privacy():
             cells = [f"{each['J']['3']:.3f} / {each['J']['5']:.3f}" for each in (*found, without)]
             lines.append([label, f"{rows:,}", *cells])
     return grid(["data", "rows per site", "epsilon 1", "2", "8", "no noise", "no sources"], lines)
+
+
+def divergence_coverage():
+    """Coverage and width of the interval of a divergence."""
+    found = records("answers", table="interval")
+    held = ["held", *(f"{each['coverage']:.2f}" for each in found)]
+    width = ["mean width", *(f"{each['width']:.2f}" for each in found)]
+    pairs = ["pairs", *(each["pairs"] for each in found)]
+    return grid(["rows per table", *(f"{each['rows']:,}" for each in found)], [held, width, pairs])
