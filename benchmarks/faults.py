@@ -3,7 +3,6 @@
 python benchmarks/faults.py >> results/benchmarks/faults.jsonl              # all; about half an hour on two idle cores
 python benchmarks/faults.py --quick
 python benchmarks/faults.py --only kills --count 100
-python benchmarks/faults.py --table                                         # the figures of docs/results/faults.md
 
 Every part tries so many cases and counts outcomes; whatever must not happen is listed under "failures", and makes the
 exit status 1. docs/results/faults.md says what the parts are.
@@ -26,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fewratio_bench.records import circumstances
 from hostile import damage, kills, python_calls, sizes, workers
 
-RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "faults.jsonl"
 FINE = {"answered", "refused", "read", "same answer", "survived", "same bits", "within 1 GB"}
 # Cases of a full run, and of a quick one; 0 for a part that has its own number.
 COUNTS = {
@@ -64,43 +62,13 @@ def cases(part: str, count: int) -> Iterator[tuple[Any, ...]]:
             yield sizes.measured(part.partition(":")[2], count)
 
 
-def tables(records: Path = RECORDS) -> str:
-    """Give the last record of each part as two tables in Markdown: what was tried, and the longest inputs."""
-    lines = map(json.loads, records.read_text().splitlines())
-    last = {record["part"]: record for record in lines if not record["quick"]}
-    tried = ["| part | cases | outcomes | failures |", "| --- | ---: | --- | ---: |"]
-    longest = [
-        "| command | files x rows x columns | input | beyond input and result | processor time |",
-        "| --- | --- | ---: | ---: | ---: |",
-    ]
-    for part in COUNTS:
-        if part not in last:
-            continue
-        record = last[part]
-        for each in record.get("figures", ()):
-            shape = f"{each['files']:,} x {each['rows']:,} x {each['columns']}"
-            cells = f"{each['input_mb']} MB | {each['beyond_mb']} MB | {each['processor_seconds']} s"
-            longest.append(f"| `{part.partition(':')[2]}` | {shape} | {cells} |")
-        if "figures" not in record:
-            counts: Counter[str] = Counter()
-            for name, count in record["outcomes"].items():
-                counts[name.rpartition(": ")[2]] += count
-            outcomes = ", ".join(f"{count:,} {name}" for name, count in counts.most_common() if name in FINE)
-            tried.append(f"| `{part}` | {record['cases']:,} | {outcomes} | {len(record['failures'])} |")
-    return "\n".join([*tried, "", *longest]) + "\n"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=COUNTS, default=COUNTS)
     parser.add_argument("--count", type=int, help="cases per part")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop a part after so long, and record it")
     parser.add_argument("--quick", action="store_true", help="a few cases of the parts that take seconds")
-    parser.add_argument("--table", action="store_true", help="show the records as tables")
     args = parser.parse_args()
-    if args.table:
-        sys.stdout.write(tables())
-        return
     torch.set_num_threads(1)
     failed = False
     for part in args.only:

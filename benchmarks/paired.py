@@ -4,6 +4,7 @@ Rows are named as in the table, each with its selection after a slash. Prints on
 difference and the p-value over the splits, by the average over N_S or at one size.
 
     python benchmarks/paired.py dataset-comparison Mnist-r D3RE-FT/best_on_test "RuLSIF-FT, by Adam/none"
+    python benchmarks/paired.py ... >> results/benchmarks/paired.jsonl      # shown in docs/results/row-by-row.md
     python benchmarks/paired.py ablation-relative-dre Isolet NoSadapt/validation NoSadapt-FT/validation --size 1
 """
 

@@ -27,13 +27,6 @@ def test_the_guide_to_own_data_runs(tmp_path, monkeypatch):
     exec(compile("\n".join(blocks), str(GUIDE), "exec"), {})
 
 
-def test_the_figures_of_faults_are_those_of_the_records():
-    sys.path.insert(0, str(GUIDE.parents[2] / "benchmarks"))
-    import faults
-
-    assert faults.tables() in GUIDE.parents[1].joinpath("results", "faults.md").read_text(encoding="utf-8")
-
-
 def test_the_guide_to_sources_at_home_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     guide = GUIDE.with_name("sources-at-home.md")

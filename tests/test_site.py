@@ -44,14 +44,47 @@ def test_the_reference_has_every_public_name():
     assert sorted(name for name in listed if "." not in name) == sorted(fewratio.__all__)
 
 
-def test_the_readme_is_short_and_its_table_is_of_the_records(monkeypatch):
+@pytest.fixture
+def measured(monkeypatch):
     pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
     import measured
 
+    return measured
+
+
+def test_the_readme_is_short_and_its_table_is_of_the_records(measured):
     readme = (ROOT / "README.md").read_text("utf-8")
     assert len(readme.splitlines()) <= 120
-    assert measured.readme() in readme
+    assert measured.table("readme") in readme
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "results").glob("*.md")), ids=lambda page: page.stem)
+def test_no_number_in_a_table_of_results_is_typed(page):
+    rows = [line for line in page.read_text("utf-8").splitlines() if line.lstrip().startswith("|")]
+    assert [row for row in rows if re.search(r"\d\.\d", row)] == []
+
+
+MEASURED = [page for page in PAGES if "{measured}" in page.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("page", MEASURED, ids=lambda page: page.stem)
+def test_figures_of_a_page_have_records(page, measured):
+    text = page.read_text("utf-8")
+    for name in re.findall(r"^ *```\{measured\} (.+)$", text, re.MULTILINE):
+        assert measured.table(name).count("\n") >= 2
+    for figure in re.findall(r"\{measured\}`(.+?)`", text, re.DOTALL):
+        assert re.search(r"\d", measured.figure(figure))
+
+
+def test_paired_tests_are_of_the_tables(measured):
+    from records import only, records
+
+    for each in records("paired"):
+        for row in (key for key in each if "/" in key):
+            method, selection = row.split("/")
+            table = {"data": each["data"], "n_support": "avg", "method": method, "selection": selection}
+            assert only(each["table"], **table)["mean"] == pytest.approx(each[row], abs=6e-5)
 
 
 def test_the_first_lines_of_the_readme_run(tmp_path, monkeypatch):

@@ -252,7 +252,7 @@ def compare_datasets(
     -----
     The divergence is the relative Pearson divergence, 0 for equal distributions and at most (1 - alpha) / (2 alpha).
     By default it is estimated by a classifier, on the rows that it was fitted to and on rows that were held out, with a
-    90 % interval (docs/design.md has its measured coverage). An estimator that is given reports its own divergence.
+    90 % interval (docs/guides/uncertainty.md says how often it held). An estimator that is given reports its own.
 
     Past 10,000 rows of both samples together (fewer if there are more than 800 columns), test and divergence use a
     random part of them, `n_tested`.

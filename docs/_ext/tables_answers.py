@@ -1,0 +1,239 @@
+"""Tables of answers beside those of others, of speed and of faults, and the table of the README."""
+
+from collections import Counter
+
+from records import bold_best, grid, only, records
+from tables_paper import PAPERS, averages
+
+# ---------------------------------------------------------------- answers
+
+FAULTS = ("python", "tables", "files", "kills", "signals", "machine", "workers")
+TESTS = ["fewratio", "MMD, median width", "MMD, 7 widths", "energy distance", "classifier"]
+
+
+def power():
+    """Share of pairs in which a difference is found."""
+    found = records("many_draws", table="power")
+    rows = [
+        [f"{each['pairs_of']}, {each['rows']} rows", *bold_best([each[test] for test in TESTS], 2)] for each in found
+    ]
+    return grid(["what differs", *TESTS], rows)
+
+
+def power_with_sources():
+    """The same where related datasets are there to learn from."""
+    labels = {"fewratio, with sources": "`compare_datasets`, model learned from sources"}
+    labels |= {"fewratio": "`compare_datasets`, default", "MMD": "MMD, permutation test"}
+    data = {"isolet": "Isolet", "mnist_r": "Mnist-r"}
+    found = {each: [only("comparison", benchmark="power", data=name, test=each) for name in data] for each in labels}
+    cells = [
+        [f"{each['share_of_p_at_most_0_05']:.3f} ({each['standard_error']:.3f})" for each in row]
+        for row in found.values()
+    ]
+    return grid(["test", *data.values()], [[label, *row] for label, row in zip(labels.values(), cells, strict=True)])
+
+
+def level():
+    """Share of pairs of one distribution with a small p-value."""
+    shares = [f"share of p <= {level}" for level in (0.05, 0.1, 0.2)]
+    rows = [
+        [f"{each['law']}, {' + '.join(map(str, each['rows']))} rows", *(f"{each[share]:.3f}" for share in shares)]
+        for each in records("many_draws", table="level")
+    ]
+    return grid(["distribution", *(share.replace("<=", "≤") for share in shares)], rows)
+
+
+def outliers():
+    """Mean AUROC by the number of known normals, over twelve seeds that nothing was chosen on."""
+    numbers = ["5", "10", "50", "half"]
+    found = [each for each in records("answers", table="outliers: AUROC") if len(each["seeds"]) == 12]
+    by_method = {method: {} for method in dict.fromkeys(each["method"] for each in found)}
+    for each in found:
+        by_method[each["method"]][each["normals"]] = each["auroc"]
+    columns = [bold_best([row[number] for row in by_method.values()], 3) for number in numbers]
+    names = [method.replace("fewratio, default", "`InlierOutlierDetector()`") for method in by_method]
+    return grid(["known normal rows", *numbers], zip(names, *columns, strict=True))
+
+
+def changes():
+    """F1 and covering of found changes, means over annotated series."""
+    found = records("answers", table="annotated series", series="mean")
+    names = {"fewratio, segmentation": "`detect_changes`", "fewratio, test at 0.05": "`detect_changes(level=0.05)`"}
+    methods = [names.get(each["method"], each["method"]) for each in found]
+    scores = [bold_best([each[score] for each in found], 3) for score in ("f1", "covering")]
+    return grid(["method", "F1", "covering"], zip(methods, *scores, strict=True))
+
+
+# ---------------------------------------------------------------- speed
+
+# What is measured, the record, and what is said of it.
+SPEED = [
+    (
+        "training one network, one task per step, one thread of an Intel Xeon",
+        ("train_step-xeon", {"what": "1 models", "tasks_per_step": 1}),
+        "{model_steps_per_second:.0f} steps/s, {times_plain} times the plain loop",
+    ),
+    (
+        "training eight networks together, one thread of an Intel Xeon",
+        ("train_step-xeon", {"what": "8 models", "threads": 1}),
+        "{model_steps_per_second:.0f} steps/s, {times_plain} times the plain loop",
+    ),
+    (
+        "the 700 trainings behind the paper's Table 1, one H200",
+        ("paper_grid", {"tf32": False}),
+        "{both, from first start to last end:.0f} s (the paper: {paper:.0f} s for one)",
+    ),
+    (
+        "`DiscriminantRatioEstimator.pretrain`, Mnist-r (40 datasets, 256 columns), two cores",
+        ("discriminant", {"benchmark": "pretrain", "sources": "Mnist-r", "validation": False}),
+        "{seconds:.1f} s",
+    ),
+    (
+        "the same, Isolet (110 datasets, 617 columns)",
+        ("discriminant", {"benchmark": "pretrain", "sources": "Isolet", "validation": False}),
+        "{seconds:.1f} s",
+    ),
+    (
+        "divergences of pairs of 5 + 5 rows of one table, 256 columns, closed form, two cores",
+        ("discriminant", {"benchmark": "pairs"}),
+        "{one table, pairs per second:,} pairs/s, {one table / network:.1f} times the paper's network in one batch",
+    ),
+    (
+        "adapting the paper's network to pairs of 5 + 5 rows, 256 columns, two cores",
+        ("adapt", {}),
+        "{batched, pairs per second:,} pairs/s, {batched / one by one:.0f} times one by one, "
+        "{batched / paper:.0f} times the paper's",
+    ),
+    (
+        "`compare_datasets`, 999 permutations, 200 rows of 20 columns per sample, one thread",
+        ("answers", {"table": "seconds", "rows": 200, "columns": 20}),
+        "{fewratio} s (a plain permutation test of the MMD: {plain MMD} s)",
+    ),
+    (
+        "the same, 1,000,000 rows per sample",
+        ("answers", {"table": "seconds", "rows": 1000000}),
+        "{fewratio:.0f} s",
+    ),
+    (
+        "`compare_all`, 5,000 datasets of 5 x 64, one thread",
+        ("comparison", {"benchmark": "all pairs", "datasets": 5000}),
+        "{ordered_pairs_a_cpu_second:,} ordered pairs per second of processor time, {peak_memory_mb} MB at most",
+    ),
+    (
+        "`predict` on a million rows of 256 columns",
+        ("predict_memory", {"estimator": "MetaRatioEstimator"}),
+        "{beyond_input_gb:.2f} GB beyond the input of {input_gb:.2f} GB",
+    ),
+    (
+        "`fewratio ratio --model`, 5,000,000 rows of 20 columns, Parquet to Parquet",
+        ("stream", {"what": "fewratio ratio", "kind": "parquet", "rows": 5000000}),
+        "{rows_per_cpu_second:,} rows per second of processor time, {beyond_start_mb} MB",
+    ),
+    (
+        "`fewratio compare` of two files of 30 rows, all imports included",
+        ("startup", {}),
+        "{times_sklearn_base} times the processor time of `import sklearn.base`",
+    ),
+]
+
+
+def speed():
+    """Times, each with the commit and the device of its record."""
+    rows, paper = [], only("computation-cost", what="Ours (train)")["published"]
+    for what, (name, wanted), text in SPEED:
+        record = only(name, **wanted)
+        rows.append([what, text.format(**record, paper=paper), f"`{record['commit'][:7]}`"])
+    return grid(["what", "measured", "commit"], rows, texts=3)
+
+
+def kernel():
+    """RuLSIF beside other packages, on the same candidates."""
+    packages = ["fewratio", "densratio", "torchdensityestimation"]
+    rows = []
+    for rows_a_side, features, alpha in ((500, 2, 0.5), (2000, 2, 0.5), (2000, 20, 0.0), (2000, 20, 0.5)):
+        size = {"rows_a_side": rows_a_side, "features": features, "alpha": alpha}
+        found = [only("kernel", package=package, **size) for package in packages]
+        name = "RuLSIF" if alpha else "uLSIF"
+        times = [f"{found[0]['ms']:.0f} ms", *(f"{each['times_ours']:.0f} times" for each in found[1:])]
+        cells = [f"{time} ({each['mean_squared_error']:.3g})" for time, each in zip(times, found, strict=True)]
+        rows.append([f"{name}, {rows_a_side:,} rows, {features} columns", *cells])
+    return grid(["", *packages], rows)
+
+
+# ---------------------------------------------------------------- faults
+
+
+def faults():
+    """What was tried and what became of it, from the last record of each part."""
+    last = {each["part"]: each for each in records("faults", quick=False) if "figures" not in each}
+    rows = []
+    for part in FAULTS:
+        counts = Counter()
+        for name, count in last[part]["outcomes"].items():
+            counts[name.rpartition(": ")[2]] += count
+        outcomes = ", ".join(f"{count:,} {name}" for name, count in counts.most_common() if name != "failed")
+        rows.append([f"`{part}`", outcomes, f"{last[part]['cases']:,}", len(last[part]["failures"])])
+    return grid(["part", "outcomes", "cases", "failures"], rows, texts=2)
+
+
+def longest_inputs():
+    """Memory and time of commands on the longest inputs."""
+    last = {each["part"]: each["figures"] for each in records("faults", quick=False) if "figures" in each}
+    rows = [
+        [
+            f"`{part.partition(':')[2]}`",
+            f"{each['files']:,} x {each['rows']:,} x {each['columns']}",
+            *(f"{each[key]} MB" for key in ("input_mb", "beyond_mb")),
+            f"{each['processor_seconds']} s",
+        ]
+        for part, figures in last.items()
+        for each in figures
+    ]
+    return grid(
+        ["command", "files x rows x columns", "input", "beyond input and result", "processor time"], rows, texts=2
+    )
+
+
+# ---------------------------------------------------------------- README
+
+
+def readme():
+    """What fewratio is better at than what one would pick instead, in five rows."""
+    closed, clipped = (averages(*PAPERS[label]) for label in (list(PAPERS)[4], list(PAPERS)[8]))
+    published = averages("Ours", "validation")
+    mixed = only("many_draws", table="power", pairs_of="classes of tables, mixed units", rows=5)
+    rival = max(TESTS[1:], key=mixed.get)
+    normals = [each for each in records("answers", table="outliers: AUROC", normals="5") if len(each["seeds"]) == 12]
+    ours, *others = sorted(normals, key=lambda each: (each["method"] != "fewratio, default", -each["auroc"]))
+    n_series = len({each["series"] for each in records("answers", table="annotated series")} - {"mean"})
+    series = [line.split(" | ") for line in changes().splitlines()[2:]]
+    peer = max((row for row in series if "ruptures" in row[0]), key=lambda row: row[1])
+    large = only("kernel", package="densratio", rows_a_side=2000, features=20, alpha=0.5)
+    rows = [
+        [
+            "telling digits apart by 1 to 5 images each, learned from other rotations (AUC, Mnist-r)",
+            f"**{closed[2][0]:.1f}**",
+            f"{published[2][2]:.1f} (the paper), {clipped[2][0]:.1f} (RuLSIF)",
+        ],
+        [
+            "finding that two tables of 5 rows differ, columns in mixed units (power)",
+            f"**{mixed['fewratio']:.2f}**",
+            f"{mixed[rival]:.2f} ({rival})",
+        ],
+        [
+            f"finding outliers, given 5 normal rows (AUROC, mean of {ours['tables']} tables)",
+            f"**{ours['auroc']:.3f}**",
+            f"{others[0]['auroc']:.3f} ({others[0]['method']})",
+        ],
+        [
+            f"finding changes in {n_series} annotated series (F1)",
+            series[0][1],
+            f"{peer[1]} ({peer[0].strip('| ').split(',')[0]})",
+        ],
+        [
+            "RuLSIF with cross-validation, 2,000 rows of 20 columns (speed)",
+            f"**{large['times_ours']:.0f} times faster**",
+            "than densratio",
+        ],
+    ]
+    return grid(["", "fewratio", "instead"], rows).replace("| ---: | ---: |", "| ---: | --- |")

@@ -1,0 +1,158 @@
+"""Tables of the guides and of the pages on how it works."""
+
+from statistics import mean
+
+from records import grid, only, records
+
+# Related datasets, rows per sample, columns and time to learn; and the row of the experiment.
+ESTIMATORS = {
+    "{class}`~fewratio.AutoRatioEstimator`": ("any number, or none", "any", "the same in all", "seconds", ""),
+    "{class}`~fewratio.EnsembleRatioEstimator`": (
+        "20 or more",
+        "1 to 50",
+        "the same in all",
+        "an hour or more; minutes on a GPU",
+        "fewratio, ensemble",
+    ),
+    "{class}`~fewratio.DiscriminantRatioEstimator`": (
+        "5 or more",
+        "1 to 50",
+        "the same in all",
+        "seconds",
+        "fewratio, closed form",
+    ),
+    "{class}`~fewratio.MetaRatioEstimator`": (
+        "20 or more",
+        "1 to 10, or as trained",
+        "the same in all",
+        "minutes",
+        "fewratio",
+    ),
+    "{class}`~fewratio.UniversalRatioEstimator`": ("none", "2 to 100", "any", "none", "fewratio, no sources"),
+    "{class}`~fewratio.RuLSIF`, lambda by validation": ("none", "20 or more", "any", "none", "RuLSIF, ratio clipped"),
+}
+
+
+def estimators():
+    """Estimators, what they need, and J on the data of the paper."""
+    lines = []
+    for name, (*needs, method) in ESTIMATORS.items():
+        found = [
+            only("relative-dre", data=data, n_support="avg", method=method)["mean"]
+            if method
+            else mean(each["squared_error"] for each in records("sources", data=data, way="default", n_sources=40))
+            for data in ("Mnist-r", "Isolet")
+        ]
+        lines.append([name, *needs, *(f"{number:.3f}" for number in found)])
+    needs = ["related datasets", "rows per sample", "columns", "time to learn, two cores"]
+    return grid(["estimator", *needs, "J, Mnist-r", "J, Isolet"], lines, texts=5)
+
+
+# Estimators that need no related datasets, and their names in records.
+ALONE = {
+    "auto": "{class}`~fewratio.AutoRatioEstimator`",
+    "universal": "{class}`~fewratio.UniversalRatioEstimator`",
+    "classifier": "{class}`~fewratio.ClassifierRatio`",
+    "logistic regression": "`ClassifierRatio(LogisticRegression())`",
+    "RuLSIF, cv": '`RuLSIF(sigma="cv", reg="cv")`',
+    "RuLSIF": "`RuLSIF()`",
+    "KLIEP": "{class}`~fewratio.KLIEP`",
+}
+
+
+def sizes():
+    """J without related datasets by the number of rows, and milliseconds of a fit."""
+    numbers, timed = (2, 5, 10, 20, 50, 200, 1000), (10, 200)
+    lines = []
+    for name, label in ALONE.items():
+        found = {each["instances_a_side"]: each for each in records("sizes", estimator=name)}
+        times = [f"{1000 * found[number]['seconds_a_fit']:.0f}" for number in timed]
+        lines.append([label, *(f"{found[number]['J']:.3f}" for number in numbers), *times])
+    return grid(["rows per sample", *(f"{number:,}" for number in numbers), *(f"ms at {n}" for n in timed)], lines)
+
+
+def large_files():
+    """Memory of commands on large Parquet files."""
+    lines = []
+    for command, rows in (("ratio", 5_000_000), ("weights", 5_000_000), ("outliers", 1_000_000), ("changes", 100_000)):
+        found = only("stream", what=f"fewratio {command}", kind="parquet", rows=rows)
+        table = found["rows"] * found["columns"] * 8 // 10**6
+        lines.append([f"`{command}`", f"{found['rows']:,}", f"{table} MB", f"{found['beyond_start_mb']} MB"])
+    return grid(["command", "rows", "the table", "memory beyond"], lines)
+
+
+def grids():
+    """All trainings of the paper's Table 1 on a GPU, in two precisions."""
+    lines = []
+    for name, tf32 in (("float32", False), ("TF32", True)):
+        found = only("paper_grid", tf32=tf32)
+        seconds = [found["both, from first start to last end"], found["Isolet, training seconds"]]
+        scores = [
+            " / ".join(f"{found[f'{data}, {key}']:.{digits}f}" for data in ("Mnist-r", "Isolet"))
+            for key, digits in (("J", 4), ("AUC", 2))
+        ]
+        lines.append([name, *seconds, *scores])
+    return grid(["", "seconds", "of them training", "J, Mnist-r / Isolet", "AUC"], lines)
+
+
+def coverage():
+    """Coverage and width of the intervals of the closed form."""
+    lines = []
+    for family, label in (("synthetic", "synthetic family"), ("ten columns", "ten columns, N(mu, I)")):
+        found = records("discriminant", benchmark="coverage", family=family)
+        lines.append([f"{label}: held", *(f"{each['held']:.3f}" for each in found)])
+        lines.append(["mean width", *(f"{each['width']:.2f}" for each in found)])
+    return grid(["rows per sample", *(each["n"] for each in found)], lines)
+
+
+def universal_coverage():
+    """Coverage, in per cent, of the intervals of the universal network."""
+    kinds = {"trained": "kinds trained on", "held-out relation": '"subset" pairs, never shown'}
+    kinds |= {"held-out shape": '"warped" columns, never shown'}
+    numbers = (2, 5, 10, 30, 75)
+    found = {kind: [only("universal", kind=kind, instances_per_sample=number) for number in numbers] for kind in kinds}
+    lines = [[kinds[kind], *(f"{100 * each['ratio within 0.9']:.0f}" for each in row)] for kind, row in found.items()]
+    return grid(["rows per sample", *numbers], lines)
+
+
+COLLECTIONS = {"digits_r": "digits_r", "mnist_r": "Mnist-r", "gaussian": "synthetic family"}
+
+
+def summaries():
+    """J of learning from rows, from summaries and from one merged summary."""
+    lines = []
+    for data, n_components in (("digits_r", 512), ("mnist_r", 512), ("digits_r", 0), ("mnist_r", 0), ("gaussian", 0)):
+        features = f"{n_components} cosines" if n_components else "columns"
+        found = [
+            records("summaries", data=data, n_components=n_components, way=way)
+            for way in ("rows", "summaries", "one merged summary")
+        ]
+        means = [
+            " / ".join(f"{mean(each['J'][rows] for each in splits):.3f}" for rows in ("1", "3", "5", "10"))
+            for splits in found
+        ]
+        lines.append([f"{COLLECTIONS[data]}, {features}", *means])
+    return grid(["", "rows", "separate summaries", "one merged summary"], lines)
+
+
+def privacy():
+    """J of learning from summaries with noise, by the rows of a site."""
+    lines = []
+    for data, label in COLLECTIONS.items():
+        without = only("summaries", data=data, way="no sources")
+        for rows in (100, 1_000, 10_000):
+            found = [
+                only("summaries", data=data, rows_per_source=rows, epsilon=epsilon) for epsilon in (1.0, 2.0, 8.0, None)
+            ]
+            cells = [f"{each['J']['3']:.3f} / {each['J']['5']:.3f}" for each in (*found, without)]
+            lines.append([label, f"{rows:,}", *cells])
+    return grid(["data", "rows per site", "epsilon 1", "2", "8", "no noise", "no sources"], lines)
+
+
+def divergence_coverage():
+    """Coverage and width of the interval of a divergence."""
+    found = records("answers", table="interval")
+    held = ["held", *(f"{each['coverage']:.2f}" for each in found)]
+    width = ["mean width", *(f"{each['width']:.2f}" for each in found)]
+    pairs = ["pairs", *(each["pairs"] for each in found)]
+    return grid(["rows per table", *(f"{each['rows']:,}" for each in found)], [held, width, pairs])
