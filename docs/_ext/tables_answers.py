@@ -64,6 +64,21 @@ def changes():
     return grid(["method", "F1", "covering"], zip(methods, *scores, strict=True))
 
 
+def long_series():
+    """Changes that are found in series without any, and the places of two changes, by blocks and by all rows."""
+    lines = []
+    for kind in dict.fromkeys(each["series"] for each in records("long_series")):
+        both = [only("long_series", series=kind, way=way) for way in ("blocks", "rows")]
+        if "false_changes" in both[0]:
+            shown = [f"{each['false_changes']:.1f}" for each in both]
+        else:
+            places = [" and ".join(f"{off:.0f}" for off in each["rows_off"]) for each in both]
+            shown = [f"{each['both_found']:.0%}, {off} rows off" for each, off in zip(both, places, strict=True)]
+        ratio = both[1]["cpu_seconds"] / both[0]["cpu_seconds"]
+        lines.append([kind, *shown, f"{ratio:.1f}"])
+    return grid(["series", "by blocks", "by all rows", "times as fast"], lines)
+
+
 # ---------------------------------------------------------------- speed
 
 # What is measured, the record, and what is said of it.
