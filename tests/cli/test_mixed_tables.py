@@ -206,6 +206,9 @@ def test_the_normal_rows_are_those_where_a_condition_holds(folder):
         (("three.csv", "--by", "lot"), "p <= 0.05", 3),
         (("three.csv", "--by", "lot"), "divergence > 5", 0),
         (("a.csv", "b.csv"), "divergence > 5e-1", 0),
+        (("a.csv", "b.csv"), "p <= 1 and divergence > 5", 0),
+        (("a.csv", "b.csv"), "p <= 1 and divergence < 5", 3),
+        (("a.csv", "b.csv"), "p <= 1 and", 2),
         (("a.csv", "b.csv"), "p is small", 2),
         (("a.csv", "b.csv"), "p < e", 2),
         (("a.csv", "b.csv"), "p < 1.2.3", 2),
@@ -216,6 +219,12 @@ def test_a_condition_decides_the_exit_code(folder, table, condition, code):
     done = run(folder, "compare", *table, "--permutations", "99", "--fail-if", condition)
     assert done.exit_code == code, done.output
     assert (done.stdout == "") == (code == 2)
+
+
+def test_any_of_several_conditions_decides(folder):
+    for conditions, code in ((("divergence > 5", "p <= 1"), 3), (("divergence > 5", "p > 1"), 0)):
+        given = [word for condition in conditions for word in ("--fail-if", condition)]
+        assert run(folder, "compare", "a.csv", "b.csv", "--permutations", "9", *given).exit_code == code
 
 
 def test_a_table_without_names_is_taken_by_position(folder):

@@ -49,8 +49,12 @@ def compare(
         typer.Option(help="Column of rows that belong together, such as patient or day: they are permuted as such."),
     ] = None,
     fail_if: Annotated[
-        str | None,
-        typer.Option(help=f"Exit with {_FAILED} if this condition holds: 'p < 0.01' or 'divergence > 0.1'."),
+        list[str] | None,
+        typer.Option(
+            help=f"Exit with {_FAILED} if this condition holds: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Given "
+            "again: if any does.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Compare two datasets: how far apart they are, whether that may be chance, and which columns and rows differ.
@@ -65,7 +69,7 @@ def compare(
             f"{given}; needed are two tables, or one and --by with the column that divides it. {advice}."
         )
     n_permutations = _PERMUTATIONS if permutations is None else permutations
-    fails = None if fail_if is None else _condition(fail_if, n_permutations)
+    fails = _any_condition(fail_if, n_permutations) if fail_if else None
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)
     if b is None:
@@ -139,13 +143,19 @@ def _any_fails(fails: Callable[[Any, Any], Any], result: "AllPairsResult") -> bo
     return any(fails(None if adjusted is None else adjusted[pair], divergences[pair]) for pair in apart)
 
 
+def _any_condition(texts: "Sequence[str]", permutations: int) -> Callable[[Any, Any], bool]:
+    """Return a function that tells whether any of these conditions holds, of those joined by "and" all."""
+    all_of = [[_condition(part, permutations) for part in text.split(" and ")] for text in texts]
+    return lambda p_value, divergence: any(all(each(p_value, divergence) for each in parts) for parts in all_of)
+
+
 def _condition(text: str, permutations: int) -> Callable[[Any, Any], Any]:
     """Return a function that tells whether a condition holds for a p-value and a divergence."""
     found = _CONDITION.fullmatch(text)
     if found is None:
         raise ParameterError(
             f"--fail-if is {text!r}; it must be p or divergence, one of < <= > >=, and a number. Write "
-            "'p < 0.01', for instance."
+            "'p < 0.01', for instance, and join several by and."
         )
     if found[1] == "p" and not permutations:
         raise ParameterError(
