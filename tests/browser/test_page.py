@@ -96,7 +96,7 @@ def test_every_tab_from_own_files_to_what_is_saved(page_of, findings, tables, tm
                     link.click()
                 download.value.save_as(tmp_path / download.value.suggested_filename)
                 saved[download.value.suggested_filename] = tmp_path / download.value.suggested_filename
-        assert set(saved) == ({"answer.txt", "zipped.model"} if tab == "train" else SAVED)
+        assert set(saved) == ({"answer.txt", "zipped.safetensors"} if tab == "train" else SAVED)
         if tab != "train":
             json.loads(saved["result.json"].read_text())
             assert len(pd.read_csv(saved["rows.csv"])) > 10
@@ -118,7 +118,7 @@ def test_a_model_is_learned_saved_sent_and_judges_new_sensors(page_of, tables, t
         panel.get_by_text(learned).wait_for()
         assert later.count() == 0
         with page.expect_download() as download:
-            panel.get_by_role("link", name="Model (zipped.model)").click()
+            panel.get_by_role("link", name="Model (zipped.safetensors)").click()
         download.value.save_as(tmp_path / "mine.model")
         judge, pair = panel.locator(".stage").nth(0), panel.locator(".stage").nth(1)
         judge.locator("input[type=file]").set_input_files(tmp_path / "odd.csv")
@@ -338,9 +338,10 @@ def test_a_report_is_shown_whole_apart_from_the_page_and_again_after_loading(pag
         assert frame.evaluate(reached) == "refused"
         page.reload()
         assert panel.frame_locator("iframe").locator(".answer").inner_text() == answer
+        # The tables have been read again.
+        panel.get_by_role("heading", name="Columns").wait_for()
         assert panel.locator(".chosen").all_inner_texts() == ["✓ grower_1.csv", "✓ delivery.csv"]
         # Another table makes another result.
-        panel.get_by_role("heading", name="Columns").wait_for()
         panel.get_by_role("button", name="Use the example").click()
         panel.locator("iframe").wait_for(state="hidden")
 

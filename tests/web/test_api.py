@@ -75,7 +75,7 @@ def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
     if verb == "train":
         models = [
             load(content)
-            for content in (client.result(job, "sensors.model").content, Path("sensors.model").read_bytes())
+            for content in (client.result(job, "sensors.safetensors").content, Path("sensors.safetensors").read_bytes())
         ]
         assert models[0].keys() == models[1].keys()
         assert all((models[0][name] == models[1][name]).all() for name in models[0])
@@ -196,10 +196,10 @@ def test_a_name_is_taken_once_into_a_folder(client, app):
 
 def test_a_model_judges_new_tables_and_can_be_sent_again(client):
     trained = client.run("train", INPUTS["train"])
-    model = client.result(trained, "sensors.model")
+    model = client.result(trained, "sensors.safetensors")
     again = client.upload("mine.safetensors", model.content).json()
     new = {"a": "example-sensor_41", "b": "example-sensor_42"}
-    (kept,) = [file["id"] for file in trained["files"] if file["name"] == "sensors.model"]
+    (kept,) = [file["id"] for file in trained["files"] if file["name"] == "sensors.safetensors"]
     jobs = [client.run("compare", {**new, "model": id}, options={"permutations": 99}) for id in (kept, again["id"])]
     first, second = (json.loads(client.result(job, "result.json").text) for job in jobs)
     assert first == second

@@ -196,7 +196,7 @@ def command_of(request: JobRequest, names: Mapping[str, str]) -> Command:
     words = [names[name] for name in tables]
     if verb.are_named:
         words = [f"--{name}={names[name]}" for name in tables]
-    output = f"{names['folder']}.model" if request.verb == "train" else ROWS
+    output = f"{names['folder']}.safetensors" if request.verb == "train" else ROWS
     words += [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
     words += [f"--{_OPTIONS[use]}={column}" for column, use in request.columns.items()]
     words += [f"--{name}={names[name]}" for name in ("new", "model") if name in names]

@@ -38,7 +38,7 @@ function checkSize(file) {
 }
 
 export async function sendModel(file) {
-  if (!/\.(model|safetensors)$/i.test(file.name)) throw new Problem(`${file.name} is no model; needed is a file that ends in .model or .safetensors, as this page saves it. Choose another.`);
+  if (!/\.(model|safetensors)$/i.test(file.name)) throw new Problem(`${file.name} is no model; needed is a file that ends in .safetensors, as this page saves it (or .model). Choose another.`);
   return sendFile(file);
 }
 

@@ -252,7 +252,7 @@ export class Panel {
       const job = await watch(this.job, (news) => this.tell(news));
       const { read } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
       await showResult(this.result, { ...job, notes: job.notes.map(this.words), read }, then !== "restore");
-      const model = job.files.find(({ name }) => name.endsWith(".model"));
+      const model = job.files.find(({ name }) => name.endsWith(".safetensors"));
       if (this.task.next) this.goOn({ folder: this.fileInputs[0].file, model }, then);
     } catch (error) {
       this.say(error.message);
