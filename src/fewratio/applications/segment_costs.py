@@ -8,6 +8,10 @@ from fewratio.core.shapes import Floats, Numbers
 PRIOR_ROWS = 2.0
 # The search chooses among so many positions; in a longer series each change then moves to the best row nearby.
 POSITIONS = 1000
+# Changes are rare: at most half the square root of the number of rows.
+MOST_CHANGES = 0.5
+# Rows for which a column that moves stays where it is at least; fewer are isolated values.
+_LEAST_RUN = 7
 # Rows on either side of a split that is tried.
 _LEAST_SPLIT = 5
 
@@ -137,7 +141,15 @@ def noise(series: Floats) -> Floats:
 def rounding_variance(series: Floats) -> Floats:
     """Return the variance of a choice between two neighbours among the values of a column: much if they are few.
 
-    So rows that are equal because a column has few values do not seem to have no variance.
+    So rows that are equal because a column has few values do not seem to have no variance. A column that stays for
+    long wherever it goes has none: each of its steps is a change.
     """
     gaps = [np.ptp(column) / max(1, len(np.unique(column)) - 1) for column in series.T]
-    return np.square(gaps) / 4
+    return np.square(gaps) / 4 * [not _is_staircase(column) for column in series.T]
+
+
+def _is_staircase(column: Floats) -> bool:
+    """Tell whether a column moves as rarely as it may change, and never for a few rows only."""
+    steps = np.flatnonzero(np.diff(column)) + 1
+    runs = np.diff([0, *steps, len(column)])
+    return len(steps) <= MOST_CHANGES * np.sqrt(len(column)) and runs.min() >= _LEAST_RUN
