@@ -316,8 +316,9 @@ def detect_changes(
         scores = np.full(len(rows), np.nan)
         scores[found.points] = found.gains
         changes = FoundChanges(np.array(found.points, dtype=np.intp), scores)
+    background = found.background[:, : opened.rows.shape[1]]
     if blocks is not None:
-        changes = blocks.in_rows(changes)
+        changes = blocks.in_rows(changes, background)
     return ChangePoints(
         *changes,
         estimator=model if uses_windows else None,
@@ -327,7 +328,7 @@ def detect_changes(
         feature_names=opened.feature_names,
         times=opened.times,
         order=opened.order,
-        background=found.background[:, : opened.rows.shape[1]],
+        background=background,
         block_rows=1 if blocks is None else blocks.size,
         deviations=None if blocks is None else blocks.deviations,
         settings=settings,

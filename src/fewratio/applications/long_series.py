@@ -94,14 +94,22 @@ class LongSeries:
         rows -= self._season[np.arange(start, stop) % len(self._season)]
         return rows if self._is_used.all() else rows[:, self._is_used]
 
-    def in_rows(self, found: FoundChanges) -> FoundChanges:
-        """Place changes of the blocks among the rows; of several that are one, that with the highest score is kept."""
+    def in_rows(self, found: FoundChanges, background: Floats) -> FoundChanges:
+        """Place changes of the blocks among the rows; of several that are one, that with the highest score is kept.
+
+        Parameters
+        ----------
+        found : FoundChanges
+            In blocks.
+        background : ndarray of shape (n_blocks, d)
+            What is no change in the means, such as a season that is longer than a block.
+        """
         groups = np.split(np.arange(len(found.points)), np.flatnonzero(np.diff(found.points) > _TOGETHER) + 1)
         ends = [0, *found.points.tolist(), len(self.means)]
         rows: list[int] = []
         kept: list[int] = []
         for group in groups if len(found.points) else []:
-            placed = self._placed(found.points[group], ends[group[0]], ends[group[-1] + 2])
+            placed = self._placed(found.points[group], ends[group[0]], ends[group[-1] + 2], background)
             rows += placed
             kept += sorted(group[np.argsort(-found.scores[found.points[group]])][: len(placed)].tolist())
         scores = np.full(len(self._numbers), np.nan)
@@ -111,11 +119,13 @@ class LongSeries:
         p_values = None if found.p_values is None else found.p_values[kept]
         return found._replace(points=np.array(rows, dtype=np.intp), scores=scores, p_values=p_values)
 
-    def _placed(self, points: Numbers, before: int, after: int) -> list[int]:
+    def _placed(self, points: Numbers, before: int, after: int, background: Floats) -> list[int]:
         """Return the first rows after changes that lie near each other between two others; all of these are blocks."""
         first, last = max(before, int(points[0]) - _BESIDE), min(after, int(points[-1]) + _BESIDE)
         start, reach = first * self.size, _REACH * self.size
         rows = self._rows(start, last * self.size)
+        times, centres = np.arange(start, last * self.size), (np.arange(len(self.means)) + 0.5) * self.size - 0.5
+        rows -= np.column_stack([np.interp(times, centres, column) for column in background.T])
         spread = rows.std(0)
         rows = (rows[:, spread > 0] - rows[:, spread > 0].mean(0)) / spread[spread > 0]
         if not rows.shape[1]:

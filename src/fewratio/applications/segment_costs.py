@@ -1,6 +1,7 @@
 """Costs of the segments of a series, from cumulative sums: which to cut it into, and what a single split gains."""
 
 import numpy as np
+from scipy.ndimage import median_filter
 
 from fewratio.core.shapes import Floats, Numbers
 
@@ -10,8 +11,8 @@ PRIOR_ROWS = 2.0
 POSITIONS = 1000
 # Changes are rare: at most half the square root of the number of rows.
 MOST_CHANGES = 0.5
-# Rows for which a column that moves stays where it is at least; fewer are isolated values.
-_LEAST_RUN = 7
+# Rows of the running median, without which there are no isolated values.
+_RUNNING = 7
 # Rows on either side of a split that is tried.
 _LEAST_SPLIT = 5
 
@@ -149,7 +150,8 @@ def rounding_variance(series: Floats) -> Floats:
 
 
 def _is_staircase(column: Floats) -> bool:
-    """Tell whether a column moves as rarely as it may change, and never for a few rows only."""
-    steps = np.flatnonzero(np.diff(column)) + 1
-    runs = np.diff([0, *steps, len(column)])
-    return len(steps) <= MOST_CHANGES * np.sqrt(len(column)) and runs.min() >= _LEAST_RUN
+    """Tell whether a column moves for more than a few rows, but no more often than it may change."""
+    least = 1e-9 * np.ptp(column)
+    n_moves = np.count_nonzero(np.abs(np.diff(column)) > least)
+    moves_on = np.ptp(median_filter(column, _RUNNING, mode="nearest")) > least
+    return bool(moves_on) and n_moves <= MOST_CHANGES * np.sqrt(len(column))
