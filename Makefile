@@ -95,5 +95,5 @@ constraints: install  ## resolve constraints.txt again
 	  sed -E '/^(nvidia|cuda|triton)/d; s/^(torch==[^+]+)\+.*/\1/' <<<"$$resolved"; } > constraints.txt
 
 clean:  ## remove what can be made again, except .venv
-	rm -rf build dist demo screenshots site docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist demo screenshots docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -72,7 +72,7 @@ def long_series():
         if "false_changes" in both[0]:
             shown = [f"{each['false_changes']:.1f}" for each in both]
         else:
-            places = [" and ".join(f"{off:.0f}" for off in each["rows_off"]) for each in both]
+            places = [" and ".join(f"{off:.0f}" for off in each["rows_off"] or "-") for each in both]
             shown = [f"{each['both_found']:.0%}, {off} rows off" for each, off in zip(both, places, strict=True)]
         ratio = both[1]["cpu_seconds"] / both[0]["cpu_seconds"]
         lines.append([kind, *shown, f"{ratio:.1f}"])

@@ -330,3 +330,18 @@ def test_a_rare_category_hides_no_change_of_another_column(seed):
     found = detect_changes(np.column_stack([rng.normal(4 * (time >= 100), 1), rng.random(200) < 0.02]))
     assert found.points.tolist() == [100]
     assert found.changes[0]["column"] == "0"
+
+
+@pytest.mark.parametrize("options", [{}, {"level": 0.05, "random_state": 0}], ids=["segments", "test"])
+@pytest.mark.parametrize("n", [20, 200, 2000])
+def test_a_step_without_noise_is_a_change(options, n):
+    series = np.repeat([0.0, 7.0], n // 2)
+    assert detect_changes(series, **options).points.tolist() == [n // 2]
+
+
+def test_stairs_are_changes_and_isolated_values_are_not():
+    stairs = np.repeat([3.0, 5.0, 4.0, 9.0], [100, 250, 80, 300])
+    assert detect_changes(stairs).points.tolist() == [100, 350, 430]
+    isolated = np.zeros(300)
+    isolated[[50, 51, 150, 220]] = 7
+    assert detect_changes(isolated).points.tolist() == []

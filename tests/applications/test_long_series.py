@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from fewratio import detect_changes
 from fewratio.applications import long_series
-from fewratio.applications.gaps import fill_gaps
 from fewratio.cli import app
 
 N = long_series.LONG
@@ -75,11 +74,56 @@ def test_a_file_that_is_not_held_gives_what_the_table_gives(noise, tmp_path, mon
     assert rows["score"].notna().sum() == 1
 
 
-def test_a_long_gap_is_no_change(noise):
-    for n in (2000, N):
-        table = pd.DataFrame(noise[:n], columns=["a", "b"])
-        table.loc[n // 2 : n // 2 + n // 50, "b"] = np.nan
-        assert detect_changes(table).points.tolist() == []
+@pytest.mark.parametrize("deviations", [5, 12, 100])
+@pytest.mark.parametrize("options", [{}, {"level": 0.05, "n_permutations": 19, "random_state": 0}], ids=["cut", "test"])
+def test_a_block_with_rows_of_both_sides_is_no_change_of_its_own(deviations, options):
+    for row in (31_231, 31_237):
+        series = np.random.default_rng(row).normal(size=N)
+        series[row:] += deviations
+        found = detect_changes(series, **options)
+        assert np.abs(found.points - row).max() <= 1
+        (change,) = found.changes
+        assert change["mean_after"] - change["mean_before"] == pytest.approx(deviations, abs=0.4)
+        assert change["deviation_after"] == pytest.approx(1, abs=0.05)
+
+
+def test_a_short_burst_is_two_changes():
+    series = np.random.default_rng(0).normal(size=N)
+    series[31_234:31_284] += 100
+    found = detect_changes(series)
+    assert found.points.tolist() == [31_234, 31_284]
+    assert found.changes[0]["mean_after"] == pytest.approx(100, abs=1)
+    assert found.changes[1]["deviation_before"] == pytest.approx(1, abs=0.5)
+
+
+def test_a_long_staircase_changes_at_its_steps():
+    series = np.repeat([0.0, 1.0, 0.0], [43_456, 40_003, N])
+    assert detect_changes(series).points.tolist() == [43_456, 83_459]
+
+
+def test_the_season_is_not_in_deviations_and_places():
+    rows = np.arange(N)
+    series = np.random.default_rng(0).normal(size=N) + 20 * (rows % 24 > 17) + 3 * (rows >= 60_007)
+    found = detect_changes(series)
+    assert found.block_rows == 24
+    assert np.abs(found.points - 60_007).tolist() <= [3]
+    assert found.changes[0]["deviation_before"] == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("place", ["start", "middle", "end"])
+@pytest.mark.parametrize("n", [2000, N])
+def test_a_long_gap_is_no_change(noise, n, place):
+    table = pd.DataFrame(noise[:n], columns=["a", "b"])
+    first = {"start": 0, "middle": n // 2, "end": n - n // 40}[place]
+    table.loc[first : first + n // 40, "b"] = np.nan
+    assert detect_changes(table).points.tolist() == []
+
+
+def test_a_gap_in_another_column_does_not_move_a_change(noise):
+    noise[31_234:, 0] += 8
+    table = pd.DataFrame(noise, columns=["a", "b"])
+    table.loc[31_242:31_600, "b"] = np.nan
+    assert detect_changes(table).points.tolist() == [31_234]
 
 
 @given(st.integers(1, 20), st.integers(1, 3), st.integers(0, 2**32 - 1))
@@ -90,7 +134,7 @@ def test_blocks_have_the_moments_of_the_values_that_are_there(n_blocks, d, seed)
     values[rng.random(n) < 0.3, 0] = np.nan
     marks = np.isnan(values[:, :1])
     rows = np.hstack([np.nan_to_num(values, nan=7.0), marks])
-    means, deviations = long_series._moments(rows, 10, {0: d})
+    means, deviations = long_series._block_statistics(rows, 10, {0: d})
     for number, block in enumerate(np.split(values, n_blocks)):
         for column in range(d):
             there = block[~np.isnan(block[:, column]), column]
@@ -99,23 +143,10 @@ def test_blocks_have_the_moments_of_the_values_that_are_there(n_blocks, d, seed)
                 assert deviations[number, column] == pytest.approx(there.std(), abs=1e-9)
 
 
-@given(st.lists(st.none() | st.floats(-1e6, 1e6), min_size=1, max_size=60))
-def test_gaps_are_filled_from_what_is_there(values):
-    series = np.array([np.nan if value is None else value for value in values])
-    is_gap = np.isnan(series)
-    filled = series.copy()
-    fill_gaps(filled, is_gap)
-    assert np.array_equal(filled[~is_gap], series[~is_gap])
-    if not is_gap.all():
-        assert np.isfinite(filled).all()
-        assert filled.min() >= series[~is_gap].min()
-        assert filled.max() <= series[~is_gap].max()
-
-
 def test_a_long_series_is_reported_and_drawn(noise):
     noise[60_000:] += 1
     found = detect_changes(noise, level=0.05, n_permutations=19, random_state=0)
-    assert f"{len(found.series)} means of 10 rows each" in found.to_html()
+    assert "Each value is the mean of 10 rows." in found.to_html()
     axes = found.plot()
     assert axes.get_xlim()[1] > 0.9 * N
-    assert found.moments[found.places].tolist() == found.points.tolist()
+    assert found.series_times[found.series_points].tolist() == found.points.tolist()

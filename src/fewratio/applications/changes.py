@@ -15,7 +15,6 @@ from fewratio.applications.change_significance import (
     by_windows,
     check_options,
 )
-from fewratio.applications.long_series import places_of
 from fewratio.applications.segment_costs import rounding_variance
 from fewratio.applications.segmentation import LEAST_ROWS, Segmentation, segment, without_segments
 from fewratio.applications.time_order import open_series
@@ -101,16 +100,16 @@ class ChangePoints(Reported):
         return self.threshold is not None
 
     @property
-    def places(self) -> Numbers:
-        """The rows of `series` that changes lie at: `points`, unless the series is long."""
-        return self.points // self.block_rows
+    def series_points(self) -> Numbers:
+        """The rows of `series` in which changes lie: `points`, unless the series is long."""
+        return np.minimum(self.points // self.block_rows, len(self.series) - 1)
 
     @property
-    def moments(self) -> NDArray[Any]:
-        """When each row of `series` came, for pictures: its time, or its number. Those at changes are exact."""
-        moments = np.arange(len(self.scores)) if self.times is None else self.times
-        shown = moments[:: self.block_rows][: len(self.series)].copy()
-        shown[self.places] = moments[self.points]
+    def series_times(self) -> NDArray[Any]:
+        """When each row of `series` came: its time, or its number; of blocks with a change, that of the change."""
+        times = np.arange(len(self.scores)) if self.times is None else self.times
+        shown = times[:: self.block_rows][: len(self.series)].copy()
+        shown[self.series_points] = times[self.points]
         return shown
 
     @property
@@ -130,12 +129,12 @@ class ChangePoints(Reported):
         change, so that only the change tells them apart; and deviation_before and deviation_after: standard deviations
         about a line through the rows up to the neighbouring changes.
         """
-        ends, found = [0, *self.places.tolist(), len(self.series)], []
+        ends, found = [0, *self.points.tolist(), len(self.scores)], []
         rounding = rounding_variance(self.series) if len(self.points) else 0.0
-        for number, (row, place) in enumerate(zip(self.points.tolist(), ends[1:], strict=False)):
-            sides = slice(ends[number], place), slice(place, ends[number + 2])
+        for number, (row, place) in enumerate(zip(self.points.tolist(), self.series_points.tolist(), strict=True)):
+            sides = self._between(ends[number], row), self._between(row, ends[number + 2])
             before, after = (self.series[rows] - self.background[rows] for rows in sides)
-            moment = self.background[place - 1 : place + 1].mean(0)
+            moment = self.background[max(place - 1, 0) : place + 1].mean(0)
             means = [part.mean(0) + moment for part in (before[-_NEAR:], after[:_NEAR])]
             deviations = [without_segments(part, [], 1).std(0) for part in (before, after)]
             if self.deviations is not None:
@@ -159,6 +158,12 @@ class ChangePoints(Reported):
                 }
             )
         return found
+
+    def _between(self, start: int, stop: int) -> slice:
+        """Return the rows of `series` that are made of these rows only, or else the one that has the first of them."""
+        first, last = -(-start // self.block_rows), stop // self.block_rows
+        first = first if first < last else min(start // self.block_rows, len(self.series) - 1)
+        return slice(first, max(last, first + 1))
 
     @property
     def ranked_columns(self) -> list[str]:
@@ -190,7 +195,8 @@ class ChangePoints(Reported):
         places = {name: self.feature_names.index(name) for name in self.ranked_columns}
         columns = {name: (self.series[:, place], self.background[:, place]) for name, place in places.items()}
         scores = None if self.threshold is None else (self.series_scores, self.threshold)
-        return draw_changes(columns, self.places, self.moments, "row" if self.times is None else "", scores, ax)
+        x_label = "row" if self.times is None else ""
+        return draw_changes(columns, self.series_points, self.series_times, x_label, scores, ax)
 
     def _report(self, command: str | None = None, name: str = "series") -> "Report":
         from fewratio.report.changes import report_changes
@@ -234,8 +240,8 @@ def detect_changes(
     `window`, a `threshold` or an `estimator`, the divergences, in both directions, of the windows before and after a
     row (Liu et al. 2013), which see any change of the distribution.
 
-    A series of 100,000 rows or more is not held, unless windows are compared. About 10,000 blocks of its rows are
-    described by means and deviations; changes are found among these, and then placed among the rows beside them.
+    A series of 100,000 rows or more is described by the means and deviations of at most 10,000 blocks of its rows,
+    unless windows are compared. Changes are found among the blocks, and then placed among the rows beside them.
 
     Parameters
     ----------
@@ -289,7 +295,7 @@ def detect_changes(
     for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     opened = open_series(model, series, time, columns, by_blocks=not uses_windows)
-    blocks, n = opened.blocks, len(opened.numbers)
+    blocks, n = opened.blocks, opened.n_rows
     check_squares(opened.rows)
     if not uses_windows and n < LEAST_ROWS:
         raise InputError(
@@ -310,13 +316,9 @@ def detect_changes(
         scores = np.full(len(rows), np.nan)
         scores[found.points] = found.gains
         changes = FoundChanges(np.array(found.points, dtype=np.intp), scores)
+    background = found.background[:, : opened.rows.shape[1]]
     if blocks is not None:
-        points = places_of(opened.numbers, blocks, changes.points)
-        scores = np.full(n, np.nan)
-        scores[np.arange(len(rows)) * blocks.size] = changes.scores
-        scores[changes.points * blocks.size] = np.nan
-        scores[points] = changes.scores[changes.points]
-        changes = changes._replace(points=points, scores=scores)
+        changes = blocks.in_rows(changes, background)
     return ChangePoints(
         *changes,
         estimator=model if uses_windows else None,
@@ -326,7 +328,7 @@ def detect_changes(
         feature_names=opened.feature_names,
         times=opened.times,
         order=opened.order,
-        background=found.background[:, : opened.rows.shape[1]],
+        background=background,
         block_rows=1 if blocks is None else blocks.size,
         deviations=None if blocks is None else blocks.deviations,
         settings=settings,

@@ -180,27 +180,19 @@ class DatasetIndex:
         n_permutations : int, default=0
             Permutations for the p-value of each, as in `compare_datasets`; 0 for none.
         n_compared : int, optional
-            About how many datasets, those of the nearest vectors, to compare with the table. The more, the fewer
+            How many datasets, those of the nearest vectors, to compare with the table. The more, the fewer
             neighbours are missed and the longer it takes; ``len(index)`` misses none. By default all of up to 5,000
             datasets; of more, 20 for each of the k neighbours (10 with a learned model), and for ten at least.
         """
         inputs.check_count("k", k)
         inputs.check_count("n_permutations", n_permutations, 0)
         if n_compared is not None:
-            inputs.check_count("n_compared", n_compared, k)
+            inputs.check_count("n_compared", n_compared)
+            if n_compared < k:
+                found = f"n_compared is {n_compared} and k is {k}"
+                raise ParameterError(f"{found}; at least k datasets must be compared. Raise n_compared, or lower k.")
         sample = self._sample(table, "table")
-        self._searchers = self._searchers or [searcher_of(np.concatenate(blocks)) for blocks in self._vectors]
-        vectors, per_neighbour = self._vectors_of([sample]), self._vectors_of.features.candidates
-        if n_compared is None:
-            many = max(k, _MIN_NEIGHBOURS) * sum(per_neighbour)
-            n_compared = len(self) if len(self) <= _FEW_DATASETS else many
-        near: dict[int, None] = {}
-        for searcher, vector, number in zip(self._searchers, vectors, per_neighbour, strict=True):
-            # All of each kind if all are to be compared; shares of them otherwise.
-            share = 1.0 if n_compared >= len(self) else number / sum(per_neighbour)
-            wanted = min(int(np.ceil(share * n_compared)), len(self))
-            near |= dict.fromkeys(searcher.search(vector, wanted)[1][0].tolist())
-        candidates = np.array(list(near))
+        candidates = self._candidates(sample, k, n_compared)
         # An estimate below zero is noise; the vectors, nearest first, decide between such datasets.
         divergences = self._divergences(sample, candidates).clip(min=0)
         order = np.argsort(divergences, kind="stable")[:k]
@@ -300,6 +292,24 @@ class DatasetIndex:
             for known, new in zip(self._vectors, block, strict=True):
                 known.append(new)
         self._searchers = []
+
+    def _candidates(self, sample: Floats, k: int, n_compared: int | None) -> Numbers:
+        """Return the datasets that a sample is compared with, those of the nearest vectors first."""
+        self._searchers = self._searchers or [searcher_of(np.concatenate(blocks)) for blocks in self._vectors]
+        per_neighbour = self._vectors_of.features.candidates
+        is_exact_number = n_compared is not None or len(self) <= _FEW_DATASETS
+        if n_compared is None:
+            n_compared = len(self) if is_exact_number else max(k, _MIN_NEIGHBOURS) * sum(per_neighbour)
+        n_compared = min(n_compared, len(self))
+        first: list[int] = []
+        others: list[int] = []
+        for searcher, vector, number in zip(self._searchers, self._vectors_of([sample]), per_neighbour, strict=True):
+            share = -(-number * n_compared // sum(per_neighbour))
+            # What several kinds of vectors find counts once; more of each then makes up the number.
+            nearest = searcher.search(vector, n_compared if is_exact_number else share)[1][0].tolist()
+            first += nearest[:share]
+            others += nearest[share:]
+        return np.array(list(dict.fromkeys(first + others))[:n_compared])
 
     def _divergences(self, sample: Floats, numbers: Numbers) -> Floats:
         """Give the mean divergence of both directions between a sample and each of these datasets."""

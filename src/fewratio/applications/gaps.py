@@ -6,9 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
+from fewratio.data.encoding import Encoding
 
 # Longer gaps are not bridged by a line, which would look like a stretch without noise.
 _SHORT = 5
+
+
+def gap_marks(encoding: Encoding | None) -> dict[int, int]:
+    """Return, for each feature whose missing numbers are marked, the feature that marks them."""
+    columns = () if encoding is None else encoding.used
+    marking = [column for column in columns if column.marks_missing and column.median is not None]
+    places = [encoding.places[column.name] for column in marking] if encoding is not None else []
+    return {place.start: place.stop - 1 for place in places}
 
 
 def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
@@ -22,17 +31,21 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
 
     Examples
     --------
-    >>> values = np.array([1.0, np.nan, 3, 4, 5, 6, 7, 8])
+    >>> values = np.array([1.0, np.nan, 3, 4])
     >>> fill_gaps(values, np.isnan(values))
     >>> values.tolist()
-    [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    [1.0, 2.0, 3.0, 4.0]
     """
     gaps, there = np.flatnonzero(is_gap), np.flatnonzero(~is_gap)
-    if not len(gaps) or not len(there):
+    n = len(there)
+    if not len(gaps) or not n:
         return
+    # How many rows that are there come before each that is missing.
     number = np.searchsorted(there, gaps)
-    before, after = there[np.maximum(number - 1, 0)], there[np.minimum(number, len(there) - 1)]
-    nearest = np.where(gaps - before <= after - gaps, before, after)
-    mirrored = np.clip(2 * nearest + np.sign(gaps - nearest) - gaps, 0, len(values) - 1)
-    beside = values[np.where(is_gap[mirrored], nearest, mirrored)]
-    values[gaps] = np.where(after - before <= _SHORT + 1, np.interp(gaps, there, values[there]), beside)
+    from_last, to_next = gaps - there[np.maximum(number - 1, 0)], there[np.minimum(number, n - 1)] - gaps
+    is_first_half = (number == n) | ((number > 0) & (from_last <= to_next))
+    # At an end of the series the mirror turns back.
+    turn = np.where(is_first_half, number - from_last, number + to_next - 1) % (2 * n)
+    beside = values[there[np.minimum(turn, 2 * n - 1 - turn)]]
+    is_short = np.bincount(number)[number] <= _SHORT
+    values[gaps] = np.where(is_short, np.interp(gaps, there, values[there]), beside)

@@ -1,55 +1,37 @@
 """Long series by blocks of rows: changes are looked for among blocks, and then placed among the rows beside them."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from fewratio.applications.gaps import fill_gaps
-from fewratio.applications.seasons import season_period
+from fewratio.applications.change_significance import FoundChanges
+from fewratio.applications.gaps import fill_gaps, gap_marks
+from fewratio.applications.seasons import season_by_phase, season_period
 from fewratio.applications.segment_costs import Cost, moved, noise, rounding_variance
+from fewratio.applications.segmentation import change_penalty, without_segments
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import Encoding
 from fewratio.estimators.gaussian_basis import check_squares
 from fewratio.progress import progress_bar
 
-# Series of as many rows are long. They become so many blocks, or fewer.
+# Series of as many rows are long. They become so many blocks at most.
 LONG, _BLOCKS = 100_000, 10_000
 # Rows in which a season is looked for, and rows that are read at once.
 _FIRST_ROWS, _PIECE_ROWS = 100_000, 2**16
-# Logarithms of deviations are bounded below, by that of this part of the usual one: of few rows some have none.
+# Deviations below this share of the median count as that share: a block whose few rows are equal is no outlier.
 _LEAST_DEVIATION = 0.3
-# Blocks on either side of a change whose rows tell its place, and those among whose rows it is looked for.
-_BESIDE, _REACH = 30, 2
+# A change is placed at most so many blocks away from where it was found, by the rows of so many on either side.
+_REACH, _BESIDE = 2, 30
+# Changes that are no more blocks apart may be one: a block with rows from before and after it is like neither side.
+_TOGETHER = 5
 
 
-class Blocks(NamedTuple):
-    """Blocks of consecutive rows. What is left over at the end, less than a block, is not described.
+class LongSeries:
+    """A series of many rows, which may be in a file, described by blocks of them.
 
-    Attributes
-    ----------
-    size : int
-        Rows of a block. If the first rows have a season, it is a multiple of its period, so that no season is left.
-    means, deviations : ndarray of shape (n_blocks, d)
-        Means and standard deviations of the rows of each block; missing numbers do not count.
-    """
-
-    size: int
-    means: Floats
-    deviations: Floats
-
-    @property
-    def features(self) -> Floats:
-        """The means, and beside them logarithms of the deviations, in which a change of spread is one of level."""
-        # Of zeros and ones the mean tells all.
-        is_binary = np.isclose(self.deviations**2, self.means * (1 - self.means), atol=1e-12).all(0)
-        deviations = self.deviations[:, ~is_binary]
-        usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in deviations.T])
-        return np.hstack([self.means, np.log(np.maximum(deviations, _LEAST_DEVIATION * usual))])
-
-
-def blocks_of(numbers: Any, encoding: Encoding | None) -> Blocks:
-    """Describe a long series, which may be in a file.
+    Rows that are left over at the end, fewer than a block, are not described.
 
     Parameters
     ----------
@@ -57,59 +39,119 @@ def blocks_of(numbers: Any, encoding: Encoding | None) -> Blocks:
         Rows in the order of time.
     encoding : Encoding or None
         Says which columns mark missing numbers.
-    """
-    n, d = numbers.shape
-    size, period = n // _BLOCKS, season_period(np.array(numbers[:_FIRST_ROWS], dtype=np.float64))
-    size = period * -(-size // period) if period else size
-    means, deviations = np.empty((2, n // size, d))
-    marks = _marks(encoding)
-    with progress_bar(n, "reading") as report:
-        for part in gen_batches(len(means), max(1, _PIECE_ROWS // size)):
-            rows = np.array(numbers[part.start * size : part.stop * size], dtype=np.float64)
-            check_squares(rows)
-            means[part], deviations[part] = _moments(rows, size, marks)
-            report(part.stop * size, None)
-    for value, mark in marks.items():
-        for each in (means, deviations):
-            fill_gaps(each[:, value], means[:, mark] == 1)
-    return Blocks(size, means, deviations)
 
-
-def places_of(numbers: Any, blocks: Blocks, points: Numbers) -> Numbers:
-    """Return the first rows after changes, given the first blocks after them.
-
-    Parameters
+    Attributes
     ----------
-    numbers : array of shape (n, d) or FileNumbers
-        The series.
-    blocks : Blocks
-        What was made of it.
-    points : ndarray of int
-        Numbers of blocks, in order.
+    size : int
+        Rows of a block; if the first rows have a season, a multiple of its period.
+    means, deviations : ndarray of shape (n_blocks, d)
+        Means and standard deviations of the rows of each block without the season; missing numbers do not count.
     """
-    ends, found = [0, *points.tolist(), len(blocks.means)], []
-    for before, point, after in zip(ends, ends[1:], ends[2:], strict=False):
-        first, last = max(before, point - _BESIDE), min(after, point + _BESIDE)
-        start = first * blocks.size
-        rows = np.array(numbers[start : last * blocks.size], dtype=np.float64)
+
+    def __init__(self, numbers: Any, encoding: Encoding | None) -> None:
+        n, d = numbers.shape
+        self._numbers, self._marks, self._is_used = numbers, gap_marks(encoding), np.ones(d, dtype=bool)
+        self._season = np.zeros((1, d))
+        first = self._rows(0, min(n, _FIRST_ROWS))
+        self.size, period = -(-n // _BLOCKS), season_period(first)
+        if period:
+            self._season, self.size = season_by_phase(first, period), period * -(-self.size // period)
+            self._season[:, list(self._marks.values())] = 0
+        del first
+        self.means, self.deviations = np.empty((2, n // self.size, d))
+        with progress_bar(n, "reading") as report:
+            for part in gen_batches(len(self.means), max(1, _PIECE_ROWS // self.size)):
+                rows = np.array(numbers[part.start * self.size : part.stop * self.size], dtype=np.float64)
+                check_squares(rows)
+                rows -= np.resize(self._season, rows.shape)
+                self.means[part], self.deviations[part] = _block_statistics(rows, self.size, self._marks)
+                report(part.stop * self.size, None)
+        # Of zeros and ones the mean tells all.
+        shares = self.means * (1 - self.means)
+        self._is_binary = np.isclose(self.deviations**2, shares, atol=1e-12).all(0)
+        for value, mark in self._marks.items():
+            is_gap = self.means[:, mark] == 1
+            fill_gaps(self.means[:, value], is_gap)
+            fill_gaps(self.deviations[:, value], is_gap)
+
+    def select(self, is_used: NDArray[np.bool_]) -> None:
+        """Keep some of the columns."""
+        self._is_used, self._is_binary = is_used, self._is_binary[is_used]
+        self.means, self.deviations = self.means[:, is_used], self.deviations[:, is_used]
+
+    @property
+    def features(self) -> Floats:
+        """The means, and beside them logarithms of the deviations, in which a change of spread is one of level."""
+        deviations = self.deviations[:, ~self._is_binary]
+        usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in deviations.T])
+        return np.hstack([self.means, np.log(np.maximum(deviations, _LEAST_DEVIATION * usual))])
+
+    def _rows(self, start: int, stop: int) -> Floats:
+        """Return some rows as they are compared: without gaps and season."""
+        rows = np.array(self._numbers[start:stop], dtype=np.float64)
+        for value, mark in self._marks.items():
+            fill_gaps(rows[:, value], rows[:, mark] == 1)
+        rows -= self._season[np.arange(start, stop) % len(self._season)]
+        return rows if self._is_used.all() else rows[:, self._is_used]
+
+    def in_rows(self, found: FoundChanges, background: Floats) -> FoundChanges:
+        """Place changes of the blocks among the rows; of several that are one, that with the highest score is kept.
+
+        Parameters
+        ----------
+        found : FoundChanges
+            In blocks.
+        background : ndarray of shape (n_blocks, d)
+            What is no change in the means, such as a season that is longer than a block.
+        """
+        groups = np.split(np.arange(len(found.points)), np.flatnonzero(np.diff(found.points) > _TOGETHER) + 1)
+        ends = [0, *found.points.tolist(), len(self.means)]
+        rows: list[int] = []
+        kept: list[int] = []
+        for group in groups if len(found.points) else []:
+            placed = self._placed(found.points[group], ends[group[0]], ends[group[-1] + 2], background)
+            rows += placed
+            kept += sorted(group[np.argsort(-found.scores[found.points[group]])][: len(placed)].tolist())
+        scores = np.full(len(self._numbers), np.nan)
+        scores[np.arange(len(self.means)) * self.size] = found.scores
+        scores[found.points * self.size] = np.nan
+        scores[rows] = found.scores[found.points[kept]]
+        p_values = None if found.p_values is None else found.p_values[kept]
+        return found._replace(points=np.array(rows, dtype=np.intp), scores=scores, p_values=p_values)
+
+    def _placed(self, points: Numbers, before: int, after: int, background: Floats) -> list[int]:
+        """Return the first rows after changes that lie near each other between two others; all of these are blocks."""
+        first, last = max(before, int(points[0]) - _BESIDE), min(after, int(points[-1]) + _BESIDE)
+        start, reach = first * self.size, _REACH * self.size
+        rows = self._rows(start, last * self.size)
+        times, centres = np.arange(start, last * self.size), (np.arange(len(self.means)) + 0.5) * self.size - 0.5
+        rows -= np.column_stack([np.interp(times, centres, column) for column in background.T])
         spread = rows.std(0)
         rows = (rows[:, spread > 0] - rows[:, spread > 0].mean(0)) / spread[spread > 0]
+        if not rows.shape[1]:
+            return (points * self.size).tolist()
         cost = Cost(rows, noise(rows), 0, rounding_variance(rows))
-        found.append(start + moved(cost, [point * blocks.size - start], _REACH * blocks.size)[0])
-    return np.array(found, dtype=np.intp)
+
+        def total(places: list[int]) -> float:
+            edges = np.array([0, *places, len(rows)])
+            return float(cost(edges[:-1], edges[1:]).sum())
+
+        best = moved(cost, (points * self.size - start).tolist(), reach)
+        while len(best) > 1:
+            others = [best[:number] + best[number + 1 :] for number in range(len(best))]
+            fewer = min((moved(cost, each, best[-1] - best[0] + reach) for each in others), key=total)
+            # Sums of dependent rows vary more.
+            residuals = without_segments(rows, best, 0)
+            dependence = (residuals[1:] * residuals[:-1]).sum() / max((residuals**2).sum(), 1e-300)
+            inflation = (1 + np.clip(dependence, 0, 0.99)) / (1 - np.clip(dependence, 0, 0.99))
+            if total(fewer) - total(best) > inflation * change_penalty(len(self._numbers), 0, np.ones(rows.shape[1])):
+                break
+            best = fewer
+        return [start + place for place in best]
 
 
-def _marks(encoding: Encoding | None) -> dict[int, int]:
-    """Return the feature that marks missing numbers of each feature that has some."""
-    if encoding is None:
-        return {}
-    marking = [column for column in encoding.used if column.marks_missing and column.median is not None]
-    places = [encoding.places[column.name] for column in marking]
-    return {place.start: place.stop - 1 for place in places}
-
-
-def _moments(rows: Floats, size: int, marks: dict[int, int]) -> tuple[Floats, Floats]:
-    """Return means and deviations of blocks of rows; of a block without any value, those of zeros."""
+def _block_statistics(rows: Floats, size: int, marks: dict[int, int]) -> tuple[Floats, Floats]:
+    """Return means and deviations of blocks of rows; both are 0 where all numbers are missing."""
     blocks = rows.reshape(-1, size, rows.shape[1])
     is_there = np.ones(blocks.shape, dtype=bool)
     for value, mark in marks.items():

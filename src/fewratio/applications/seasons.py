@@ -23,17 +23,22 @@ def repeated_season(series: Floats) -> Floats:
     period = season_period(series)
     if not period:
         return np.zeros_like(series)
+    return np.resize(season_by_phase(series, period), series.shape)
+
+
+def season_by_phase(series: Floats, period: int) -> Floats:
+    """Return the season of each column, by the number of a row within a period: what medians leave of a moving mean."""
     kernel = np.ones(period + 1 - period % 2)
     # Of an even number of rows, the first and the last count half.
     kernel[[0, -1]] /= 2 - period % 2
-    half, season = len(kernel) // 2, np.empty_like(series)
+    half, season = len(kernel) // 2, np.empty((period, series.shape[1]))
     for j, column in enumerate(series.T):
         detrended = np.full(len(column), np.nan)
         detrended[half : len(column) - half] = (
             column[half : len(column) - half] - np.convolve(column, kernel, "valid") / period
         )
         middles = np.array([np.nanmedian(detrended[phase::period]) for phase in range(period)])
-        season[:, j] = np.resize(middles - middles.mean(), len(column))
+        season[:, j] = middles - middles.mean()
     return season
 
 

@@ -1,6 +1,7 @@
 """Costs of the segments of a series, from cumulative sums: which to cut it into, and what a single split gains."""
 
 import numpy as np
+from scipy.ndimage import median_filter
 
 from fewratio.core.shapes import Floats, Numbers
 
@@ -8,6 +9,10 @@ from fewratio.core.shapes import Floats, Numbers
 PRIOR_ROWS = 2.0
 # The search chooses among so many positions; in a longer series each change then moves to the best row nearby.
 POSITIONS = 1000
+# Changes are rare: at most half the square root of the number of rows.
+MOST_CHANGES = 0.5
+# Rows of the running median, without which there are no isolated values.
+_RUNNING = 7
 # Rows on either side of a split that is tried.
 _LEAST_SPLIT = 5
 
@@ -137,7 +142,16 @@ def noise(series: Floats) -> Floats:
 def rounding_variance(series: Floats) -> Floats:
     """Return the variance of a choice between two neighbours among the values of a column: much if they are few.
 
-    So rows that are equal because a column has few values do not seem to have no variance.
+    So rows that are equal because a column has few values do not seem to have no variance. A column that stays for
+    long wherever it goes has none: each of its steps is a change.
     """
     gaps = [np.ptp(column) / max(1, len(np.unique(column)) - 1) for column in series.T]
-    return np.square(gaps) / 4
+    return np.square(gaps) / 4 * [not _is_staircase(column) for column in series.T]
+
+
+def _is_staircase(column: Floats) -> bool:
+    """Tell whether a column moves for more than a few rows, but no more often than it may change."""
+    least = 1e-9 * np.ptp(column)
+    n_moves = np.count_nonzero(np.abs(np.diff(column)) > least)
+    moves_on = np.ptp(median_filter(column, _RUNNING, mode="nearest")) > least
+    return bool(moves_on) and n_moves <= MOST_CHANGES * np.sqrt(len(column))

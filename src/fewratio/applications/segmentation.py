@@ -14,6 +14,7 @@ from scipy.ndimage import median_filter
 
 from fewratio.applications.seasons import MOST_WAVES, deviations, repeated_season, smooth_seasons
 from fewratio.applications.segment_costs import (
+    MOST_CHANGES,
     POSITIONS,
     PRIOR_ROWS,
     Cost,
@@ -29,8 +30,6 @@ from fewratio.progress import Report, progress_bar
 # Measured on annotated series (docs/design.md). The price of a parameter, in units of log n: level and spread together
 # cost 3 log n, as in the modified BIC of Zhang and Siegmund (2007).
 _PRICE = 1.5
-# Changes are rare: at most half the square root of the number of rows.
-_MOST_CHANGES = 0.5
 _HIGHEST_ORDER, _HIGHEST_DEGREE = 3, 3
 # Values further than so many deviations from the running median of so many rows are moved there.
 _TAME, _RUNNING = 5.0, 7
@@ -217,8 +216,8 @@ def _proposals(series: Floats, rounding: Floats, report: Callable[[], None]) -> 
         table = cost_table(Cost(series, common, degree, rounding, edges), edges, least=3 + 2 * degree)
         seen: set[tuple[int, ...]] = {()}
         for factor in _FACTORS:
-            places = cheapest(table, factor * _penalty(n, degree, np.ones(d)))
-            if len(places) > _MOST_CHANGES * np.sqrt(n):
+            places = cheapest(table, factor * change_penalty(n, degree, np.ones(d)))
+            if len(places) > MOST_CHANGES * np.sqrt(n):
                 break
             if tuple(places) not in seen:
                 seen.add(tuple(places))
@@ -241,12 +240,12 @@ def _described(series: Floats, rounding: Floats, points: list[int], degree: int)
     groups[points] = 1
     residuals, groups = without_segments(series, points, degree), groups.cumsum()
     fits = [autoregression(*column, groups) for column in zip(residuals.T, rounding, strict=True)]
-    penalty = _penalty(len(series), degree, np.array([fit.tails for fit in fits])) * len(points)
+    penalty = change_penalty(len(series), degree, np.array([fit.tails for fit in fits])) * len(points)
     trend = _PRICE * np.log(len(series)) * degree * len(fits)
     return _Proposal(sum(fit.length for fit in fits) + penalty + trend, points, degree)
 
 
-def _penalty(n: int, degree: int, tails: Floats) -> float:
+def change_penalty(n: int, degree: int, tails: Floats) -> float:
     """Return the price of a change in columns with tails of some weight.
 
     In one column each parameter has its price, that of the spread by its tails. Further columns add what noise in them

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.applications import inputs
-from fewratio.applications.gaps import fill_gaps
-from fewratio.applications.long_series import LONG, Blocks, blocks_of
+from fewratio.applications.gaps import fill_gaps, gap_marks
+from fewratio.applications.long_series import LONG, LongSeries
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import DATE, NUMBER, TEXT
 from fewratio.data.encoding import ColumnOptions, Encoding
@@ -22,19 +22,19 @@ from fewratio.errors import InputError
 from fewratio.estimators.base import RatioEstimator
 
 _DAY = 86_400_000_000
-# Fewer gaps than this share of the rows are filled, and not compared themselves.
+# Gaps in no more than this share of the rows are rare.
 _FEW_GAPS = 0.05
 
 
 class Series(NamedTuple):
-    """A series, with the fields that `ChangePoints` has of it.
+    """A series, and what is known of its rows.
 
-    Of a long one `rows` are the means of `blocks`, and all of it is in `numbers`, which may be in a file.
+    Of a long one `rows` are the means of blocks, and `blocks` knows the rows themselves.
     """
 
     rows: Floats
-    numbers: Any
-    blocks: Blocks | None
+    n_rows: int
+    blocks: LongSeries | None
     feature_names: tuple[str, ...]
     argument: str
     encoding: Encoding | None
@@ -55,6 +55,12 @@ class Dates(Sequence[str]):
     def __getitem__(self, row: Any) -> Any:
         days = self._days[row]
         return [text_of_days(day) for day in days.tolist()] if isinstance(row, slice) else text_of_days(days)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"{self[:3]}..." if len(self) > 3 else f"{self[:]}"
 
 
 class _Time(NamedTuple):
@@ -117,16 +123,20 @@ def open_series(
         names = found.names
         times = (found.numbers * _DAY).round().astype("datetime64[us]") if found.is_date else found.numbers
     labels = table.feature_names or tuple(map(str, range(table.n_features)))
-    blocks = blocks_of(table.numbers, encoding) if by_blocks and table.n_rows >= LONG else None
+    blocks = LongSeries(table.numbers, encoding) if by_blocks and table.n_rows >= LONG else None
     rows = table.to_numpy() if blocks is None else blocks.means
     if encoding is not None and not model.has_sources:
-        if blocks is None:
-            _fill_all(rows, encoding)
-        kept = _compared(rows, encoding)
-        if not kept.all():
-            rows, labels = rows[:, kept], tuple(np.array(labels, dtype=object)[kept])
-            blocks = blocks and blocks._replace(means=rows, deviations=blocks.deviations[:, kept])
-    return Series(rows, table.numbers, blocks, labels, table.argument, encoding, names, times, order)
+        for value, mark in gap_marks(encoding).items() if blocks is None else ():
+            fill_gaps(rows[:, value], rows[:, mark] == 1)
+        marks = [encoding.places[column.name].stop - 1 for column in encoding.used if column.marks_missing]
+        # Rare gaps are filled, and not compared themselves.
+        rare = [mark for mark in marks if rows[:, mark].mean() <= _FEW_GAPS]
+        if rare:
+            is_used = ~np.isin(np.arange(len(labels)), rare)
+            rows, labels = rows[:, is_used], tuple(np.array(labels, dtype=object)[is_used])
+            if blocks is not None:
+                blocks.select(is_used)
+    return Series(rows, table.n_rows, blocks, labels, table.argument, encoding, names, times, order)
 
 
 def _without_label(columns: ColumnOptions, label: str) -> ColumnOptions:
@@ -213,21 +223,3 @@ def _named_times(names: Sequence[str] | None) -> _Time | None:
             return None
         days.append(day)
     return _Time(np.array(days), [_readable(str(name)) for name in names], is_date=True)
-
-
-def _fill_all(rows: Floats, encoding: Encoding) -> None:
-    """Fill missing numbers, for which the encoding puts the median."""
-    for column in encoding.used:
-        if column.marks_missing and column.median is not None:
-            place = encoding.places[column.name]
-            fill_gaps(rows[:, place.start], rows[:, place.stop - 1] == 1)
-
-
-def _compared(rows: Floats, encoding: Encoding) -> NDArray[np.bool_]:
-    """Tell which features are compared: rare gaps are not."""
-    kept = np.ones(rows.shape[1], dtype=bool)
-    for column in encoding.used:
-        if column.marks_missing:
-            mark = encoding.places[column.name].stop - 1
-            kept[mark] = rows[:, mark].mean() > _FEW_GAPS
-    return kept

@@ -29,7 +29,7 @@ def changes(
 
     The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
     --model, changes are tested instead. A series of 100,000 rows or more is described by blocks of them, and stays in
-    its CSV, TSV or Parquet file, unless windows are compared or --report or --time needs it whole.
+    its CSV, TSV or Parquet file if its rows are in the order of time and neither windows nor --report are asked for.
 
     Example: fewratio changes sales.csv --time month --report changes.html
     """

@@ -28,7 +28,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     command : str or None
         What makes the report again; by default a call in Python.
     """
-    when = result.moments
+    when = result.series_times
     rows = counted(len(result.scores), "row")
     changes = result.changes
     if result.times is not None:
@@ -40,7 +40,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
         facts["Guarantee"] = "none; with a level, changes are tested at that chance of a false alarm"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
-    moments = when[result.places]
+    moments = result.points if result.times is None else result.times[result.points]
     named = [
         f"{text} ({column_title(change['column'])})"
         for text, change in zip(names_of_moments(moments), changes, strict=True)
@@ -54,7 +54,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     )
     call = page.made_with(result.settings, command, "detect_changes", ("series",))
     sections = [
-        page.Section("The series", _series(result, when)),
+        page.Section("The series", _series(result, when, moments)),
         page.Section("What changed", [_table(result, changes, moments)]),
         page.Section("How this was made", call),
     ]
@@ -74,12 +74,12 @@ def _plain(moments: NDArray[Any]) -> list[Any]:
     return [f"{moment}" if is_day else f"{moment}Z" for moment in (days if is_day else moments.astype("datetime64[s]"))]
 
 
-def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
-    n, points, scores = len(result.series), result.places, result.series_scores
+def _series(result: Any, when: NDArray[Any], moments: NDArray[Any]) -> list[page.Block]:
+    n, points, scores = len(result.series), result.series_points, result.series_scores
     is_time, is_binned = when.dtype.kind == "M", n > _MOST_ROWS
     starts = np.linspace(0, n, _STRETCHES, endpoint=False).astype(int) if is_binned else np.arange(n)
     segment = np.searchsorted(points, starts, side="right")
-    x, at = _plain(when[starts]), _plain(when[points])
+    x, at = _plain(when[starts]), _plain(moments)
     x[-1] = _plain(when[-1:])[0]
     shown = result.ranked_columns[:_MOST_COLUMNS]
     blocks: list[page.Block] = []
@@ -98,8 +98,9 @@ def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
             data |= {"low": rounded(np.minimum.reduceat(values, starts))}
             data |= {"high": rounded(np.maximum.reduceat(values, starts))}
         title = column_title(label)
+        values_of = "values" if result.block_rows == 1 else f"means of {result.block_rows} rows"
         description = (
-            f"{title}: {n} values from {values.min():.3g} to {values.max():.3g}, {counted(len(points), 'change')}."
+            f"{title}: {n} {values_of} from {values.min():.3g} to {values.max():.3g}, {counted(len(points), 'change')}."
         )
         blocks.append(series_chart(data, at, title, description, is_time=is_time, is_binned=is_binned))
     there = np.flatnonzero(~np.isnan(scores))
@@ -113,8 +114,8 @@ def _series(result: Any, when: NDArray[Any]) -> list[page.Block]:
         blocks.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
     rest = len(result.feature_names) - len(shown)
     about = "Thin: the values; thick: the level of each segment, with season and trend; dashed: changes."
-    drawn = f"{n} rows" if result.block_rows == 1 else f"{n} means of {result.block_rows} rows each"
-    about += f" Of {drawn}, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * is_binned
+    about += f" Each value is the mean of {result.block_rows} rows." * (result.block_rows > 1)
+    about += f" Of {n} values, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * is_binned
     about += f" {rest} more columns, which changed least, are left out here." * (rest > 0)
     score = (
         "how far the rows before and after a moment are apart"
@@ -145,8 +146,9 @@ def _table(result: Any, changes: list[dict[str, Any]], moments: NDArray[Any]) ->
         ]
         for text, change in zip(names_of_moments(moments), changes, strict=True)
     ]
+    rows = "rows" if result.block_rows == 1 else f"blocks of {result.block_rows} rows"
     note = (
-        "The column that changed most each time. Means: of up to 20 rows before and after, at the season and trend "
+        f"The column that changed most each time. Means: of up to 20 {rows} before and after, at the season and trend "
         "of the change. Deviations: standard deviations up to the neighbouring changes."
     )
     has_p = changes[0]["p_value"] is not None
