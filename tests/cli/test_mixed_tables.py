@@ -221,6 +221,28 @@ def test_a_condition_decides_the_exit_code(folder, table, condition, code):
     assert (done.stdout == "") == (code == 2)
 
 
+def test_a_column_that_tells_tables_apart_fails_a_check(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, unit in (("euros", 1), ("cents", 100)):
+        table = {"amount": unit * rng.normal(50, 5, 60), "age": rng.normal(40, 9, 60)}
+        table["day"] = pd.date_range("2024-01-01" if unit == 1 else "2024-06-01", periods=60)
+        table["unit"] = name
+        pd.DataFrame(table).to_csv(tmp_path / f"{name}.csv", index=False)
+    done = run(tmp_path, "compare", "euros.csv", "cents.csv", "--fail-if", "p < 0.01")
+    assert done.exit_code == 3
+    assert "'amount' alone tells" in done.stderr
+    assert "in the columns that are left" in done.stdout
+    done = run(tmp_path, "compare", "euros.csv", "cents.csv", "--fail-if", "p < 0.01", "--drop", "amount")
+    assert done.exit_code == 0
+
+
+def test_a_failed_check_says_why(folder):
+    condition = "p_value <= 1 and divergence < 5"
+    done = run(folder, "compare", "a.csv", "b.csv", "--permutations", "9", "--fail-if", condition)
+    assert done.exit_code == 3
+    assert "--fail-if: p_value = 0." in done.stderr
+
+
 def test_any_of_several_conditions_decides(folder):
     for conditions, code in ((("divergence > 5", "p <= 1"), 3), (("divergence > 5", "p > 1"), 0)):
         given = [word for condition in conditions for word in ("--fail-if", condition)]

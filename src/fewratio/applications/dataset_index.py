@@ -136,7 +136,7 @@ class DatasetIndex:
             collection = Collection.from_arrays(collection, **columns)
         seed = int(inputs.as_rng(random_state).integers(2**63))
         for_estimator, for_rows, for_vectors = np.random.default_rng(seed).spawn(3)
-        model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
+        model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
         dtype = collection[0].X.dtype
         samples = [sample.astype(dtype) for sample in samples_of(collection, model, n_rows, for_rows)]
         rows = np.concatenate(samples)
@@ -225,7 +225,7 @@ class DatasetIndex:
             arrays, header = features._asdict(), header_of("RuLSIF", self._columns, parameters)
         else:
             raise ParameterError(
-                f"This index compares with a {type(model).__name__}, which its file cannot hold; needed is the default "
+                f"This index compares with {type(model).__name__}(), which its file cannot hold; needed is the default "
                 "or a DiscriminantRatioEstimator. Build it with one of these."
             )
         own = {

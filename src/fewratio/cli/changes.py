@@ -1,11 +1,17 @@
 """``fewratio changes``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fewratio.cli import exchange
+
+if TYPE_CHECKING:
+    from fewratio.applications.changes import ChangePoints
+
+# A step between rows that is so many times as long as most is a gap.
+_GAP = 10
 
 
 @exchange.verb
@@ -37,7 +43,7 @@ def changes(
         import numpy as np
 
         from fewratio.applications.changes import detect_changes
-        from fewratio.data.columns import counted, told_apart
+        from fewratio.data.columns import counted, listed, told_apart
 
         options = request.options(*tables)
         by_ratio = request.model is not None or window is not None
@@ -54,10 +60,13 @@ def changes(
         n_rows = tables[0].n_rows
         table = tables[0] if result.order is None else tables[0].take(result.order)
         lines = [
-            f"{counted(len(result.points), 'change')} in {n_rows} rows of {exchange.label(series)} ({result.method})"
+            f"{counted(len(result.points), 'change')} in {n_rows:,} rows of {exchange.label(series)} ({result.method})"
         ]
+        lines += _about_time(result)
         if result.encoding is not None and result.encoding.is_named:
             lines.append(f"columns  {result.encoding.summary}")
+            if filled := [column.name for column in result.encoding.used if column.marks_missing]:
+                lines.append(f"filled   missing values of {listed(filled)}")
         for change in result.changes:
             name = "" if change["name"] is None else f" ({change['name']})"
             p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
@@ -79,3 +88,18 @@ def changes(
             result.plot,
             lambda command: result._report(command, exchange.label(series)),
         )
+
+
+def _about_time(result: "ChangePoints") -> list[str]:
+    """Say from when to when rows came, and name the longest gap."""
+    import numpy as np
+
+    names = result.row_names
+    if result.times is None or names is None:
+        return []
+    line = f"time     {names[0]} to {names[-1]}"
+    steps = np.diff(result.times)
+    if len(steps) and steps.max() > _GAP * np.median(steps):
+        row = int(steps.argmax())
+        line += f"; longest gap from {names[row]} to {names[row + 1]}"
+    return [line]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from fewratio.data.options import ColumnOptions
     from fewratio.data.raw import RawTable
 
-_CONDITION = re.compile(r"\s*(p|divergence)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*", re.ASCII)
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_CONDITION = re.compile(rf"\s*(p|p_value|divergence)\s*(<=|>=|<|>)\s*({_NUMBER})\s*", re.ASCII)
 _FAILED, _PERMUTATIONS = 3, 999
 # Typical rows that are shown, and their values.
 _ROWS, _VALUES = 3, 5
@@ -69,7 +70,7 @@ def compare(
             f"{given}; needed are two tables, or one and --by with the column that divides it. {advice}."
         )
     n_permutations = _PERMUTATIONS if permutations is None else permutations
-    fails = _any_condition(fail_if, n_permutations) if fail_if else None
+    fails = _conditions(fail_if, n_permutations) if fail_if else None
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)
     if b is None:
@@ -87,8 +88,8 @@ def compare(
             # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
             pairs = deliver_all(request, collection, estimator, n_permutations)
-            if fails is not None and _any_fails(fails, pairs):
-                raise typer.Exit(_FAILED)
+            if fails is not None:
+                _check_pairs(fails, pairs)
             return
         tables = samples
     else:
@@ -104,8 +105,8 @@ def compare(
     result = replace(found, names=(names[0], names[1]))
     answer = exchange.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot, result._report)
-    if fails is not None and fails(result.p_value, result.divergence):
-        raise typer.Exit(_FAILED)
+    if fails is not None:
+        _check(fails, result, tables)
 
 
 def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
@@ -136,36 +137,65 @@ def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions"
     return {"encoding": encoding}
 
 
-def _any_fails(fails: Callable[[Any, Any], Any], result: "AllPairsResult") -> bool:
-    """Tell whether a condition holds for any pair of groups; p-values are adjusted for the number of pairs."""
-    apart = [(i, j) for i in range(len(result.names)) for j in range(len(result.names)) if i != j]
-    adjusted, divergences = result.adjusted_p_values, result.divergences
-    return any(fails(None if adjusted is None else adjusted[pair], divergences[pair]) for pair in apart)
+def _check_pairs(fails: "Callable[[Any, Any], str | None]", result: "AllPairsResult") -> None:
+    """Exit if a condition holds for any pair of groups; p-values are adjusted for the number of pairs."""
+    names, adjusted, divergences = result.names, result.adjusted_p_values, result.divergences
+    for i, j in ((i, j) for i in range(len(names)) for j in range(len(names)) if i != j):
+        if held := fails(None if adjusted is None else adjusted[i, j], divergences[i, j]):
+            _fail(f"{names[i]} and {names[j]}: {held}")
 
 
-def _any_condition(texts: "Sequence[str]", permutations: int) -> Callable[[Any, Any], bool]:
-    """Return a function that tells whether any of these conditions holds, of those joined by "and" all."""
-    all_of = [[_condition(part, permutations) for part in text.split(" and ")] for text in texts]
-    return lambda p_value, divergence: any(all(each(p_value, divergence) for each in parts) for parts in all_of)
+def _check(fails: "Callable[[Any, Any], str | None]", result: "ComparisonResult", tables: "Sequence[RawTable]") -> None:
+    """Exit if a condition holds, or columns were left out of the test because they tell the tables apart."""
+    from fewratio.data.column_encoding import SEPARATING
+    from fewratio.data.columns import DATE, listed
+
+    encoding = result.samples.encoding
+    columns = () if encoding is None else encoding.columns
+    # New rows have new dates, and may have a label of their own, such as the site.
+    left_out = [each.name for each in columns if each.left_out == SEPARATING and each.kind != DATE]
+    apart = [name for name in left_out if any(len(set(table.cells(name))) > 1 for table in tables)]
+    if apart:
+        _fail(f"{listed(apart)} alone tells the tables apart and is not in the p-value; --drop passes it over")
+    if held := fails(result.p_value, result.divergence):
+        _fail(held)
 
 
-def _condition(text: str, permutations: int) -> Callable[[Any, Any], Any]:
-    """Return a function that tells whether a condition holds for a p-value and a divergence."""
-    found = _CONDITION.fullmatch(text)
+def _fail(reason: str) -> None:
+    typer.echo(f"fewratio: --fail-if: {reason}", err=True)
+    raise typer.Exit(_FAILED)
+
+
+def _conditions(texts: "Sequence[str]", permutations: int) -> "Callable[[Any, Any], str | None]":
+    """Return a function that says which of these conditions holds, if any; of those joined by "and" all must."""
+    from fewratio.data.partition import SIGNS
+
+    parsed = [[_condition(part, text, permutations) for part in text.split(" and ")] for text in texts]
+
+    def held(p_value: Any, divergence: Any) -> str | None:
+        values = {"p": p_value, "p_value": p_value, "divergence": divergence}
+        for parts in parsed:
+            if all(SIGNS[sign](values[name], float(limit)) for name, sign, limit in parts):
+                return " and ".join(f"{name} = {values[name]:.3g} {sign} {limit}" for name, sign, limit in parts)
+        return None
+
+    return held
+
+
+def _condition(part: str, text: str, permutations: int) -> tuple[str, str, str]:
+    """Return the name, the sign and the number of a condition."""
+    found = _CONDITION.fullmatch(part)
     if found is None:
         raise ParameterError(
-            f"--fail-if is {text!r}; it must be p or divergence, one of < <= > >=, and a number. Write "
-            "'p < 0.01', for instance, and join several by and."
+            f"--fail-if is {text!r}; it must be p or divergence, one of < <= > >=, and a number; or several of these "
+            "joined by and. Write 'p < 0.01', for instance."
         )
-    if found[1] == "p" and not permutations:
+    if found[1].startswith("p") and not permutations:
         raise ParameterError(
             f"--fail-if is {text!r}, but --permutations is 0, which gives no p-value. Raise --permutations, or test "
             "the divergence."
         )
-    from fewratio.data.partition import SIGNS
-
-    is_p_value, sign, limit = found[1] == "p", SIGNS[found[2]], float(found[3])
-    return lambda p_value, divergence: sign(p_value if is_p_value else divergence, limit)
+    return found[1], found[2], found[3]
 
 
 def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
@@ -185,6 +215,7 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
     if result.p_value is not None:
         differ = result.p_value <= exchange.LEVEL
         verdict = "the tables differ" if differ else f"no difference found at the level {exchange.LEVEL}"
+        verdict += " in the columns that are left" * (bool(result.separating) and not differ)
         yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
     if sum(result.n_tested) < len(result.ratios_a) + len(result.ratios_b):
         n_a, n_b = result.n_tested

@@ -127,7 +127,7 @@ def read_tensors(path: Any, kind: str, finite: bool = False) -> tuple[Arrays, di
     path = as_path(path)
     if not path.is_file():
         problem = f"{path} is a folder" if path.is_dir() else f"There is no file {path}"
-        raise DataNotFoundError(f"{problem}; a {kind} is needed. Check the path.")
+        raise DataNotFoundError(f"{problem}; {_a(kind)} is needed. Check the path.")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -155,7 +155,7 @@ def _refuse_text(path: Path, kind: str) -> None:
     # The header of a safetensors file follows its length, of eight bytes.
     if len(start) > 8 and start[8:9] != b"{" and start.strip() and _is_text(start):
         seems = "JSON, such as a map" if start.lstrip()[:1] == b"{" else "text, such as a table"
-        raise ModelFileError(f"{path} seems to be {seems}; a {kind} is needed. Use the right file.")
+        raise ModelFileError(f"{path} seems to be {seems}; {_a(kind)} is needed. Use the right file.")
 
 
 def _is_text(start: bytes) -> bool:
@@ -190,5 +190,10 @@ def _parse_header(path: Path, text: str | None, kind: str) -> dict[str, Any]:
             "Upgrade fewratio to read it."
         )
     if header.get("kind") != kind:
-        raise ModelFileError(f"{path} holds a {header.get('kind')}, but a {kind} is needed. Use the right file.")
+        found = f"{path} holds {_a(str(header.get('kind')))}"
+        raise ModelFileError(f"{found}, but {_a(kind)} is needed. Use the right file.")
     return header
+
+
+def _a(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"

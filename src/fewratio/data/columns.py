@@ -34,12 +34,12 @@ def listed(items: Iterable[object], most: int = _LISTED) -> str:
 def told_apart(
     first: float, second: float, write: Callable[[float, int], str] = lambda value, digits: f"{value:.{digits}g}"
 ) -> list[str]:
-    """Return two numbers as texts, with as many digits as it takes to tell them apart."""
-    for digits in (4, 5, 6, 8, 12):
-        texts = [write(value, digits) for value in (first, second)]
-        if texts[0] != texts[1]:
-            return texts
-    return [write(value, 4) for value in (first, second)]
+    """Return two numbers as texts, with as many digits as it takes to tell them apart and how far."""
+    texts = {digits: [write(value, digits) for value in (first, second)] for digits in (4, 5, 6, 8, 12)}
+    different = [digits for digits, (one, other) in texts.items() if one != other]
+    # One digit more, unless four tell enough: 1013.27 and 1014.46, not 1013 and 1014.
+    clear = [digits for digits in different if abs(second - first) * 10.0 ** (digits - 1) >= 20 * abs(first)]
+    return texts[(clear or different or [4])[0]]
 
 
 def signed(difference: float) -> str:
