@@ -18,8 +18,8 @@ from fewratio.progress import progress_bar
 
 # Series of as many rows are long. They become so many blocks at most.
 LONG, _BLOCKS = 100_000, 10_000
-# Rows in which a season is looked for, and rows that are read at once.
-_FIRST_ROWS, _PIECE_ROWS = 100_000, 2**16
+# Rows in which a season is looked for; and values that are held at once, there and of any part of the series.
+_FIRST_ROWS, _HELD_VALUES = 100_000, 2**21
 # Deviations below this share of the median count as that share: a block whose few rows are equal is no outlier.
 _LEAST_DEVIATION = 0.3
 # A change is placed at most so many blocks away from where it was found, by the rows of so many on either side.
@@ -52,7 +52,8 @@ class LongSeries:
         n, d = numbers.shape
         self._numbers, self._marks, self._is_used = numbers, gap_marks(encoding), np.ones(d, dtype=bool)
         self._season = np.zeros((1, d))
-        first = self._rows(0, min(n, _FIRST_ROWS))
+        n_held = max(1, _HELD_VALUES // d)
+        first = self._rows(0, min(n, _FIRST_ROWS, n_held))
         self.size, period = -(-n // _BLOCKS), season_period(first)
         if period:
             self._season, self.size = season_by_phase(first, period), period * -(-self.size // period)
@@ -60,7 +61,7 @@ class LongSeries:
         del first
         self.means, self.deviations = np.empty((2, n // self.size, d))
         with progress_bar(n, "reading") as report:
-            for part in gen_batches(len(self.means), max(1, _PIECE_ROWS // self.size)):
+            for part in gen_batches(len(self.means), max(1, n_held // self.size)):
                 rows = np.array(numbers[part.start * self.size : part.stop * self.size], dtype=np.float64)
                 check_squares(rows)
                 rows -= np.resize(self._season, rows.shape)
