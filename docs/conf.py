@@ -68,6 +68,7 @@ copybutton_prompt_is_regexp = True
 autosummary_generate = ["reference/python.rst"]
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
