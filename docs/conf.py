@@ -44,6 +44,8 @@ html_title = f"{project} {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["versions.js", "switcher.js"]
+html_favicon = "../src/fewratio/web/static/icon.svg"
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -66,6 +68,7 @@ copybutton_prompt_is_regexp = True
 autosummary_generate = ["reference/python.rst"]
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -85,13 +88,15 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "remove_config_comments": True,
     "min_reported_time": 5,
+    "write_computation_times": False,
     "plot_gallery": "True",
 }
 
 
 def link_pictures(app, doctree):
     """Let pictures lead to their files, to be read on a phone: Sphinx links those that have a size."""
-    if not app.env.docname.startswith("gallery/"):
+    # Cards of the gallery, which the reference shows too, lead to their examples.
+    if not app.env.docname.startswith(("gallery/", "reference/")):
         for picture in doctree.findall(nodes.image):
             picture.setdefault("width", "100%")
 

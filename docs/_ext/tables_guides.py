@@ -93,7 +93,7 @@ def grids():
             for key, digits in (("J", 4), ("AUC", 2))
         ]
         lines.append([name, *seconds, *scores])
-    return grid(["", "seconds", "of them training", "J, Mnist-r / Isolet", "AUC"], lines)
+    return grid(["precision", "seconds", "of them training", "J, Mnist-r / Isolet", "AUC"], lines)
 
 
 def coverage():
@@ -133,7 +133,7 @@ def summaries():
             for splits in found
         ]
         lines.append([f"{COLLECTIONS[data]}, {features}", *means])
-    return grid(["", "rows", "separate summaries", "one merged summary"], lines)
+    return grid(["data", "rows", "separate summaries", "one merged summary"], lines)
 
 
 def privacy():

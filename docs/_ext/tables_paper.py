@@ -37,7 +37,7 @@ def paper():
         means = bold_best([row[place][0] for row in rows.values()], digits, min if place < 2 else max)
         errors = [f"{row[place][1]:.{digits}f}" for row in rows.values()]
         columns.append([f"{mean} ± {error}" for mean, error in zip(means, errors, strict=True)])
-    header = ["", "J, Mnist-r", "J, Isolet", "AUC, Mnist-r", "AUC, Isolet"]
+    header = ["method", "J, Mnist-r", "J, Isolet", "AUC, Mnist-r", "AUC, Isolet"]
     return grid(header, [published, *zip(rows, *columns, strict=True)])
 
 
@@ -64,7 +64,7 @@ def _agreement(*tables):
         (f"{row['data']}, {METRICS[row['metric']]}", _name(row), _selection(row), *_beside(row), _verdict(row)): row
         for row in found
     }
-    return grid(["data", "method", "selected by", "here", "paper", ""], rows, texts=3)
+    return grid(["data", "method", "selected by", "here", "paper", "verdict"], rows, texts=3)
 
 
 def _name(row):
@@ -106,7 +106,7 @@ def rows(experiment):
     """The paper's rows of an experiment, averages over sizes, each selected as in the paper."""
     data, cells = _cells(experiment)
     cells = {key: each for key, each in cells.items() if each[data[0]][1]}
-    header = ["row", "selected by", *(text for name in data for text in (name, "paper", ""))]
+    header = ["row", "selected by", *(text for name in data for text in (name, "paper", "verdict"))]
     return grid(header, [[*key, *(text for name in data for text in each[name])] for key, each in cells.items()], 2)
 
 

@@ -222,9 +222,10 @@ def compare_datasets(
     B : array-like of shape (n_b, n_features), or Dataset
         The other one, with the same columns. Not needed with `by`.
     estimator : RatioEstimator, optional
-        Default: ``RuLSIF(scale="columns")``. A learned one must be pretrained. It stays as it is. One that is given
-        tells the divergence, too, and takes part in the test, which then takes longer; of an `AutoRatioEstimator` that
-        is what it learned from sources.
+        What gives the ratios of the rows; default: ``RuLSIF(scale="columns")``. A learned one must be pretrained. It
+        stays as it is. One that is given also gives the divergence, and takes part in the test, which then takes
+        longer; of an `AutoRatioEstimator` that is what it learned from sources. Without one, a classifier gives the
+        divergence (see Notes).
     n_permutations : int, default=999
         How many permutations to draw; where there are no more than that, each is taken once (3 and 3 rows: 20). 0 for
         no test. The divergence does not depend on it.
@@ -251,8 +252,8 @@ def compare_datasets(
     Notes
     -----
     The divergence is the relative Pearson divergence, 0 for equal distributions and at most (1 - alpha) / (2 alpha).
-    By default it is estimated by a classifier, on the rows that it was fitted to and on rows that were held out, with a
-    90 % interval (docs/guides/uncertainty.md says how often it held). An estimator that is given reports its own.
+    Without an `estimator`, the classifier is evaluated on the rows that it was fitted to and on rows that were held
+    out, and there is a 90 % interval (docs/guides/uncertainty.md says how often it held).
 
     Past 10,000 rows of both samples together (fewer if there are more than 800 columns), test and divergence use a
     random part of them, `n_tested`.
@@ -262,9 +263,10 @@ def compare_datasets(
     >>> import numpy as np
     >>> from fewratio import compare_datasets
     >>> rng = np.random.default_rng(0)
-    >>> result = compare_datasets(rng.normal(0, 1, (8, 2)), rng.normal(1.5, 1, (10, 2)), random_state=0)
-    >>> result
-    ComparisonResult(A and B: 8 rows and 10 rows; divergence 0.3... of at most 0.5; p = 0.0... (999 permutations))
+    >>> A, B = rng.normal(0, 1, (8, 2)), rng.normal(1.5, 1, (10, 2))
+    >>> result = compare_datasets(A, B, random_state=0)
+    >>> result.p_value <= 0.05, round(result.divergence, 1), result.largest
+    (True, 0.3, 0.5)
     """
     inputs.check_count("n_permutations", n_permutations, 0)
     test_settings = {"n_permutations": n_permutations, "random_state": random_state}
