@@ -121,6 +121,8 @@ def compare_all(
             f"collection {collection.name!r} has {counted(len(collection), 'dataset')}; at least two are needed to "
             "compare. Add another."
         )
+    if new is not None:
+        inputs.check_named("new", new, collection.names, "the collection")
     if new:
         collection, n_rows = _with_new(collection, new, n_rows)
     seed = int(inputs.as_rng(random_state).integers(2**63))
@@ -165,8 +167,8 @@ def compare_all(
 
 def _with_new(collection: Collection, new: Mapping[str, Any], n_rows: int | None) -> tuple[Collection, int]:
     """Add datasets, and say how many rows to draw of each: with more rows than the others one would seem nearer."""
-    columns = SourceColumns.of(collection)
-    tables = {name: as_sources(columns, X, f"dataset {name!r}", sources="the collection") for name, X in new.items()}
+    columns, named = SourceColumns.of(collection), {str(name): X for name, X in new.items()}
+    tables = {name: as_sources(columns, X, f"dataset {name!r}", sources="the collection") for name, X in named.items()}
     sizes = [int(np.median(collection.sizes)), *(table.n_rows for table in tables.values())]
     added = [Dataset(name, None, table.numbers) for name, table in tables.items()]
     return replace(collection, datasets=[*collection, *added]), min([*sizes, n_rows or max(sizes)])

@@ -17,9 +17,9 @@ from fewratio.applications.permutation import both_directions
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.tensorfile import Arrays, read_tensors, write_tensors
 from fewratio.data.collection import Collection
-from fewratio.data.columns import counted, listed
+from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnOptions, Encoding
-from fewratio.errors import CollectionError, ModelFileError, ParameterError
+from fewratio.errors import ModelFileError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of, refused_if_unfit
@@ -158,12 +158,7 @@ class DatasetIndex:
         progress : bool, optional
             Whether to show a progress bar; by default on a terminal.
         """
-        if not isinstance(tables, Mapping):
-            found = f"tables is a {type(tables).__name__}"
-            raise ParameterError(f"{found}; needed are tables by their names. Pass a dict such as {{'name': table}}.")
-        known = sorted(set(map(str, tables)) & set(self._names))
-        if known:
-            raise CollectionError(f"the index has {listed(known)} already; each needs a name of its own. Rename them.")
+        inputs.check_named("tables", tables, self._names, "the index")
         samples = [self._sample(X, f"dataset {str(name)!r}") for name, X in tables.items()]
         self._append(list(map(str, tables)), samples, progress)
         return self

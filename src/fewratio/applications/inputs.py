@@ -12,10 +12,11 @@ from fewratio.core.given import check_count as check_count
 from fewratio.core.given import check_number as check_number
 from fewratio.core.given import check_switch as check_switch
 from fewratio.core.shapes import Floats
+from fewratio.data.columns import listed
 from fewratio.data.encoding import Column, ColumnOptions, ColumnRules, Encoding
 from fewratio.data.separating import Separating, separating_columns, without_columns
 from fewratio.data.table import Table
-from fewratio.errors import ParameterError
+from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.least_squares import RuLSIF
 from fewratio.estimators.randomness import seeded
@@ -74,6 +75,28 @@ def fitted_copy(estimator: RatioEstimator, X_nu: Floats, X_de: Floats) -> RatioE
     fitted = copy(estimator)
     fitted._fit(X_nu, X_de)
     return fitted
+
+
+def check_named(argument: str, tables: Any, known: Sequence[str], where: str) -> None:
+    """Refuse what are not tables by names, and names that are taken.
+
+    Parameters
+    ----------
+    argument : str
+        What messages call the tables.
+    tables : object
+        What the user gave.
+    known : sequence of str
+        Names that are taken.
+    where : str
+        What has them.
+    """
+    if not isinstance(tables, Mapping):
+        found = f"{argument} is a {type(tables).__name__}"
+        raise ParameterError(f"{found}; needed are tables by their names. Pass a dict such as {{'name': table}}.")
+    taken = sorted(set(map(str, tables)) & set(known))
+    if taken:
+        raise CollectionError(f"{where} has {listed(taken)} already; each needs a name of its own. Rename them.")
 
 
 class Samples(NamedTuple):

@@ -58,7 +58,7 @@ def info(name: Name, as_json: AsJson = False) -> None:
 def fetch(name: Name) -> None:
     """Make sure that the files of a collection are here, by a download if need be.
 
-    Example: fewratio-bench data fetch isolet
+    Example: fewratio data fetch digits_r
     """
     from fewratio.data.registry import find_source
 
