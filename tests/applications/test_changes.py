@@ -345,3 +345,32 @@ def test_stairs_are_changes_and_isolated_values_are_not():
     isolated = np.zeros(300)
     isolated[[50, 51, 150, 220]] = 7
     assert detect_changes(isolated).points.tolist() == []
+
+
+MODES = pytest.mark.parametrize("options", [{}, {"level": 0.01, "random_state": 0}], ids=["segments", "test"])
+
+
+@MODES
+def test_a_column_without_noise_hides_no_change_of_others(options):
+    rows = np.arange(600)
+    noise = np.random.default_rng(1).normal(10, 1, 600) + 6 * (rows >= 400)
+    found = detect_changes(pd.DataFrame({"noise": noise, "status": rows >= 200}), **options)
+    assert found.points.tolist() == [200, 400]
+    assert [(each["column"], round(each["mean_after"])) for each in found.changes] == [("status", 1), ("noise", 16)]
+
+
+@MODES
+def test_many_missing_values_hide_no_change(options):
+    series = np.random.default_rng(1).normal(10, 1, 600) + 6 * (np.arange(600) >= 400)
+    series[100:160] = np.nan
+    found = detect_changes(pd.DataFrame({"x": series}), **options)
+    assert found.points.tolist() == [100, 160, 400]
+    assert [each["column"] for each in found.changes] == ["x is missing", "x is missing", "x"]
+
+
+@MODES
+@pytest.mark.parametrize("start", [0, 1000, 2959])
+def test_a_gap_in_a_season_is_no_change(options, start):
+    series = 10 * np.sin(2 * np.pi * np.arange(3000) / 24) + np.random.default_rng(1).normal(20, 1, 3000)
+    series[start : start + 41] = np.nan
+    assert detect_changes(pd.DataFrame({"x": series}), **options).points.tolist() == []

@@ -84,7 +84,7 @@ def test_the_more_are_compared_the_fewer_are_missed():
     assert found[0] < found[1] < found[2] == n_found(sets, 10, None) == 100
     index = DatasetIndex.build(sets)
     assert all(len(index.search(sets["0"], k=k, n_compared=k).names) == k for k in (1, 10, 499))
-    with pytest.raises(ParameterError, match=r"n_compared is 5 and k is 6; .* Raise n_compared"):
+    with pytest.raises(ParameterError, match=r"n_compared is 5 and k is 6; .* Raise it"):
         index.search(sets["0"], k=6, n_compared=5)
 
 

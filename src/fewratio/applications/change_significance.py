@@ -20,6 +20,7 @@ _LEVEL, _N_PERMUTATIONS = 0.01, 199
 # Rows of a window that are compared, evenly spaced ones of longer windows: the work grows with their third power.
 _MOST_COMPARED = 50
 _BURN_IN = 200
+_NO_NOISE = 1e-9
 # Coefficients whose series would not stay finite are shrunk until it does.
 _LARGEST_ROOT = 0.99
 
@@ -62,11 +63,14 @@ def by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np
     # A few far values must not hide changes. Of a series without changes, which values are far does not depend on their
     # order: the level stays.
     residuals = clipped(found.residuals)
+    # What rounding leaves of a column without noise is no noise.
+    residuals[:, residuals.std(0) <= _NO_NOISE * np.ptp(rows, axis=0)] = 0
     rows, found = rows - found.residuals + residuals, found._replace(residuals=residuals)
     gains = SplitGains(rows)
     scores = gains.best(0, len(rows))
     highest = _highest(lambda series: float(SplitGains(series).best(0, len(series)).max()), rows, found, options, rng)
-    limit = _limit(highest, options)
+    # A split that raises no likelihood is none, even if those of shuffled series lower it.
+    limit = max(_limit(highest, options), ROUNDING)
     points, parts = [], [(0, len(rows))]
     while parts:
         start, stop = parts.pop()

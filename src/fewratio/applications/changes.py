@@ -144,6 +144,11 @@ class ChangePoints(Reported):
             noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2 + rounding), 1e-300)
             moved = np.abs(means[1] - means[0]) / noise + np.abs(deviations[1] - deviations[0]) / noise
             column = int(moved.argmax())
+            # Without what background and its removal leave of rounding.
+            digits = 9 - int(np.log10(max(np.ptp(self.series[:, column]), 1e-300)))
+            (mean, deviation), (mean_after, deviation_after) = (
+                [round(float(each[side][column]), digits) for each in (means, deviations)] for side in (0, 1)
+            )
             found.append(
                 {
                     "row": row,
@@ -151,10 +156,10 @@ class ChangePoints(Reported):
                     "score": float(self.scores[row]),
                     "p_value": None if self.p_values is None else float(self.p_values[number]),
                     "column": self.feature_names[column],
-                    "mean_before": float(means[0][column]),
-                    "mean_after": float(means[1][column]),
-                    "deviation_before": float(deviations[0][column]),
-                    "deviation_after": float(deviations[1][column]),
+                    "mean_before": mean,
+                    "mean_after": mean_after,
+                    "deviation_before": deviation,
+                    "deviation_after": deviation_after,
                 }
             )
         return found
@@ -246,8 +251,8 @@ def detect_changes(
     Parameters
     ----------
     series : array-like of shape (n,) or (n, n_features)
-        Rows in the order of time. Of missing numbers, up to five in a row are interpolated; for longer gaps the rows
-        beside them stand.
+        Rows in the order of time. Of missing numbers, up to five in a row are interpolated; for longer gaps rows
+        beside them stand, of the same phase of a season.
     window : int, optional
         Compare windows of so many rows; changes less than that apart are not told apart. Where windows are compared,
         by default 50 rows, or a quarter of a shorter series. Of longer windows 50 evenly spaced rows are compared.

@@ -183,9 +183,9 @@ class DatasetIndex:
         inputs.check_count("n_permutations", n_permutations, 0)
         if n_compared is not None:
             inputs.check_count("n_compared", n_compared)
-            if n_compared < k:
+            if n_compared < min(k, len(self)):
                 found = f"n_compared is {n_compared} and k is {k}"
-                raise ParameterError(f"{found}; at least k datasets must be compared. Raise n_compared, or lower k.")
+                raise ParameterError(f"{found}; at least k datasets must be compared. Raise it, or lower k.")
         sample = self._sample(table, "table")
         candidates = self._candidates(sample, k, n_compared)
         # An estimate below zero is noise; the vectors, nearest first, decide between such datasets.

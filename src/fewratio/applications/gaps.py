@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.applications.seasons import strongest_frequency
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import Encoding
 
 # Longer gaps are not bridged by a line, which would look like a stretch without noise.
 _SHORT = 5
+# A season is looked for in as many rows; its values are so much more alike after a period than after half of it.
+_LEAST_ROWS, _ALIKE = 40, 0.3
 
 
 def gap_marks(encoding: Encoding | None) -> dict[int, int]:
@@ -21,7 +24,7 @@ def gap_marks(encoding: Encoding | None) -> dict[int, int]:
 
 
 def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
-    """Fill gaps in place: short ones by interpolation, others by the rows beside them, mirrored.
+    """Fill gaps in place: short ones by interpolation, others by the rows beside them, mirrored or a period away.
 
     Parameters
     ----------
@@ -46,6 +49,30 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
     is_first_half = (number == n) | ((number > 0) & (from_last <= to_next))
     # At an end of the series the mirror turns back.
     turn = np.where(is_first_half, number - from_last, number + to_next - 1) % (2 * n)
-    beside = values[there[np.minimum(turn, 2 * n - 1 - turn)]]
-    is_short = np.bincount(number)[number] <= _SHORT
-    values[gaps] = np.where(is_short, np.interp(gaps, there, values[there]), beside)
+    filled = there[np.minimum(turn, 2 * n - 1 - turn)]
+    is_long = np.bincount(number)[number] > _SHORT
+    if is_long.any():
+        period = _period(values, is_gap)
+        if period:
+            # The nearest row of the same phase.
+            for step in (-period, period):
+                away = np.ceil((from_last if step < 0 else to_next + 1) / period)
+                phase = gaps + np.round(away * step).astype(np.intp)
+                is_there = (phase >= 0) & (phase < len(values)) & (is_first_half if step < 0 else ~is_first_half)
+                is_there[is_there] = ~is_gap[phase[is_there]]
+                filled[is_there] = phase[is_there]
+    values[gaps] = np.where(is_long, values[filled], np.interp(gaps, there, values[there]))
+
+
+def _period(values: Floats, is_gap: NDArray[Any]) -> float:
+    """Return the period of a season, in rows: where values are alike after a period, and not after half of it."""
+    level = np.where(is_gap, 0.0, values - values[~is_gap].mean())
+    if len(values) < _LEAST_ROWS or not level.any():
+        return 0.0
+    period = 1 / strongest_frequency(level[:, None])
+
+    def likeness(lag: int) -> float:
+        return float(level[lag:] @ level[:-lag]) / float(level @ level)
+
+    whole, half = likeness(round(period)), likeness(round(period / 2))
+    return period if period <= len(values) / 4 and whole > _ALIKE and whole - half > _ALIKE else 0.0

@@ -84,7 +84,7 @@ def smooth_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
     for with_step in (False, True):
         if with_step:
             step, points = _with_step(series, basis)
-        frequency = _strongest_frequency(series - step)
+        frequency = strongest_frequency(series - step)
         for n_waves in range(1, MOST_WAVES + 1):
             phases = 2 * np.pi * frequency * np.arange(n)[:, None] * np.arange(1, n_waves + 1)
             waves = np.column_stack([np.sin(phases), np.cos(phases)])
@@ -93,7 +93,7 @@ def smooth_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
             yield 1 + 2 * n_waves * d, waves @ coefficients, points
 
 
-def _strongest_frequency(series: Floats) -> float:
+def strongest_frequency(series: Floats) -> float:
     """Return the strongest frequency about a line, in periods per row."""
     n = len(series)
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])

@@ -143,10 +143,10 @@ def rounding_variance(series: Floats) -> Floats:
     """Return the variance of a choice between two neighbours among the values of a column: much if they are few.
 
     So rows that are equal because a column has few values do not seem to have no variance. A column that stays for
-    long wherever it goes has none: each of its steps is a change.
+    long wherever it goes has that of one such move in all rows: each of its steps is a change.
     """
     gaps = [np.ptp(column) / max(1, len(np.unique(column)) - 1) for column in series.T]
-    return np.square(gaps) / 4 * [not _is_staircase(column) for column in series.T]
+    return np.square(gaps) / [len(column) if _is_staircase(column) else 4 for column in series.T]
 
 
 def _is_staircase(column: Floats) -> bool:

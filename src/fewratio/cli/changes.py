@@ -67,6 +67,8 @@ def changes(
             lines.append(f"columns  {result.encoding.summary}")
             if filled := [column.name for column in result.encoding.used if column.marks_missing]:
                 lines.append(f"filled   missing values of {listed(filled)}")
+        if len(result.points):
+            lines.append(f"changes  mean of up to 20 {'rows' if result.block_rows == 1 else 'blocks'} before -> after")
         for change in result.changes:
             name = "" if change["name"] is None else f" ({change['name']})"
             p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"

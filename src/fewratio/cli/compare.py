@@ -148,15 +148,19 @@ def _check_pairs(fails: "Callable[[Any, Any], str | None]", result: "AllPairsRes
 def _check(fails: "Callable[[Any, Any], str | None]", result: "ComparisonResult", tables: "Sequence[RawTable]") -> None:
     """Exit if a condition holds, or columns were left out of the test because they tell the tables apart."""
     from fewratio.data.column_encoding import SEPARATING
-    from fewratio.data.columns import DATE, listed
+    from fewratio.data.columns import DATE, NUMBER, listed
 
     encoding = result.samples.encoding
     columns = () if encoding is None else encoding.columns
     # New rows have new dates, and may have a label of their own, such as the site.
-    left_out = [each.name for each in columns if each.left_out == SEPARATING and each.kind != DATE]
-    apart = [name for name in left_out if any(len(set(table.cells(name))) > 1 for table in tables)]
+    left_out = [each for each in columns if each.left_out == SEPARATING and each.kind != DATE]
+    apart = [
+        each.name
+        for each in left_out
+        if each.kind == NUMBER or any(len(set(table.cells(each.name))) > 1 for table in tables)
+    ]
     if apart:
-        _fail(f"{listed(apart)} alone tells the tables apart and is not in the p-value; --drop passes it over")
+        _fail(f"the tables are told apart by {listed(apart)}, without which p is computed; pass over with --drop")
     if held := fails(result.p_value, result.divergence):
         _fail(held)
 
@@ -215,7 +219,8 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
     if result.p_value is not None:
         differ = result.p_value <= exchange.LEVEL
         verdict = "the tables differ" if differ else f"no difference found at the level {exchange.LEVEL}"
-        verdict += " in the columns that are left" * (bool(result.separating) and not differ)
+        if result.separating:
+            verdict += ", also in the columns that are left" if differ else " in the columns that are left"
         yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
     if sum(result.n_tested) < len(result.ratios_a) + len(result.ratios_b):
         n_a, n_b = result.n_tested
