@@ -1,16 +1,12 @@
-"""Draw the network of the paper and the decision chart, and make tables from records: ``python docs/drawings.py``.
+"""Draw the network of the paper and the decision chart: ``python docs/drawings.py``.
 
-The pictures go to ``docs/images``; a test sees that they, and the tables in ``choosing.md``, are current.
+The pictures go to ``docs/images``; a test sees that they are current.
 """
 
-import csv
-import json
 from html import escape
 from pathlib import Path
-from statistics import fmean
 
 IMAGES = Path(__file__).parent / "images"
-RESULTS = Path(__file__).parents[1] / "results"
 FIRST, SECOND, INK, MUTED, PALE, BLUE = "#009e73", "#9a6fb0", "#1f2328", "#6b7280", "#f3f4f6", "#0072b2"
 
 
@@ -147,81 +143,8 @@ def chart():
     return page(950, 568, "Which function or estimator for which question", *parts)
 
 
-NAMES = {
-    "auto": "{class}`~fewratio.AutoRatioEstimator`",
-    "universal": "{class}`~fewratio.UniversalRatioEstimator`",
-    "classifier": "{class}`~fewratio.ClassifierRatio`",
-    "logistic regression": "`ClassifierRatio(LogisticRegression())`",
-    "RuLSIF, cv": '`RuLSIF(sigma="cv", reg="cv")`',
-    "RuLSIF": "`RuLSIF()`",
-    "KLIEP": "{class}`~fewratio.KLIEP`",
-}
-
-
-def table_of_sizes(sizes=(2, 5, 10, 20, 50, 200, 1000), timed=(10, 200)):
-    """Make the table of errors and times by rows from the records of ``benchmarks/sizes.py``."""
-    records = [json.loads(line) for line in (RESULTS / "benchmarks" / "sizes.jsonl").read_text("utf-8").splitlines()]
-    found = {(each["estimator"], each["instances_a_side"]): each for each in records}
-    heads = ["rows per sample", *(f"{size:,}" for size in sizes), *(f"ms at {size}" for size in timed)]
-    lines = [f"| {' | '.join(heads)} |", f"| --- |{' ---: |' * (len(heads) - 1)}"]
-    for key, name in NAMES.items():
-        # More than 400 rows are not given to the network any more; the records of these sizes are of an earlier form.
-        errors = ["" if key == "universal" and size > 400 else f"{found[key, size]['J']:.3f}" for size in sizes]
-        times = [f"{1000 * found[key, size]['seconds_a_fit']:.0f}" for size in timed]
-        lines.append(f"| {' | '.join([name, *errors, *times])} |")
-    return "\n".join(lines)
-
-
-# Name in the records, how its parameters were selected, and what is said of it.
-LEARNERS = {
-    "{class}`~fewratio.EnsembleRatioEstimator`": (
-        ("fewratio, ensemble", "none"),
-        ("20 or more", "1 to 50", "the same in all", "an hour or more; minutes on a GPU"),
-    ),
-    "{class}`~fewratio.DiscriminantRatioEstimator`": (
-        ("fewratio, closed form", "none"),
-        ("5 or more", "1 to 50", "the same in all", "2 to 4 s"),
-    ),
-    "{class}`~fewratio.MetaRatioEstimator`": (
-        ("fewratio", "none"),
-        ("20 or more", "1 to 10, or as trained", "the same in all", "minutes"),
-    ),
-    "{class}`~fewratio.UniversalRatioEstimator`": (
-        ("fewratio, no sources", "none"),
-        ("none", "2 to 100", "any", "none"),
-    ),
-    "{class}`~fewratio.RuLSIF`, lambda by validation": (
-        ("RuLSIF, ratio clipped", "validation"),
-        ("none", "20 or more", "any", "none"),
-    ),
-}
-
-
-def default_with_sources(data, n_sources=40):
-    """Give the mean J of `AutoRatioEstimator` from the records of ``benchmarks/sources.py``."""
-    records = map(json.loads, (RESULTS / "benchmarks" / "sources.jsonl").read_text("utf-8").splitlines())
-    wanted = {"data": data, "n_sources": n_sources, "way": "default"}
-    return fmean(each["squared_error"] for each in records if wanted.items() <= each.items())
-
-
-def table_of_estimators():
-    """Make the table of estimators with their average J from the paper's first experiment."""
-    with open(RESULTS / "tables" / "relative-dre.csv", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["n_support"] == "avg"]
-    means = {(row["method"], row["selection"], row["data"]): float(row["mean"]) for row in rows}
-    heads = "estimator", "related datasets", "rows per sample", "columns", "time to learn, two cores"
-    lines = [f"| {' | '.join(heads)} | J, Mnist-r | J, Isolet |", f"|{' --- |' * len(heads)} ---: | ---: |"]
-    said = "{class}`~fewratio.AutoRatioEstimator`", "any number, or none", "any", "the same in all", "seconds"
-    lines.append(f"| {' | '.join([*said, *(f'{default_with_sources(data):.3f}' for data in ('Mnist-r', 'Isolet'))])} |")
-    for name, (key, said) in LEARNERS.items():
-        errors = [f"{means[*key, data]:.3f}" for data in ("Mnist-r", "Isolet")]
-        lines.append(f"| {' | '.join([name, *said, *errors])} |")
-    return "\n".join(lines)
-
-
 DRAWINGS = {"network.svg": network, "choosing.svg": chart}
 
 if __name__ == "__main__":
     for name, draw in DRAWINGS.items():
         (IMAGES / name).write_text(draw(), "utf-8")
-    print(table_of_estimators(), table_of_sizes(), sep="\n\n")

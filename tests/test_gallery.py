@@ -36,12 +36,9 @@ def test_pages_show_pictures_that_examples_make():
         assert set(shown) <= names, page
 
 
-def test_drawings_and_tables_are_current(monkeypatch):
+def test_drawings_are_current(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     import drawings
 
     for name, draw in drawings.DRAWINGS.items():
         assert (drawings.IMAGES / name).read_text("utf-8") == draw(), "run: python docs/drawings.py"
-    choosing = (ROOT / "docs" / "choosing.md").read_text("utf-8")
-    assert drawings.table_of_estimators() in choosing
-    assert drawings.table_of_sizes() in choosing

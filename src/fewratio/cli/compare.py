@@ -219,8 +219,7 @@ def _lines(result: "ComparisonResult", request: exchange.Request, tables: "Seque
     if result.p_value is not None:
         differ = result.p_value <= exchange.LEVEL
         verdict = "the tables differ" if differ else f"no difference found at the level {exchange.LEVEL}"
-        if result.separating:
-            verdict += ", also in the columns that are left" if differ else " in the columns that are left"
+        verdict += " in the columns that are left" * (bool(result.separating) and not differ)
         yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
     if sum(result.n_tested) < len(result.ratios_a) + len(result.ratios_b):
         n_a, n_b = result.n_tested
