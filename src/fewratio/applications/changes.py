@@ -139,7 +139,7 @@ class ChangePoints(Reported):
             deviations = [without_segments(part, [], 1).std(0) for part in (before, after)]
             if self.deviations is not None:
                 within = [(self.deviations[rows] ** 2).mean(0) for rows in sides]
-                deviations = [np.sqrt(own**2 + more) for own, more in zip(deviations, within, strict=True)]
+                deviations = [np.sqrt(each**2 + more) for each, more in zip(deviations, within, strict=True)]
             # Both in units of the noise: rows of the smaller spread alone would make any step infinite.
             noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2 + rounding), 1e-300)
             moved = np.abs(means[1] - means[0]) / noise + np.abs(deviations[1] - deviations[0]) / noise

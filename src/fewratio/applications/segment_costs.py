@@ -149,9 +149,14 @@ def rounding_variance(series: Floats) -> Floats:
     return np.square(gaps) / [len(column) if _is_staircase(column) else 4 for column in series.T]
 
 
+def running_median(column: Floats) -> Floats:
+    """Return a column without isolated values."""
+    return np.asarray(median_filter(column, _RUNNING, mode="nearest"))
+
+
 def _is_staircase(column: Floats) -> bool:
     """Tell whether a column moves for more than a few rows, but no more often than it may change."""
     least = 1e-9 * np.ptp(column)
     n_moves = np.count_nonzero(np.abs(np.diff(column)) > least)
-    moves_on = np.ptp(median_filter(column, _RUNNING, mode="nearest")) > least
+    moves_on = np.ptp(running_median(column)) > least
     return bool(moves_on) and n_moves <= MOST_CHANGES * np.sqrt(len(column))

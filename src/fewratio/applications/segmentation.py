@@ -10,7 +10,6 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 from fewratio.applications.seasons import MOST_WAVES, deviations, repeated_season, smooth_seasons
 from fewratio.applications.segment_costs import (
@@ -23,6 +22,7 @@ from fewratio.applications.segment_costs import (
     moved,
     noise,
     rounding_variance,
+    running_median,
 )
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.progress import Report, progress_bar
@@ -31,8 +31,8 @@ from fewratio.progress import Report, progress_bar
 # cost 3 log n, as in the modified BIC of Zhang and Siegmund (2007).
 _PRICE = 1.5
 _HIGHEST_ORDER, _HIGHEST_DEGREE = 3, 3
-# Values further than so many deviations from the running median of so many rows are moved there.
-_TAME, _RUNNING = 5.0, 7
+# Values further than so many deviations from the running median are moved there.
+_TAME = 5.0
 # The penalties that are tried, as multiples; they are tried twice with each degree if there may be a season.
 _FACTORS = 2.0 ** np.arange(9, -2.5, -0.5)
 _STEPS = 4 * len(_FACTORS) + 2 * MOST_WAVES
@@ -278,7 +278,7 @@ def _tamed(series: Floats) -> Floats:
     """Move isolated values that are far from their neighbours nearer."""
     result = np.empty_like(series)
     for place, column in enumerate(series.T):
-        middle = median_filter(column, size=_RUNNING, mode="nearest")
+        middle = running_median(column)
         result[:, place] = middle + clipped(column - middle)
     return result
 
