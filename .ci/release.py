@@ -20,8 +20,8 @@ NEEDED = {
     ".whl": [
         "fewratio/__init__.pyi",
         "fewratio/py.typed",
-        "fewratio/pretrained/universal.safetensors",
-        "fewratio/web/static/index.html",
+        "fewratio/estimators/networks/pretrained/universal.safetensors",
+        "fewratio_web/static/index.html",
         "fewratio_bench/published.csv",
         "licenses/LICENSE",
         "entry_points.txt",

@@ -15,8 +15,8 @@ import time
 import torch
 
 from fewratio import Pair, UniversalRatioEstimator
-from fewratio.estimators.universal import shipped_parts
-from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
+from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
+from fewratio.estimators.networks.universal import shipped_parts
 from fewratio_bench.records import circumstances
 
 PAPER = 312

@@ -43,7 +43,7 @@ from fewratio import (
     load_collection,
     mmd2,
 )
-from fewratio.applications.inputs import default_estimator
+from fewratio.estimators.samples import default_estimator
 from fewratio_bench.records import circumstances
 from fewratio_bench.splits import PROTOCOLS
 

@@ -25,9 +25,9 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from fewratio import Collection, DiscriminantRatioEstimator, Pair
-from fewratio.core.exact import gaussian_relative_ratio
+from fewratio.core.true_ratio import gaussian_relative_ratio
 from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
+from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
 from fewratio_bench.evaluate import judged_values
 from fewratio_bench.methods.closed_form import closed_form_values
 from fewratio_bench.problems import ISOLET, MNIST_R, SYNTHETIC

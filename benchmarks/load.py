@@ -25,11 +25,11 @@ WAYS = {
         "parquet": "from pyarrow.parquet import read_table as read",
     },
     "read_table": (
-        "from pathlib import Path; from fewratio.data.files import find_file, read_table\n"
+        "from pathlib import Path; from fewratio.data.readers.files import find_file, read_table\n"
         "def read(path): return read_table(find_file(Path(path)))"
     ),
     "read_raw and as_table": (
-        "from pathlib import Path; from fewratio.data.files import find_file, read_raw\n"
+        "from pathlib import Path; from fewratio.data.readers.files import find_file, read_raw\n"
         "from fewratio.data.table import as_table\n"
         "def read(path): return as_table(read_raw(find_file(Path(path)))).numbers"
     ),

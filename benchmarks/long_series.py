@@ -18,8 +18,8 @@ import torch
 from scipy.signal import lfilter
 
 from fewratio import detect_changes
-from fewratio.applications.long_series import LONG
-from fewratio.applications.segmentation import segment
+from fewratio.changes.long_series import LONG
+from fewratio.changes.segmentation import segment
 from fewratio_bench.records import circumstances
 
 Make = Callable[[np.random.Generator], np.ndarray]

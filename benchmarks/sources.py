@@ -33,9 +33,9 @@ from fewratio import (
     Training,
     UniversalRatioEstimator,
 )
-from fewratio.data.seeds import seed_for
+from fewratio.core.seeds import seed_for
 from fewratio.estimators import pretrain_together
-from fewratio.nn import RatioCommittee
+from fewratio.estimators.networks.nn import RatioCommittee
 from fewratio_bench.evaluate import Judgement, PairEvaluation, judged_ratio
 from fewratio_bench.problems import ISOLET, MNIST_R, PairProblem
 from fewratio_bench.records import circumstances

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 import torch
 
 from fewratio import Collection, DiscriminantRatioEstimator
-from fewratio.cli import app
+from fewratio.app import app
 from fewratio_bench.records import circumstances
 
 N_COLUMNS, PIECE_ROWS = 20, 100_000

@@ -27,7 +27,7 @@ import torch
 
 from fewratio import DiscriminantRatioEstimator, SourceMap
 from fewratio.core.discriminant import Support
-from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
+from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.methods.untrained import Universal
 from fewratio_bench.problems import MNIST_R, SYNTHETIC, PairProblem, Problem, SyntheticProblem

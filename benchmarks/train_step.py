@@ -1,7 +1,7 @@
 """Model steps a second: the plain way to train the paper's model against ours, interleaved in one run.
 
 The plain loop concatenates [x, z], solves a 100 x 100 system with ``linalg.solve``, takes one task a step and uses
-Adam as it comes. Ours is `fewratio.optim.train` at the same sizes, for one model and for several as one program. On a
+Adam as it comes. Ours is the training loop of this package at the same sizes, for one model and for several as one program. On a
 GPU (``--device cuda``) only ours is timed, the whole step captured as one graph.
 
     python benchmarks/train_step.py                     # one CPU thread
@@ -23,13 +23,13 @@ import torch
 from torch import Tensor, nn
 
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.pair import Episode
 from fewratio.data.collection import Collection
-from fewratio.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
-from fewratio.optim import Ensemble, Processes, TrainingPlan
-from fewratio.optim.loop import Training
-from fewratio.training.episodes import EpisodeSampler, SupportSize
-from fewratio.training.pools import RowTable, pair_pools
+from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
+from fewratio.estimators.networks.optim import Ensemble, Processes, TrainingPlan
+from fewratio.estimators.networks.optim.loop import Training
+from fewratio.estimators.networks.pair import Episode
+from fewratio.estimators.networks.training.episodes import EpisodeSampler, SupportSize
+from fewratio.estimators.networks.training.pools import RowTable, pair_pools
 from fewratio_bench.records import circumstances
 
 N_DATASETS, N_INSTANCES, N_FEATURES, N_SUPPORT, N_QUERY, LATENT = 50, 300, 256, 5, 128, 32

@@ -26,14 +26,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fewratio.core.exact import true_ratio
+from fewratio.core.container import read_tensors, write_tensors
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.pair import Pair, equal_shares
-from fewratio.core.tensorfile import read_tensors, write_tensors
-from fewratio.estimators.universal import shipped_parts, universal_model
-from fewratio.nn.intervals import LEVELS, largest_divergence
-from fewratio.optim import History, Processes
-from fewratio.pretrained import UNIVERSAL
+from fewratio.core.true_ratio import true_ratio
+from fewratio.estimators.networks.nn.intervals import LEVELS, largest_divergence
+from fewratio.estimators.networks.optim import History, Processes
+from fewratio.estimators.networks.pair import Pair, equal_shares
+from fewratio.estimators.networks.pretrained import UNIVERSAL
+from fewratio.estimators.networks.universal import shipped_parts, universal_model
 from fewratio_bench.prior import PriorPairs, draw_pairs
 from fewratio_bench.records import circumstances
 from fewratio_bench.universal_training import (

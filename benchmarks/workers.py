@@ -23,9 +23,9 @@ import numpy as np
 import torch
 
 from fewratio import compare_all
-from fewratio.applications.inputs import default_estimator, in_common_units
-from fewratio.applications.pair_blocks import AllPairs, Block, PairTest, blocks
-from fewratio.applications.workers import in_workers
+from fewratio.estimators.samples import default_estimator, in_common_units
+from fewratio.many.pair_blocks import AllPairs, Block, PairTest, blocks
+from fewratio.many.workers import in_workers
 from fewratio_bench.records import circumstances
 
 N_ROWS, N_COLUMNS = 5, 64

@@ -12,7 +12,7 @@ settings.register_profile("fewratio", deadline=None, derandomize=bool(os.environ
 settings.load_profile("fewratio")
 
 # Shapes are checked by the tests of what computes with them. Elsewhere the same functions run, and take half as long.
-SHAPES_MATTER = [Path(__file__).parent / name for name in ("core", "nn", "optim", "training", "estimators")]
+SHAPES_MATTER = [Path(__file__).parent / name for name in ("core", "estimators")]
 
 
 def pytest_runtest_setup(item):

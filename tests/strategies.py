@@ -8,10 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from fewratio import Architecture, Inliers, MetaRatioEstimator, Pairs, Training
-from fewratio.core.pair import Pair
 from fewratio.data.collection import Collection
 from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.nn import (
+from fewratio.estimators.networks.nn import (
     GaussianFeatures,
     MLPFeatures,
     NoEncoder,
@@ -23,8 +22,9 @@ from fewratio.nn import (
     SharedHead,
     Space,
 )
-from fewratio.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
-from fewratio.training.pools import RowTable, pair_pools
+from fewratio.estimators.networks.pair import Pair
+from fewratio.estimators.networks.training.episodes import EpisodeSampler, EvaluationEpisodes, SupportSize
+from fewratio.estimators.networks.training.pools import RowTable, pair_pools
 
 # No deadline: a busy machine is no failure.
 quick = settings(max_examples=30, deadline=None)
@@ -180,7 +180,7 @@ def countable_collection(sizes, outliers=None, name="toy"):
 
 
 class Parts(NamedTuple):
-    """What `fewratio.optim.train` needs besides an objective and a plan."""
+    """What `fewratio.estimators.networks.optim.train` needs besides an objective and a plan."""
 
     models: list[RatioModel]
     draw: EpisodeSampler

@@ -11,8 +11,8 @@ import torch
 
 import fewratio
 from fewratio import progress
-from fewratio.applications import ChangeDetector
-from fewratio.data.files import find_file, open_rows, read_raw
+from fewratio.changes.detector import ChangeDetector
+from fewratio.data.readers.files import find_file, open_rows, read_raw
 from fewratio.errors import DataFileError, FewRatioError, InputError, ModelFileError, ParameterError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -213,7 +213,7 @@ def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
     def read_csv(*arguments):
         raise MemoryError
 
-    monkeypatch.setattr("fewratio.data.files.read_csv", read_csv)
+    monkeypatch.setattr("fewratio.data.readers.files.read_csv", read_csv)
     with pytest.raises(MemoryError):
         read_raw(find_file(path))
 

@@ -125,7 +125,7 @@ def compare_with_stored(name, made):
 
 
 def test_output_and_pictures_of_the_demo_are_current(tmp_path, capsys):
-    from fewratio.cli.demo import demo
+    from fewratio.demo.command import demo
 
     demo(output=tmp_path)
     (shown,) = re.findall(r"^```text\n(.*?)^```$", START.read_text("utf-8"), re.DOTALL | re.MULTILINE)

@@ -76,7 +76,7 @@ for use in sys.argv[1:]:
         "from fewratio import UniversalRatioEstimator",
         "from fewratio.estimators import D3RE",
         "from fewratio import Pair",
-        "import fewratio.nn",
+        "import fewratio.estimators.networks.nn",
     ]
     done = run(program, *uses)
     messages = done.stdout.splitlines()
@@ -104,7 +104,7 @@ def tables(tmp_path):
 def test_commands_work_without_torch_or_say_what_they_need_it_for(tables, tmp_path):
     program = f"""{BLOCK}
 import contextlib, io, json, os
-from fewratio.cli import main
+from fewratio.app import main
 os.chdir({str(tmp_path)!r})
 for verb in map(str.split, sys.argv[1:]):
     sys.argv, said = ["fewratio", *verb], [io.StringIO(), io.StringIO()]
@@ -136,7 +136,7 @@ for verb in map(str.split, sys.argv[1:]):
 def test_the_command_compares_without_loading_torch(tables):
     program = """
 import sys
-from fewratio.cli import app
+from fewratio.app import app
 app(standalone_mode=False)
 print("torch" in sys.modules)
 """

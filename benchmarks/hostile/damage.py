@@ -10,8 +10,8 @@ import numpy as np
 
 import fewratio
 from fewratio.data.encoding import Encoding
-from fewratio.data.files import find_file, read_raw
 from fewratio.data.raw import as_raw
+from fewratio.data.readers.files import find_file, read_raw
 from fewratio.data.reference import encoding_of, write_reference
 from fewratio.errors import FewRatioError
 from hostile.values import good_table
@@ -143,7 +143,7 @@ def bad_tables(count: int, seed: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def _read_whole(path: Path) -> None:
-    from fewratio.data.files import read_with_flags
+    from fewratio.data.readers.files import read_with_flags
 
     table, _ = read_with_flags(find_file(path))
     for label in table.labels:

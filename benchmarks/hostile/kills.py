@@ -27,10 +27,10 @@ import torch
 
 import fewratio
 from fewratio import cli
-from fewratio.applications import all_pairs
-from fewratio.core.tensorfile import read_tensors, write_atomically
+from fewratio.core.container import read_tensors, write_atomically
 from fewratio.errors import FewRatioError
-from fewratio.optim import loop
+from fewratio.estimators.networks.optim import loop
+from fewratio.many import all_pairs
 from fewratio_bench import run as bench
 from fewratio_bench.experiments import Experiment, Panel
 from fewratio_bench.methods import Learned

@@ -73,7 +73,7 @@ def _memory(name: str) -> int:
 
 
 def _run(what: str, folder: str) -> None:
-    from fewratio.cli import app
+    from fewratio.app import app
 
     with redirect_stdout(io.StringIO()):
         code = app(CASES[what][-1].replace("{}", folder).split(), standalone_mode=False)

@@ -11,7 +11,7 @@ NOTE = "<!-- Made at each build by docs/_ext/generated.py. -->\n\n"
 
 def command_line():
     """Give the page of all commands, from what ``--help`` prints."""
-    from fewratio.cli import app
+    from fewratio.app import app
 
     root = typer.main.get_command(app)
     return "# Command line\n\n" + INTRODUCTION + "\n".join(_commands(root, typer.Context(root, info_name="fewratio")))
@@ -52,8 +52,8 @@ def _escaped(help):
 
 def json_api():
     """Give the page of the JSON API, from its OpenAPI document."""
-    from fewratio.cli.worker import work
-    from fewratio.web.app import make_app
+    from fewratio_web.app import make_app
+    from fewratio_web.worker import work
 
     document = make_app(work).app.openapi()
     parts = ["# JSON API\n", document["info"]["description"], API_INTRODUCTION]

@@ -2,7 +2,7 @@
 Watch a stream for changes
 ==========================
 
-:class:`fewratio.applications.ChangeDetector` takes one row at a time and compares the last window of rows with
+:class:`fewratio.changes.ChangeDetector` takes one row at a time and compares the last window of rows with
 the window before. The threshold comes from a calm stretch of the same stream, so that a series without changes
 is rarely reported.
 """
@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from fewratio import detect_changes
-from fewratio.applications import ChangeDetector
+from fewratio.changes import ChangeDetector
 
 rng = np.random.default_rng(0)
 calm = rng.normal(0, 1, (200, 2))

@@ -10,7 +10,7 @@ from fewratio.lazy import import_home, import_name, importable, names_of_stub
 
 __version__ = "0.1.0"
 
-_SUBMODULES = ("applications", "core", "data", "estimators", "nn", "optim", "training")
+_SUBMODULES = ("changes", "compare", "core", "data", "estimators", "many", "outliers", "testing", "weights")
 _HOME = names_of_stub(__file__)
 
 __all__ = importable(_HOME)

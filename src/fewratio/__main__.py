@@ -1,5 +1,5 @@
 """``python -m fewratio``."""
 
-from fewratio.cli import main
+from fewratio.app import main
 
 main()

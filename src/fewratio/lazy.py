@@ -25,8 +25,8 @@ _EXTRAS = {
 }
 # Modules with public names that need torch when they are imported.
 _OF_TORCH = (
-    "fewratio.core.pair",
-    *(f"fewratio.estimators.{name}" for name in ("deep", "ensemble", "meta", "universal")),
+    *(f"fewratio.estimators.networks.{name}" for name in ("deep", "meta", "pair", "universal")),
+    "fewratio.estimators.mixtures.ensemble",
 )
 
 

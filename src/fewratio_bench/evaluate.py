@@ -10,14 +10,14 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from fewratio.core.divergence import relative_pearson_divergence
-from fewratio.core.exact import gaussian_relative_ratio
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.pair import Episode, Pair
+from fewratio.core.true_ratio import gaussian_relative_ratio
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import as_flags
-from fewratio.nn import AdaptedRatio, MeanRatio
-from fewratio.training.episodes import EvaluationEpisodes, SupportSize
-from fewratio.training.pools import RowTable, pair_pools
+from fewratio.estimators.networks.nn import AdaptedRatio, MeanRatio
+from fewratio.estimators.networks.pair import Episode, Pair
+from fewratio.estimators.networks.training.episodes import EvaluationEpisodes, SupportSize
+from fewratio.estimators.networks.training.pools import RowTable, pair_pools
 
 # Of a divergence; what is beyond them in float32 is rounding.
 _DIGITS = 5

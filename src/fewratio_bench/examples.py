@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from fewratio.charts.curves import DrawnPair, draw_pairs, ratio_grid, spread
+from fewratio.core.container import write_atomically
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.pair import Episode, Pair
-from fewratio.core.tensorfile import write_atomically
 from fewratio.errors import DataFileError
+from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio_bench.evaluate import PairEvaluation
 from fewratio_bench.experiments import OURS, RULSIF, RULSIF_FT
 from fewratio_bench.methods import Bench, Method

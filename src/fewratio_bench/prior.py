@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fewratio.core.shapes import Float, Int
 from fewratio.errors import ParameterError
-from fewratio.training.pools import Pools
+from fewratio.estimators.networks.training.pools import Pools
 
 # How often each is drawn.
 RELATIONS = {

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import torch
 from filelock import FileLock
 
-from fewratio.core.tensorfile import write_atomically
+from fewratio.core.container import write_atomically
 from fewratio.errors import DataFileError
 
 

@@ -4,7 +4,7 @@ import io
 from collections import Counter
 from pathlib import Path
 
-from fewratio.core.tensorfile import write_atomically
+from fewratio.core.container import write_atomically
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.figures import FIGURES
 from fewratio_bench.rendering import render

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewratio.core.seeds import seed_for
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted
-from fewratio.data.seeds import seed_for
 from fewratio.errors import CollectionError
 
 

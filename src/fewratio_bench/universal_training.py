@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from fewratio.core.exact import true_ratio
 from fewratio.core.objectives import Objective, RelativeSquaredError, shares_of_expectations, weighted_squared_error
-from fewratio.core.pair import Episode, Pair
+from fewratio.core.seeds import seed_for
 from fewratio.core.shapes import Float
-from fewratio.data.seeds import seed_for
-from fewratio.estimators.universal import ALPHAS, universal_model, untrained_intervals
-from fewratio.nn import RatioModel
-from fewratio.nn.intervals import QUANTILES, Intervals
-from fewratio.optim import Ensemble, History, Processes, TrainingPlan, train
-from fewratio.training.episodes import EpisodeSampler, SupportSize
+from fewratio.core.true_ratio import true_ratio
+from fewratio.estimators.networks.nn import RatioModel
+from fewratio.estimators.networks.nn.intervals import QUANTILES, Intervals
+from fewratio.estimators.networks.optim import Ensemble, History, Processes, TrainingPlan, train
+from fewratio.estimators.networks.pair import Episode, Pair
+from fewratio.estimators.networks.training.episodes import EpisodeSampler, SupportSize
+from fewratio.estimators.networks.universal import ALPHAS, universal_model, untrained_intervals
 from fewratio_bench.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 
 # Kinds of pairs that the network is never trained on, to see how it does on kinds that are new to it.

@@ -10,9 +10,9 @@ from scipy.optimize import minimize
 
 from fewratio import PooledRatioEstimator, RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
 from fewratio.core.objectives import NonNegativeLSIF, RelativeSquaredError
-from fewratio.core.pair import Episode, Pair
 from fewratio.core.ridge import ridge_weights
 from fewratio.data.collection import Collection
+from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
 from fewratio_bench.experiments import EXPERIMENTS

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.pair import Pair, equal_shares
 from fewratio.core.ridge import ridge_weights
 from fewratio.data.collection import Collection
-from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, RidgeHead, SetEncoder
-from fewratio.optim import TrainingPlan
+from fewratio.estimators.networks.nn import MLPFeatures, NoEncoder, RatioModel, RidgeHead, SetEncoder
+from fewratio.estimators.networks.optim import TrainingPlan
+from fewratio.estimators.networks.pair import Pair, equal_shares
 from fewratio_bench.methods.one_class import (
     CENTRE_MARGIN,
     NETWORKS,

@@ -14,7 +14,7 @@ from fewratio import (
     RuLSIF,
     compare_datasets,
 )
-from fewratio.estimators.networks import Network, Trained
+from fewratio.estimators.networks.members import Network, Trained
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio_bench.evaluate import OutlierEvaluation
 from fewratio_bench.methods import Kernel, Learned

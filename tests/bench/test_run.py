@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fewratio.errors import DataNotFoundError
-from fewratio.training.episodes import EpisodeSampler
+from fewratio.estimators.networks.training.episodes import EpisodeSampler
 from fewratio_bench import cli, run
 from fewratio_bench.aggregation import aggregate
 from fewratio_bench.experiments import Experiment, Panel

@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fewratio.core.seeds import seed_for
 from fewratio.data.collection import Collection, Dataset
 from fewratio.data.registry import SOURCES
-from fewratio.data.seeds import seed_for
 from fewratio.errors import CollectionError
 from fewratio_bench.splits import PROTOCOLS, Protocol
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio.core.divergence import relative_pearson_divergence
-from fewratio.core.exact import true_ratio
 from fewratio.core.objectives import EpisodeObjective, RelativeSquaredError
-from fewratio.core.pair import Episode, Pair, equal_shares
-from fewratio.nn.intervals import LEVELS, Intervals
+from fewratio.core.true_ratio import true_ratio
+from fewratio.estimators.networks.nn.intervals import LEVELS, Intervals
+from fewratio.estimators.networks.pair import Episode, Pair, equal_shares
 from fewratio_bench import universal_training
 from fewratio_bench.universal_training import (
     HELD_OUT_RELATION,

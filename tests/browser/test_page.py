@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewratio.demos.examples import write_examples
+from fewratio.demo.examples import write_examples
 from tests.browser.waiting import until
 
 TABS = ("compare", "outliers", "changes", "weights", "many", "train")

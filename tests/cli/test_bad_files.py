@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fewratio.cli import app
+from fewratio.app import app
 
 TABLE = "p,q\n" + "".join(f"{row % 5},{row * row % 7}.5\n" for row in range(12))
 
@@ -55,7 +55,7 @@ def test_a_full_disk_names_the_file_and_leaves_nothing(folder, monkeypatch):
     def refuse(number):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fewratio.core.tensorfile.os.fsync", refuse)
+    monkeypatch.setattr("fewratio.core.container.os.fsync", refuse)
     assert_refused(["compare", "a.csv", "b.csv", "-o", "r.csv"], "No space left on device", "'r.csv'", code=1)
     assert sorted(path.name for path in folder.iterdir()) == ["a.csv", "b.csv"]
 

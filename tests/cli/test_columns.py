@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from fewratio.cli import app
+from fewratio.app import app
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 from typer.testing import CliRunner
 
-from fewratio.cli import app
+from fewratio.app import app
 from fewratio.cli.preview import draw_preview
 from fewratio.data.collection import Collection
 

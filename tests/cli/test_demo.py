@@ -11,8 +11,8 @@ from matplotlib.image import imread
 from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
-from fewratio.cli import app
-from fewratio.demos.wines import write_wine_tables
+from fewratio.app import app
+from fewratio.demo.wines import write_wine_tables
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-PROGRAM = "from fewratio.cli import main; main()"
+PROGRAM = "from fewratio.app import main; main()"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fewratio.cli import app
+from fewratio.app import app
 from fewratio.cli.option_words import arguments_as_options
 from tests.mixed import mixed
 

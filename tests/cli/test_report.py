@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fewratio.cli import app
+from fewratio.app import app
 
 ONE = {
     "compare": ["compare", "a.csv", "b <c>.csv"],

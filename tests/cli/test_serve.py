@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fewratio.cli import app
+from fewratio.app import app
 
 
 @contextmanager

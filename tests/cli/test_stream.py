@@ -11,12 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from fewratio.applications import normality, weights
-from fewratio.cli import app, exchange, row_files
-from fewratio.cli import ratio as verb
-from fewratio.data import csv_files, file_numbers, files
+from fewratio.app import app
+from fewratio.cli import frame, row_files
+from fewratio.data import file_numbers
 from fewratio.data.encoding import Encoding
+from fewratio.data.readers import csv as csv_files
+from fewratio.data.readers import files
 from fewratio.estimators import base
+from fewratio.outliers import outlier_score as normality
+from fewratio.ratio import command as verb
+from fewratio.weights import weighting as weights
 
 N_ROWS, BLOCK = 700, 64
 
@@ -123,7 +127,7 @@ def test_an_interrupt_leaves_nothing_and_an_input_is_never_replaced(folder, monk
     [["weights", "a.csv", "b.csv"], ["compare", "a.csv", "b.parquet"], ["changes", "a.csv", "--window", "9"]],
 )
 def test_every_verb_writes_parquet(folder, arguments):
-    assert ".parquet" in exchange._OUTPUT
+    assert ".parquet" in frame._OUTPUT
     for output in ("out.csv", "out.parquet"):
         assert CliRunner().invoke(app, [*arguments, "-o", output]).exit_code == 0
     read = pl.read_parquet("out.parquet")

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fewratio import DiscriminantRatioEstimator
-from fewratio.cli import app
+from fewratio.app import app
 
 
 def write(path, rng, mean):

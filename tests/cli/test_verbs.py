@@ -18,8 +18,9 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 from fewratio import AutoRatioEstimator, MetaRatioEstimator, __version__, compare_datasets, load_model
-from fewratio.cli import app, exchange
-from fewratio.estimators import ensemble
+from fewratio.app import app
+from fewratio.cli import frame
+from fewratio.estimators.mixtures import ensemble
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
 ONE = {
@@ -525,7 +526,7 @@ def test_a_read_only_folder_is_found_before_the_work(filled, tmp_path, monkeypat
         raise PermissionError(13, "Permission denied")
 
     # Permissions do not bind every user that runs tests.
-    monkeypatch.setattr(exchange.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(frame.tempfile, "TemporaryFile", refuse)
     # The input does not exist either: the folder is looked at first.
     done = run(["compare", "absent.csv", "absent.csv", "-o", str(tmp_path / "r.json")], filled)
     assert done.exit_code == 2
@@ -588,7 +589,7 @@ HEAVY = {"torch", "numpy", "scipy", "sklearn", "polars", "pandas", "narwhals", "
 ALL_HELP = """
 import sys
 from typer.testing import CliRunner
-from fewratio.cli import app
+from fewratio.app import app
 for arguments in sys.argv[2:]:
     done = CliRunner().invoke(app, [*arguments.split(), "--help"])
     assert done.exit_code == 0 and "Usage" in done.output, done.output

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fewratio.core.divergence import kullback_leibler_divergence, mmd2
-from fewratio.core.pair import Pair
+from fewratio.estimators.networks.pair import Pair
 from tests.strategies import normal
 
 

@@ -1,122 +1,132 @@
-"""Random numbers by counter: the published generator, uniform, and the same whatever is drawn beside them."""
+"""What is drawn from rows follows their values, not their units, order or bytes."""
 
 import numpy as np
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
+from sklearn.base import clone
 
-from fewratio.core.draws import fold, ranks, uniform
-from tests.strategies import quick
-
-keys = st.integers(-(2**63), 2**63 - 1)
-MASK = 2**64 - 1
+from fewratio import KLIEP, KMM, ULSIF, AutoRatioEstimator, ClassifierRatio, RuLSIF, UnconstrainedKL, mmd2
+from fewratio.core.draws import in_row_order, row_order, seeded
+from fewratio.estimators import HeldOutSelection, Telescoping
 
 
-def splitmix64(state):
-    """Steele, Lea and Flood's generator in unbounded integers."""
-    z = state & MASK
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & MASK
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & MASK
-    return z ^ (z >> 31)
+def table(seed, n=40, d=3):
+    """Rows with ties, zeros of both signs in their place, and values that float32 holds."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, d)).astype(np.float32).astype(np.float64)
+    rows[:, 0] = np.round(2 * rows[:, 0]) / 2
+    return rows
 
 
-@quick
-@given(key=keys)
-def test_numbers_are_splitmix64s(key):
-    # torch's 64-bit integers wrap round, unbounded ones do not: equality means that no overflow does harm.
-    expected = [(splitmix64(key + i * 0x9E3779B97F4A7C15) >> 40) / 2**24 for i in range(1, 6)]
-    assert uniform(torch.tensor(key), 5).tolist() == expected
+def negative_zeros(rows):
+    return np.where(rows == 0, -0.0, rows)
 
 
-def test_first_numbers_of_seed_zero_are_the_published_ones():
-    published = (0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F)
-    assert uniform(torch.tensor(0), 3).tolist() == [(value >> 40) / 2**24 for value in published]
+CHANGES = {
+    "times 8": lambda X: 8 * X,
+    "times 1000": lambda X: 1000 * X,
+    "each column its own unit": lambda X: X * [0.001, 1.0, 7.0],
+    "shifted": lambda X: X + 2.0**10,
+    "negative zeros": negative_zeros,
+    "columns in another order": lambda X: X[:, [2, 0, 1]],
+    "float32": lambda X: X.astype(np.float32),
+}
 
 
-@quick
-@given(key=keys, data=keys)
-def test_fold_gives_new_keys(key, data):
-    folded = fold(torch.tensor(key), data)
-    assert folded.dtype == torch.int64
-    assert folded.item() != key
-    assert folded.item() == fold(torch.tensor(key), torch.tensor(data)).item()
-    # One bit of either argument turns about half of the bits: fewer than ten of 64 has probability 1e-9.
-    neighbours = (fold(torch.tensor(key ^ 1), data), fold(torch.tensor(key), data ^ 1))
-    assert all(bin((folded ^ other).item() & MASK).count("1") >= 10 for other in neighbours)
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_rows_does_not_change(change, seed):
+    rows = np.unique(table(seed), axis=0)
+    np.testing.assert_array_equal(row_order(CHANGES[change](rows)), row_order(rows))
 
 
-def test_the_same_numbers_for_a_key_whatever_the_batch_and_the_count():
-    seeds = torch.tensor([[3, 5, 7], [11, 13, 17]])
-    batch = uniform(fold(seeds, 4), 9)
-    for row in range(2):
-        for column in range(3):
-            alone = uniform(fold(seeds[row, column], 4), 5)
-            assert torch.equal(batch[row, column, :5], alone)
-    steps = fold(seeds[0], torch.arange(4).unsqueeze(-1))
-    assert torch.equal(steps[2], fold(seeds[0], 2))
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_does_not_depend_on_the_order_given(seed):
+    rows = table(seed)
+    moved = np.random.default_rng(seed).permutation(rows)
+    np.testing.assert_array_equal(in_row_order(moved), in_row_order(rows))
 
 
-def key_of_first_bits(bits):
-    """Run splitmix64 backwards: the key whose first 64 bits are these."""
-    z = unshift(bits, 31) * pow(0x94D049BB133111EB, -1, 2**64) & MASK
-    z = unshift(z, 27) * pow(0xBF58476D1CE4E5B9, -1, 2**64) & MASK
-    key = (unshift(z, 30) - 0x9E3779B97F4A7C15) & MASK
-    return torch.tensor(key if key < 2**63 else key - 2**64)
+def test_rows_that_trade_ranks_are_told_apart():
+    rows = np.array([[0.0, 5.0], [1.0, 1.0], [4.0, 0.0]])
+    orders = {tuple(map(tuple, in_row_order(rows[list(order)]))) for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2])}
+    assert len(orders) == 1
 
 
-def unshift(y, by):
-    x = y
-    for _ in range(64 // by):
-        x = y ^ (x >> by)
-    return x
+def test_rows_of_one_value_and_huge_ones_have_an_order():
+    for rows in (np.ones((4, 2)), np.array([[1e308], [-1e308], [0.0]]), np.zeros((1, 1))):
+        assert sorted(row_order(rows)) == list(range(len(rows)))
 
 
-def test_the_largest_number_is_just_below_one_and_the_smallest_is_zero():
-    largest, smallest = uniform(key_of_first_bits(MASK), 1), uniform(key_of_first_bits(0), 1)
-    assert largest.dtype == torch.float32
-    assert largest.item() == 1 - 2**-24
-    assert smallest.item() == 0
+# Everything that draws; all are the same in any unit that the columns share.
+ESTIMATORS = [
+    RuLSIF(random_state=0),
+    RuLSIF(centres=7, random_state=0),
+    RuLSIF(sigma="cv", reg="cv", random_state=0),
+    RuLSIF(sigma="cv", cv=3, scale="columns", random_state=0),
+    ULSIF(sigma="cv", random_state=0),
+    UnconstrainedKL(sigma="cv", centres=9, random_state=0),
+    KLIEP(sigma="cv", scale="columns", random_state=0),
+    KMM(random_state=0),
+    KMM(scale="columns", random_state=0),
+    ClassifierRatio(random_state=0),
+    Telescoping(random_state=0),
+    Telescoping(RuLSIF(0.0), n_pairings=2, random_state=0),
+    HeldOutSelection(RuLSIF(), {"reg": [0.01, 0.1, 1.0]}, random_state=0),
+    AutoRatioEstimator(0.0, random_state=0),
+]
+OWN_UNITS = "each column its own unit"
 
 
-@pytest.mark.parametrize(
-    "draws",
-    [
-        lambda n: uniform(torch.tensor(0), n),
-        lambda n: uniform(torch.arange(n), 1)[:, 0],
-        lambda n: uniform(fold(torch.tensor(0), torch.arange(n)), 1)[:, 0],
-        lambda n: uniform(
-            fold(fold(torch.tensor(0), torch.arange(n // 4)).unsqueeze(-1), torch.arange(4)), 1
-        ).flatten(),
-    ],
-    ids=["one key", "keys in a row", "steps in a row", "roles of steps"],
-)
-def test_numbers_are_uniform_and_neighbours_independent(draws):
-    n = 40_000
-    cells = (draws(n) * 16).long().numpy()
-    counts = np.bincount(cells, minlength=16)
-    pairs = np.bincount(16 * cells[:-1] + cells[1:], minlength=256)
-    # The numbers are fixed, so a fair generator passes for good; 1e-3 leaves room for one unlucky key among these.
-    assert stats.chisquare(counts).pvalue > 1e-3
-    assert stats.chisquare(pairs).pvalue > 1e-3
+def in_any_units(estimator):
+    """Whether the columns may each have another unit: distances change with them unless they are scaled."""
+    default = isinstance(estimator, ClassifierRatio) or estimator.get_params().get("estimator", estimator) is None
+    return default or getattr(estimator, "scale", "none") == "columns"
 
 
-def test_streams_of_different_seeds_steps_and_roles_are_uncorrelated():
-    seed, step, role = torch.arange(5).view(-1, 1, 1), torch.arange(5).view(-1, 1), torch.arange(4)
-    streams = uniform(fold(fold(seed, step), role), 4000).reshape(100, 4000)
-    correlation = np.corrcoef(streams.numpy())
-    off = correlation[np.triu_indices(100, 1)]
-    # 4950 correlations with standard error 4000^-1/2: none beyond 5 standard errors, and together of that size.
-    assert abs(off).max() < 5 * 4000**-0.5
-    assert off.std() == pytest.approx(4000**-0.5, rel=0.05)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_ratios_do_not_depend_on_units_order_or_bytes(estimator):
+    nu, de, X = table(0, 30), table(1, 35) + 0.5, table(2, 20)
+    expected = estimator.fit(nu, de)
+    ratio, divergence, at_rows = expected.predict(X), expected.divergence(), expected.ratio_de_
+    for change, of in CHANGES.items():
+        if change == OWN_UNITS and not in_any_units(estimator):
+            continue
+        found = estimator.fit(of(nu), of(de))
+        np.testing.assert_allclose(found.predict(of(X)), ratio, rtol=1e-5, atol=1e-6, err_msg=change)
+        np.testing.assert_allclose(found.ratio_de_, at_rows, rtol=1e-5, atol=1e-6, err_msg=change)
+        assert found.divergence() == pytest.approx(divergence, rel=1e-5, abs=1e-7), change
 
 
-def test_ranks_are_distinct_and_every_order_is_as_likely():
-    drawn = ranks(torch.arange(6000), 3)
-    assert (drawn.sort(-1).values.diff(dim=-1) > 0).all()
-    _, counts = drawn.argsort(-1).unique(dim=0, return_counts=True)
-    assert len(counts) == 6
-    # 1000 expected of each, standard deviation 29.
-    assert (counts - 1000).abs().max() < 120
-    assert (ranks(torch.arange(50), 1024).sort(-1).values.diff(dim=-1) > 0).all()
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_ratios_do_not_depend_on_the_order_of_rows(estimator):
+    rng = np.random.default_rng(0)
+    nu, de, X = table(0, 30), table(1, 35) + 0.5, table(2, 20)
+    ratio = estimator.fit(nu, de).predict(X)
+    orders = rng.permutation(30), rng.permutation(35)
+    at_rows = estimator.ratio_nu_, estimator.ratio_de_
+    estimator.fit(nu[orders[0]], de[orders[1]])
+    np.testing.assert_allclose(estimator.predict(X), ratio, rtol=1e-6, atol=1e-8)
+    for found, expected, order in zip((estimator.ratio_nu_, estimator.ratio_de_), at_rows, orders, strict=True):
+        np.testing.assert_allclose(found, expected[order], rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("change", sorted(set(CHANGES) - {OWN_UNITS}))
+def test_the_discrepancy_of_many_rows_does_not_depend_on_units(change):
+    first, second = table(0, 700), table(1, 600) + 0.5
+    of = CHANGES[change]
+    assert mmd2(of(first), of(second)) == pytest.approx(mmd2(first, second), rel=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_every_estimator_can_be_seeded(estimator):
+    # 320 rows in all: of more than 300 some become centres.
+    n_rows = 40 if isinstance(estimator, KMM | Telescoping | UnconstrainedKL) else 160
+    samples = table(0, n_rows), table(1, n_rows) + 0.5
+    copies = [seeded(clone(estimator).set_params(random_state=None), np.random.default_rng(5)) for _ in range(2)]
+    first, second = (copy.fit(*samples).divergence() for copy in copies)
+    assert first == second
+
+
+def test_columns_whose_sum_overflows_have_an_order():
+    rows = np.random.default_rng(0).uniform(0, 1.7e308, (400, 2))
+    assert sorted(row_order(rows)) == list(range(400))

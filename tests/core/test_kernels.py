@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
 from fewratio.core.kernels import distances_within, gaussian_kernel, median_distance, squared_distances
-from fewratio.core.pair import Pair
+from fewratio.estimators.networks.pair import Pair
 from tests.strategies import normal, pairs, quick, seeds, sizes, with_padding
 
 

@@ -13,7 +13,7 @@ from fewratio.core.objectives import (
     RelativeSquaredError,
     UnnormalisedKL,
 )
-from fewratio.core.pair import Episode, Pair
+from fewratio.estimators.networks.pair import Episode, Pair
 from tests.strategies import alphas, normal, pairs, quick, seeds, with_padding
 
 

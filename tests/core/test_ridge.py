@@ -5,9 +5,9 @@ import torch
 from hypothesis import given
 from torch.func import grad, vmap
 
-from fewratio.core.pair import Pair
 from fewratio.core.ridge import RidgePath, ridge_weights, ridge_weights_of_moments
 from fewratio.errors import ParameterError
+from fewratio.estimators.networks.pair import Pair
 from tests.strategies import normal, pairs, problems, quick, regs, seeds, with_padding
 
 FORMS = ("primal", "dual")

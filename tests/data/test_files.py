@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewratio.data.collection import Collection
-from fewratio.data.csv_files import read_csv
-from fewratio.data.files import find_file, open_rows, read_arrays, read_raw, read_table
+from fewratio.data.readers.csv import read_csv
+from fewratio.data.readers.files import find_file, open_rows, read_arrays, read_raw, read_table
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -261,7 +261,7 @@ def test_the_separator_that_a_first_line_of_excel_names_is_used(tmp_path, text):
 
 
 def test_a_stream_is_read(tmp_path):
-    program = "import sys; from pathlib import Path; from fewratio.data.files import find_file, read_raw\n"
+    program = "import sys; from pathlib import Path; from fewratio.data.readers.files import find_file, read_raw\n"
     program += "print(read_raw(find_file(Path(sys.argv[1]))).array.tolist())"
     command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} <(printf 'p,q\\n1,2.5\\n3,4\\n')"
     assert subprocess.run(["bash", "-c", command], check=True, capture_output=True, text=True).stdout == f"{TABLE}\n"

@@ -15,7 +15,7 @@ N_ROWS, N_FEATURES = 1_000_000, 20
 PROGRAM = """
 import json, re, sys
 from pathlib import Path
-from fewratio.data.files import find_file, read_table
+from fewratio.data.readers.files import find_file, read_table
 
 def peak():
     # Not getrusage: there the peak of the process that started this one counts, too.

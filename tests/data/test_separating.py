@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio import RuLSIF
-from fewratio.applications.inputs import read_samples
 from fewratio.data.encoding import ColumnRules, encode_together
 from fewratio.data.separating import separating_columns, without_columns
+from fewratio.estimators.samples import read_samples
 from tests.strategies import quick, seeds
 
 

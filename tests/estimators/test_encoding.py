@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from fewratio import Collection, MetaRatioEstimator
-from fewratio.core.tensorfile import read_tensors, write_tensors
+from fewratio.core.container import read_tensors, write_tensors
 from fewratio.errors import CollectionError, ModelFileError
 
 COLOURS = np.array(["blue", "green", "red"])

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.pair import Pair
-from fewratio.optim import Ensemble, TrainingPlan, train
+from fewratio.estimators.networks.optim import Ensemble, TrainingPlan, train
+from fewratio.estimators.networks.pair import Pair
 from tests.strategies import training_parts
 
 STORED = Path(__file__).with_name("tiny_model.json")

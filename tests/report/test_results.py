@@ -9,8 +9,8 @@ import pytest
 
 from fewratio import ULSIF, RuLSIF, compare_datasets, importance_weights
 from fewratio.charts.vega import Chart
+from fewratio.ratio.report import RatioRows
 from fewratio.report import page
-from fewratio.report.ratio import RatioRows
 from tests.mixed import mixed
 
 HOSTILE = "<script>alert(1)</script>"
@@ -207,8 +207,8 @@ def test_weights_before_and_after():
 
 
 def test_ratios_that_come_in_pieces_are_reported_as_those_of_one_table():
-    from fewratio.applications.inputs import read_samples
     from fewratio.data.raw import as_raw
+    from fewratio.estimators.samples import read_samples
 
     frames = {"A": mixed(3000, 0), "B": mixed(30, 1, 2.0)}
     samples = read_samples(RuLSIF(), frames, {})

@@ -22,7 +22,8 @@ from fewratio import (
     importance_weights,
     load_model,
 )
-from fewratio.applications import ChangePoints, ImportanceWeights
+from fewratio.changes.detection import ChangeResult
+from fewratio.weights.weighting import WeightResult
 
 
 def answers(before: np.ndarray, after: np.ndarray) -> None:
@@ -31,8 +32,8 @@ def answers(before: np.ndarray, after: np.ndarray) -> None:
     assert_type(result, ComparisonResult)
     assert_type(result.p_value, float | None)
     assert_type(result.divergence, float)
-    assert_type(importance_weights(before, after), ImportanceWeights)
-    assert_type(detect_changes(before), ChangePoints)
+    assert_type(importance_weights(before, after), WeightResult)
+    assert_type(detect_changes(before), ChangeResult)
     InlierOutlierDetector(contamination=0.1).fit(before).predict(after)
     compare_datasets(before, after, n_permutations="many")  # type: ignore[arg-type]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from fewratio.cli.worker import work
-from fewratio.web.app import make_app
-from fewratio.web.limits import Limits
+from fewratio_web.app import make_app
+from fewratio_web.limits import Limits
+from fewratio_web.worker import work
 
 LIMITS = Limits(upload=2 * 2**20, members=50, unpacked=8 * 2**20, columns=500, cells=100_000, seconds=60, memory=2**30)
 
@@ -50,7 +50,7 @@ class Client(TestClient):
 
 @pytest.fixture(scope="session")
 def app():
-    return make_app(work, limits=LIMITS, preload=["fewratio.cli.worker_imports"])
+    return make_app(work, limits=LIMITS, preload=["fewratio_web.worker_imports"])
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,8 @@
 import os
 import sys
 
-import fewratio.cli
-from fewratio.cli.worker import work
+import fewratio.app
+from fewratio_web.worker import work
 
 
 def _mistake():
@@ -30,5 +30,5 @@ def fail(channel, task):
         (seed,) = (int(each.partition("=")[2]) for each in arguments if each.startswith("--seed="))
         [*ENDS.values()][seed - 1]()
 
-    fewratio.cli.app = app
+    fewratio.app.app = app
     work(channel, task)

@@ -16,11 +16,11 @@ import pytest
 from safetensors.numpy import load
 from typer.testing import CliRunner
 
-from fewratio import web
-from fewratio.cli import app as command_line
-from fewratio.data.files import COMPRESSED, SUFFIXES
-from fewratio.demos.examples import write_examples
-from fewratio.web.limits import Limits
+import fewratio_web as web
+from fewratio.app import app as command_line
+from fewratio.data.readers.files import COMPRESSED, SUFFIXES
+from fewratio.demo.examples import write_examples
+from fewratio_web.limits import Limits
 
 STATIC = Path(web.__file__).parent / "static"
 LISTS = ("TABLES", "COMPRESSED", "LARGEST_MB")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewratio.cli.worker import work
-from fewratio.web.app import make_app
-from fewratio.web.guard import is_loopback
-from fewratio.web.limits import Limits
-from fewratio.web.names import safe_name, safe_path
+from fewratio_web.app import make_app
+from fewratio_web.guard import is_loopback
+from fewratio_web.limits import Limits
+from fewratio_web.names import safe_name, safe_path
+from fewratio_web.worker import work
 from tests.web.conftest import Client
 from tests.web.failing import ENDS, fail
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from fewratio.charts.style import (
     FIRST,
     GRID,
-    LEVEL,
     MARKERS,
     MUTED,
     OUTLIER,
@@ -22,6 +21,7 @@ from fewratio.charts.style import (
     wrapped,
 )
 from fewratio.core.shapes import Floats
+from fewratio.testing import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The p-value up to which a difference is called one, in pictures, words and warnings.
-LEVEL = 0.05
 FIRST, SECOND, OUTLIER, MUTED, GRID = "#009e73", "#9a6fb0", "#d55e00", "#6b7280", "#e5e7eb"
 INK = "#1f2328"
 # Besides their colours, so that the samples can be told apart without these.

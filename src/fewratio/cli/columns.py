@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fewratio.cli import exchange
+from fewratio.cli import frame
 from fewratio.cli.option_words import in_option_words
 from fewratio.errors import FewRatioError
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _EXAMPLES = 5
 
 
-@partial(exchange.verb, without=("model", "scale", "output", "plot", "report"))
+@partial(frame.verb, without=("model", "scale", "output", "plot", "report"))
 def columns(
-    request: exchange.Request,
+    request: frame.Request,
     tables: Annotated[list[Path], typer.Argument(help="Tables that will be used together, or a folder of them.")],
     batch: Annotated[bool, typer.Option("--batch", help="Outliers of the second table will be sought.")] = False,
 ) -> None:
@@ -56,7 +56,7 @@ def columns(
         decided.append(column)
         told = {"name": label, "is_shared": is_shared, "is_refused": is_refused}
         found.append(told | {"examples": examples[:_EXAMPLES]})
-    reasons = _apart(raws, exchange.labels(*tables), decided, rules, tables[0].is_dir(), batch)
+    reasons = _apart(raws, frame.labels(*tables), decided, rules, tables[0].is_dir(), batch)
     for told, column in zip(found, decided, strict=True):
         left_out = column.left_out or reasons.get(column.name)
         told |= {"kind": None if left_out else column.kind, "left_out": left_out}
@@ -65,8 +65,8 @@ def columns(
     rows = [
         (each["name"], each["kind"] or "-", *[*each["examples"], "", ""][:2], each["left_out"] or "") for each in found
     ]
-    lines += exchange.aligned(rows)
-    request.deliver(exchange.Answer(lines, {"rows": n_rows, "columns": found}, {}))
+    lines += frame.aligned(rows)
+    request.deliver(frame.Answer(lines, {"rows": n_rows, "columns": found}, {}))
 
 
 def _apart(
@@ -99,12 +99,12 @@ def _apart(
     return {name: reason for name, reason in found.items() if name not in left.places}
 
 
-def _read(request: exchange.Request, paths: list[Path]) -> "list[RawTable]":
+def _read(request: frame.Request, paths: list[Path]) -> "list[RawTable]":
     """Read tables, or those of a folder."""
     if len(paths) == 1 and paths[0].is_dir():
         from dataclasses import replace
 
-        from fewratio.data.files import find_table_files, read_raw
+        from fewratio.data.readers.files import find_table_files, read_raw
 
         separator, decimal = request.separator, request.decimal
         found = find_table_files(paths[0])

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fewratio.cli.exchange import Answer, AsJson, Request, aligned, check_picture, verb
+from fewratio.cli.frame import Answer, AsJson, Request, aligned, check_picture, verb
 from fewratio.errors import DataNotFoundError, FewRatioError
 
 app = typer.Typer(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fewratio.charts.style import FIRST, INK, MUTED, OUTLIER, entitle, new_figure, shortened
-from fewratio.cli.exchange import as_picture
+from fewratio.cli.frame import as_picture
 from fewratio.data.collection import Collection
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def draw_preview(collection: Collection, image_shape: tuple[int, int] | None, pa
     """
     import matplotlib
 
-    from fewratio.core.tensorfile import write_atomically
+    from fewratio.core.container import write_atomically
 
     with matplotlib.rc_context({"font.size": 8, "text.color": INK, "svg.fonttype": "none", "savefig.dpi": 160}):
         figure = _draw_table(collection) if image_shape is None else _draw_images(collection, image_shape)

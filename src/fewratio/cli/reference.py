@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from fewratio.cli import exchange
+from fewratio.cli import frame
 
 
-@partial(exchange.verb, without=("model", "scale", "plot", "report", "seed", "output"))
+@partial(frame.verb, without=("model", "scale", "plot", "report", "seed", "output"))
 def reference(
-    request: exchange.Request,
+    request: frame.Request,
     table: Annotated[Path, typer.Argument(help="Table to compare later ones with; - for CSV on standard input.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the reference, ending in .fewratio.")],
 ) -> None:
@@ -23,10 +23,10 @@ def reference(
     from fewratio.data.encoding import ColumnRules, Encoding
     from fewratio.data.reference import SUFFIX, write_reference
 
-    exchange.check_target(output, "--output", table, endings=(SUFFIX,))
+    frame.check_target(output, "--output", table, endings=(SUFFIX,))
     (raw,), _ = request.read(table)
     encoding = Encoding.learn([raw], ColumnRules.of(request.options(raw)))
     write_reference(output, raw, encoding)
     rows = counted(raw.n_rows, "row")
-    lines = [f"{exchange.label(table)} ({rows})", f"columns     {encoding.summary}", f"Reference: {output}"]
-    request.deliver(exchange.Answer(lines, {"reference": str(output), "encoding": encoding.to_dict()}, {}))
+    lines = [f"{frame.label(table)} ({rows})", f"columns     {encoding.summary}", f"Reference: {output}"]
+    request.deliver(frame.Answer(lines, {"reference": str(output), "encoding": encoding.to_dict()}, {}))

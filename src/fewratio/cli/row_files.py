@@ -23,7 +23,7 @@ Write = Callable[[Columns, "RawTable | None"], None]
 @contextmanager
 def row_file(path: Path) -> Iterator[Write]:
     """Open a file of one of `ENDINGS` that rows are written to; it takes its place once all are there."""
-    from fewratio.core.tensorfile import atomic_file
+    from fewratio.core.container import atomic_file
 
     separator = SEPARATORS.get(path.suffix.lower())
     with atomic_file(path) as file, _parquet_file(file) if separator is None else _text_file(file, separator) as write:

@@ -14,13 +14,14 @@ from typing import Any, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewratio.core.given import as_path
-from fewratio.data import files, partition
+from fewratio.core.arguments import as_path
+from fewratio.data import partition
 from fewratio.data.column_encoding import CONSTANT
 from fewratio.data.columns import check_features, counted, listed
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
 from fewratio.data.raw import RawTable, as_raw, open_frame
+from fewratio.data.readers import files
 from fewratio.data.separating import constant_columns, without_columns
 from fewratio.data.table import Table, frozen
 from fewratio.errors import CollectionError, InputError, ParameterError

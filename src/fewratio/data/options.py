@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from fewratio.core.given import as_names, shown
+from fewratio.core.arguments import as_names, shown
 from fewratio.data.columns import listed
 from fewratio.errors import ParameterError
 

@@ -8,8 +8,8 @@ import json
 import os
 from pathlib import Path
 
-from fewratio.core.given import as_path
-from fewratio.core.tensorfile import write_atomically
+from fewratio.core.arguments import as_path
+from fewratio.core.container import write_atomically
 from fewratio.data import arrow as pa
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw import RawTable

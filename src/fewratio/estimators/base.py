@@ -14,16 +14,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 
-from fewratio.core.given import MAX_COUNT, shown
-from fewratio.core.given import check_finite_result as check_finite_result
+from fewratio.core.arguments import MAX_COUNT, shown
+from fewratio.core.arguments import check_finite_result as check_finite_result
+from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.units import ColumnScaling
 from fewratio.data.encoding import ColumnRules, Encoding, encode_together
 from fewratio.data.lazy_tables import map_rows
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators.quantities import relative_pearson_divergence
-from fewratio.estimators.randomness import draw_rows
-from fewratio.estimators.scaling import ColumnScaling
 from fewratio.progress import Report
 
 # Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row

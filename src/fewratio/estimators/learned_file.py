@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, Self
 
-from fewratio.core.tensorfile import Arrays, read_tensors, write_tensors
+from fewratio.core.container import Arrays, read_tensors, write_tensors
 from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError
 from fewratio.estimators.base import NotFittedError

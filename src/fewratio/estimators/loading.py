@@ -4,17 +4,11 @@ import os
 from importlib import import_module
 from typing import Any
 
-from fewratio.core.tensorfile import read_tensors
+from fewratio.core.container import read_tensors
 from fewratio.errors import ModelFileError
 
-# Those with `save`, and the module of each.
-_HOMES = {
-    "AutoRatioEstimator": "auto",
-    "DiscriminantRatioEstimator": "discriminant",
-    "EnsembleRatioEstimator": "ensemble",
-    "MetaRatioEstimator": "meta",
-    "PooledRatioEstimator": "pooled",
-}
+# Those with `save`.
+_MODELS = ("Auto", "Discriminant", "Ensemble", "Meta", "Pooled")
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -45,7 +39,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     """
     arrays, header = read_tensors(path, "model", finite=True)
     name = str(header.get("estimator"))
-    if name not in _HOMES:
+    if name.removesuffix("RatioEstimator") not in _MODELS:
         raise ModelFileError(f"{path} holds a {name}, which this fewratio does not know. Upgrade it, or use another.")
-    estimator = getattr(import_module(f"fewratio.estimators.{_HOMES[name]}"), name)
+    estimator = getattr(import_module("fewratio.estimators"), name)
     return estimator._of_file(path, arrays, header)

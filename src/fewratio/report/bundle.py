@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from fewratio.core.tensorfile import write_atomically
+from fewratio.core.container import write_atomically
 from fewratio.lazy import import_home
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.vega import Chart, map_chart
+from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.units import ColumnScaling
 from fewratio.data.raw import RawTable, as_raw
 from fewratio.data.table import Table
-from fewratio.estimators.randomness import draw_rows
-from fewratio.estimators.scaling import ColumnScaling
 from fewratio.report import page
 from fewratio.report.distributions import rounded
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from fewratio.core.discriminant import Support
-from fewratio.core.pair import Episode
 from fewratio.estimators import DiscriminantRatioEstimator
-from fewratio.estimators.discriminant_model import DiscriminantModel, ratio_of_log
+from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
+from fewratio.estimators.networks.pair import Episode
 from fewratio_bench.methods.base import Bench, Parameters, RatioMethod, Ratios, by_split
 from fewratio_bench.problems import Problem, Trial
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fewratio.estimators import MetaRatioEstimator
-from fewratio.estimators.settings import architecture_of, grouped
+from fewratio.estimators.networks.settings import architecture_of, grouped
 
 
 def estimator_of(**flat: Any) -> MetaRatioEstimator:

@@ -16,13 +16,10 @@ from torch import Tensor, nn
 
 from fewratio.core.kernels import median_distance
 from fewratio.core.objectives import NonNegativeLSIF, Objective, RelativeSquaredError
-from fewratio.core.pair import Episode, Pair
 from fewratio.data.collection import Collection
 from fewratio.estimators import MetaRatioEstimator
-from fewratio.estimators.networks import build
-from fewratio.estimators.settings import Architecture
-from fewratio.estimators.training import Job, squared_error, train_jobs
-from fewratio.nn import (
+from fewratio.estimators.networks.members import build
+from fewratio.estimators.networks.nn import (
     AdaptedRatio,
     GaussianFeatures,
     MLPFeatures,
@@ -33,7 +30,10 @@ from fewratio.nn import (
     SharedHead,
     Standardiser,
 )
-from fewratio.optim import Ensemble, History, train_in_stages
+from fewratio.estimators.networks.optim import Ensemble, History, train_in_stages
+from fewratio.estimators.networks.pair import Episode, Pair
+from fewratio.estimators.networks.pretraining import Job, squared_error, train_jobs
+from fewratio.estimators.networks.settings import Architecture
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Method, Parameters, Verdict, by_split, quick_steps
 from fewratio_bench.methods.flat_settings import estimator_of, flat_settings

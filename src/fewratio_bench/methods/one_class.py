@@ -12,16 +12,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from fewratio.core.draws import fold, uniform
 from fewratio.core.objectives import numerator_mean
-from fewratio.core.pair import Episode
+from fewratio.core.seeds import seed_for
 from fewratio.data.collection import Collection
-from fewratio.data.seeds import seed_for
 from fewratio.errors import TrainingError
-from fewratio.estimators.training import draw_seeds, raise_if_diverged, row_table
-from fewratio.nn.mlp import mlp
-from fewratio.optim import Ensemble, History, TrainingPlan, train, train_in_stages
-from fewratio.training.pools import RowTable
+from fewratio.estimators.networks.nn.mlp import mlp
+from fewratio.estimators.networks.optim import Ensemble, History, TrainingPlan, train, train_in_stages
+from fewratio.estimators.networks.pair import Episode
+from fewratio.estimators.networks.pretraining import draw_seeds, raise_if_diverged, row_table
+from fewratio.estimators.networks.training.keyed_draws import fold, uniform
+from fewratio.estimators.networks.training.pools import RowTable
 from fewratio_bench.evaluate import Judgement, padded
 from fewratio_bench.methods.base import STEPS, Bench, Method, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.learned import LATENT_DIMS

@@ -10,7 +10,7 @@ from torch.func import grad
 from torch.nn.functional import pad
 
 from fewratio.core.objectives import Objective
-from fewratio.nn import RatioModel, SetEncoder
+from fewratio.estimators.networks.nn import RatioModel, SetEncoder
 
 # Features that are zero everywhere have no gradient either; their length must not be divided by.
 _SHORTEST = 1e-12

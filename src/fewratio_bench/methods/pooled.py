@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fewratio.core.pair import Episode
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import as_flags
 from fewratio.estimators import PooledRatioEstimator
+from fewratio.estimators.networks.pair import Episode
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.methods.base import Bench, Method, Parameters, Verdict, by_split
 from fewratio_bench.problems import Problem, Trial

@@ -11,8 +11,8 @@ from typing import Any, Self
 import torch
 
 from fewratio.estimators import MetaRatioEstimator, pretrain_together
-from fewratio.estimators.settings import KINDS, architecture_of
-from fewratio.nn import MeanRatio
+from fewratio.estimators.networks.nn import MeanRatio
+from fewratio.estimators.networks.settings import KINDS, architecture_of
 from fewratio_bench.methods.base import QUICKER, Bench, Parameters, RatioMethod, Ratios, by_split
 from fewratio_bench.methods.flat_settings import estimator_of, flat_settings
 from fewratio_bench.problems import Problem, Trial

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from fewratio.core.objectives import NonNegativeLSIF, Objective
-from fewratio.core.pair import Episode, Pair
+from fewratio.core.seeds import seed_for
 from fewratio.data.dataset import as_flags
-from fewratio.data.seeds import seed_for
-from fewratio.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
-from fewratio.optim import Ensemble, train_in_stages
+from fewratio.estimators.networks.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
+from fewratio.estimators.networks.optim import Ensemble, train_in_stages
+from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio_bench.evaluate import Judgement, judged_values
 from fewratio_bench.methods.base import STEPS, Bench, Method, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.parts import NonNegativePU

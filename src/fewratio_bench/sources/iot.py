@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
+from fewratio.core.seeds import seed_for
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import Dataset
 from fewratio.data.registry import Source
-from fewratio.data.seeds import seed_for
 from fewratio.errors import DataFileError, DataNotFoundError
 from fewratio_bench.sources.storage import data_folders, locate
 

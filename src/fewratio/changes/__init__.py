@@ -1,0 +1,1 @@
+"""When a series changed."""

@@ -1,0 +1,107 @@
+"""``fewratio changes``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fewratio.cli import frame
+
+if TYPE_CHECKING:
+    from fewratio.changes.detection import ChangeResult
+
+# A step between rows that is so many times as long as most is a gap.
+_GAP = 10
+
+
+@frame.verb
+def changes(
+    request: frame.Request,
+    series: Annotated[Path, typer.Argument(help="Table of rows in the order of time; - for CSV on standard input.")],
+    time: Annotated[
+        str | None, typer.Option(help="Column of dates or numbers to sort rows by; a single column of dates is found.")
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="Test for changes: the chance to report any if there is none.")
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Test by the ratio of windows of so many rows before and after a moment.")
+    ] = None,
+    permutations: Annotated[
+        int | None, typer.Option(min=1, help="Number of shuffled series that set the threshold of a test (199).")
+    ] = None,
+) -> None:
+    """Find the moments at which a series changed.
+
+    The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
+    --model, changes are tested instead. A series of 100,000 rows or more is described by blocks of them, and stays in
+    its CSV, TSV or Parquet file if its rows are in the order of time and neither windows nor --report are asked for.
+
+    Example: fewratio changes sales.csv --time month --report changes.html
+    """
+    with request.open(series) as (tables, estimator):
+        import numpy as np
+
+        from fewratio.changes.detection import detect_changes
+        from fewratio.data.columns import counted, listed, told_apart
+
+        options = request.options(*tables)
+        by_ratio = request.model is not None or window is not None
+        result = detect_changes(
+            tables[0],
+            window,
+            estimator if by_ratio else None,
+            permutations,
+            level,
+            time=time,
+            random_state=request.seed,
+            **options,
+        )
+        n_rows = tables[0].n_rows
+        table = tables[0] if result.order is None else tables[0].take(result.order)
+        lines = [
+            f"{counted(len(result.points), 'change')} in {n_rows:,} rows of {frame.label(series)} ({result.method})"
+        ]
+        lines += _about_time(result)
+        if result.encoding is not None and result.encoding.is_named:
+            lines.append(f"columns  {result.encoding.summary}")
+            if filled := [column.name for column in result.encoding.used if column.marks_missing]:
+                lines.append(f"filled   missing values of {listed(filled)}")
+        if len(result.points):
+            lines.append(f"changes  mean of up to 20 {'rows' if result.block_rows == 1 else 'blocks'} before -> after")
+        for change in result.changes:
+            name = "" if change["name"] is None else f" ({change['name']})"
+            p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
+            before, after = told_apart(change["mean_before"], change["mean_after"])
+            lines.append(
+                f"  row {change['row']}{name}: {change['column']} {before} -> {after} "
+                f"(deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g}), "
+                f"score {change['score']:.3g}{p_value}"
+            )
+        # A row without a score has an empty field.
+        is_change, scores = np.zeros(n_rows, dtype=np.int64), np.full(n_rows, None)
+        is_change[result.points] = 1
+        there = ~np.isnan(result.scores)
+        scores[there] = result.scores[there]
+        columns: dict[str, Any] = {"row": range(n_rows), "score": scores, "change": is_change}
+        payload = result.to_dict() if request.wants_json else {}
+        request.deliver(
+            frame.Answer(lines, payload, columns, [table]),
+            result.plot,
+            lambda command: result._report(command, frame.label(series)),
+        )
+
+
+def _about_time(result: "ChangeResult") -> list[str]:
+    """Say from when to when rows came, and name the longest gap."""
+    import numpy as np
+
+    names = result.row_names
+    if result.times is None or names is None:
+        return []
+    line = f"time     {names[0]} to {names[-1]}"
+    steps = np.diff(result.times)
+    if len(steps) and steps.max() > _GAP * np.median(steps):
+        row = int(steps.argmax())
+        line += f"; longest gap from {names[row]} to {names[row + 1]}"
+    return [line]

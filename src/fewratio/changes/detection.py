@@ -1,0 +1,340 @@
+"""When a series changed: segments of it, or a test that keeps a promised level."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.changes.segment_costs import rounding_variance
+from fewratio.changes.segmentation import LEAST_ROWS, Segmentation, segment, without_segments
+from fewratio.changes.significance import (
+    ChangeOptions,
+    FoundChanges,
+    by_splits,
+    by_windows,
+    check_options,
+)
+from fewratio.changes.time_order import open_series
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.columns import counted
+from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.errors import InputError
+from fewratio.estimators import samples as inputs
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.kernel.gaussian_basis import check_squares
+from fewratio.report.reported import Reported
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from fewratio.report.page import Report
+
+# Rows on either side of a change whose means tell what changed.
+_NEAR = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChangeResult(Reported):
+    """Where a series changed, made by `detect_changes`.
+
+    Attributes
+    ----------
+    points : ndarray of int
+        Numbers of the first rows after each change, in the order of time.
+    scores : ndarray of shape (n_rows,)
+        Of a segmentation: by how much each change raises twice the log likelihood of the segments beside it. Of a test:
+        how far the rows before and from each row are apart. NaN at other rows.
+    threshold : float or None
+        What a score of the test must exceed; None of a segmentation.
+    p_values : ndarray or None
+        Of the points, over all positions together; None of a segmentation, and where the threshold was given.
+    window : int or None
+        Rows of a window, where windows were compared.
+    estimator : RatioEstimator or None
+        What gave the scores of windows; for a `ChangeDetector` of later rows.
+    row_names : sequence of str or None
+        What the rows are called, such as their dates.
+    encoding : Encoding or None
+        What became of the columns.
+    series : ndarray of shape (n_rows, n_features)
+        The rows that were compared, in the order of time; of a long series, means of blocks of `block_rows` rows.
+    feature_names : tuple of str
+        What its columns are called.
+    times : ndarray or None
+        When the rows came, as numpy dates or numbers, if a column or an index says so.
+    order : ndarray of int or None
+        The number of each row in the table that was given, if it was sorted by time.
+    background : ndarray of the shape of `series`
+        What was found and is no change: the season, and a trend that all segments share.
+    block_rows : int
+        Rows that each row of `series` is the mean of; 1 unless the series is long.
+    deviations : ndarray of the shape of `series` or None
+        Standard deviations of the rows of each block; None unless the series is long.
+    settings : dict
+        What `detect_changes` was told.
+    """
+
+    points: Numbers
+    scores: Floats
+    threshold: float | None
+    p_values: Floats | None
+    window: int | None
+    _: KW_ONLY
+    estimator: RatioEstimator | None
+    row_names: Sequence[str] | None
+    encoding: Encoding | None
+    series: Floats
+    feature_names: tuple[str, ...]
+    times: NDArray[Any] | None
+    order: Numbers | None
+    background: Floats
+    block_rows: int = 1
+    deviations: Floats | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_test(self) -> bool:
+        """Whether the points were tested, or the series only cut into segments."""
+        return self.threshold is not None
+
+    @property
+    def series_points(self) -> Numbers:
+        """The rows of `series` in which changes lie: `points`, unless the series is long."""
+        return np.minimum(self.points // self.block_rows, len(self.series) - 1)
+
+    @property
+    def series_times(self) -> NDArray[Any]:
+        """When each row of `series` came: its time, or its number; of blocks with a change, that of the change."""
+        times = np.arange(len(self.scores)) if self.times is None else self.times
+        shown = times[:: self.block_rows][: len(self.series)].copy()
+        shown[self.series_points] = times[self.points]
+        return shown
+
+    @property
+    def series_scores(self) -> Floats:
+        """The scores at the rows of `series`."""
+        there = np.flatnonzero(~np.isnan(self.scores))
+        scores = np.full(len(self.series), np.nan)
+        scores[np.minimum(there // self.block_rows, len(scores) - 1)] = self.scores[there]
+        return scores
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """What changed at each point, in words of the column that changed most.
+
+        Each has the keys row, name, score, p_value, column, mean_before and mean_after: means of up to 20 rows (of a
+        long series, 20 blocks) before and after, brought to the season and trend (`background`) of the moment of the
+        change, so that only the change tells them apart; and deviation_before and deviation_after: standard deviations
+        about a line through the rows up to the neighbouring changes.
+        """
+        ends, found = [0, *self.points.tolist(), len(self.scores)], []
+        rounding = rounding_variance(self.series) if len(self.points) else 0.0
+        for number, (row, place) in enumerate(zip(self.points.tolist(), self.series_points.tolist(), strict=True)):
+            sides = self._between(ends[number], row), self._between(row, ends[number + 2])
+            before, after = (self.series[rows] - self.background[rows] for rows in sides)
+            moment = self.background[max(place - 1, 0) : place + 1].mean(0)
+            means = [part.mean(0) + moment for part in (before[-_NEAR:], after[:_NEAR])]
+            deviations = [without_segments(part, [], 1).std(0) for part in (before, after)]
+            if self.deviations is not None:
+                within = [(self.deviations[rows] ** 2).mean(0) for rows in sides]
+                deviations = [np.sqrt(each**2 + more) for each, more in zip(deviations, within, strict=True)]
+            # Both in units of the noise: rows of the smaller spread alone would make any step infinite.
+            noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2 + rounding), 1e-300)
+            moved = np.abs(means[1] - means[0]) / noise + np.abs(deviations[1] - deviations[0]) / noise
+            column = int(moved.argmax())
+            # Without what background and its removal leave of rounding.
+            digits = 9 - int(np.log10(max(np.ptp(self.series[:, column]), 1e-300)))
+            (mean, deviation), (mean_after, deviation_after) = (
+                [round(float(each[side][column]), digits) for each in (means, deviations)] for side in (0, 1)
+            )
+            found.append(
+                {
+                    "row": row,
+                    "name": None if self.row_names is None else str(self.row_names[row]),
+                    "score": float(self.scores[row]),
+                    "p_value": None if self.p_values is None else float(self.p_values[number]),
+                    "column": self.feature_names[column],
+                    "mean_before": mean,
+                    "mean_after": mean_after,
+                    "deviation_before": deviation,
+                    "deviation_after": deviation_after,
+                }
+            )
+        return found
+
+    def _between(self, start: int, stop: int) -> slice:
+        """Return the rows of `series` that are made of these rows only, or else the one that has the first of them."""
+        first, last = -(-start // self.block_rows), stop // self.block_rows
+        first = first if first < last else min(start // self.block_rows, len(self.series) - 1)
+        return slice(first, max(last, first + 1))
+
+    @property
+    def ranked_columns(self) -> list[str]:
+        """Names of the columns, those first that changed most often."""
+        named = [change["column"] for change in self.changes]
+        return sorted(self.feature_names, key=lambda name: (-named.count(name), self.feature_names.index(name)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all of it as plain numbers and lists; None stands for a score that is not there."""
+        names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
+        known = inputs.plain(self, "points", "threshold", "p_values", "window", "order", "changes", "scores")
+        return {"mode": "test" if self.is_test else "segmentation", **known, "names": names}
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the series and its changes, below it the scores of a test.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw the series alone; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            Of the column that changed most.
+        """
+        from fewratio.charts.changes import draw_changes
+
+        places = {name: self.feature_names.index(name) for name in self.ranked_columns}
+        columns = {name: (self.series[:, place], self.background[:, place]) for name, place in places.items()}
+        scores = None if self.threshold is None else (self.series_scores, self.threshold)
+        x_label = "row" if self.times is None else ""
+        return draw_changes(columns, self.series_points, self.series_times, x_label, scores, ax)
+
+    def _report(self, command: str | None = None, name: str = "series") -> "Report":
+        from fewratio.changes.report import report_changes
+
+        return report_changes(self, name, command)
+
+    @property
+    def method(self) -> str:
+        """How the points were found, in words."""
+        how = "segmentation" if self.threshold is None else f"test, threshold {self.threshold:.3g}"
+        how += f", blocks of {self.block_rows} rows" if self.block_rows > 1 else ""
+        return how if self.window is None else f"{how}, windows of {self.window} rows"
+
+    def __repr__(self) -> str:
+        return f"ChangeResult: {', '.join(map(str, self.points)) or 'none'} ({self.method})"
+
+
+def detect_changes(
+    series: Any,
+    window: int | None = None,
+    estimator: Any = None,
+    n_permutations: int | None = None,
+    level: float | None = None,
+    threshold: float | None = None,
+    *,
+    time: str | None = None,
+    step: int | None = None,
+    random_state: int | np.random.Generator | None = None,
+    **columns: Unpack[ColumnOptions],
+) -> ChangeResult:
+    """Find the moments at which a series changed.
+
+    By default the series is cut into segments, each with a level, perhaps a slope, and a spread of its own. The number
+    of segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season of two periods or more,
+    or rows that depend on their predecessors are not changes. Nothing random is in it, and no level is promised.
+
+    Any of `level`, `n_permutations`, `threshold`, `window`, `step` and `estimator` asks for a test instead: the chance
+    to report any change in a series without changes is at most `level`. The scores of the series are held against those
+    of shuffled ones; if rows depend on their predecessors, the innovations of an autoregression are shuffled, and the
+    level holds approximately (docs/design.md). Scores are gains of likelihood by changes of level or spread; with a
+    `window`, a `threshold` or an `estimator`, the divergences, in both directions, of the windows before and after a
+    row (Liu et al. 2013), which see any change of the distribution.
+
+    A series of 100,000 rows or more is described by the means and deviations of at most 10,000 blocks of its rows,
+    unless windows are compared. Changes are found among the blocks, and then placed among the rows beside them.
+
+    Parameters
+    ----------
+    series : array-like of shape (n,) or (n, n_features)
+        Rows in the order of time. Of missing numbers, up to five in a row are interpolated; for longer gaps rows
+        beside them stand, of the same phase of a season.
+    window : int, optional
+        Compare windows of so many rows; changes less than that apart are not told apart. Where windows are compared,
+        by default 50 rows, or a quarter of a shorter series. Of longer windows 50 evenly spaced rows are compared.
+    estimator : RatioEstimator, optional
+        Gives the divergences of windows. By default ``RuLSIF()``, whose width is the median distance between the rows
+        of both windows, on columns of a common unit.
+    n_permutations : int, optional
+        How many times to shuffle; 199 by default.
+    level : float, optional
+        Chance that the test reports a change where there is none; 0.01 by default.
+    threshold : float, optional
+        A threshold of the divergence of windows to use instead of one by permutation. Nothing is known of the series
+        then, and a trend or season is not removed.
+    time : str, optional
+        The column that says when a row came: dates, or numbers. Rows are sorted by it, and it is not compared. By
+        default the only column of dates, if they do not fall.
+    step : int, optional
+        Distance between tested windows; a fifth of a window by default. The fewer, the quicker.
+    random_state : int, numpy Generator or None
+        Shuffles, and seeds an estimator that has no seed.
+    **columns
+        What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
+        (`fewratio.ColumnOptions`). A date of its own for each row names the rows and is not compared.
+
+    Returns
+    -------
+    ChangeResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import detect_changes
+    >>> rng = np.random.default_rng(0)
+    >>> series = np.concatenate([rng.normal(0, 1, 40), rng.normal(4, 1, 40)])
+    >>> detect_changes(series).points
+    array([40])
+    >>> detect_changes(series, level=0.05, random_state=0).p_values
+    array([0.005])
+    """
+    options = ChangeOptions(window, n_permutations, level, threshold, step)
+    settings = {"estimator": estimator, **options._asdict(), "time": time, "random_state": random_state, **columns}
+    uses_windows = any(value is not None for value in (window, estimator, threshold, step))
+    is_test = uses_windows or level is not None or n_permutations is not None
+    check_options(options)
+    for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
+    opened = open_series(model, series, time, columns, by_blocks=not uses_windows)
+    blocks, n = opened.blocks, opened.n_rows
+    check_squares(opened.rows)
+    if not uses_windows and n < LEAST_ROWS:
+        raise InputError(
+            f"{opened.argument} has {counted(n, 'row')}; at least {LEAST_ROWS} are needed. Pass a longer series."
+        )
+    # With a threshold as a `ChangeDetector`, which knows no more than its windows.
+    unknown = Segmentation([], [], np.zeros_like(opened.rows), opened.rows)
+    rows = opened.rows if blocks is None else blocks.features
+    found = segment(rows) if threshold is None else unknown
+    # A model with sources knows rows as they come.
+    rows = rows - found.background if is_test and not model.has_sources else rows
+    if uses_windows:
+        model = inputs.in_common_units(model, rows)
+        changes: FoundChanges = by_windows(model, rows, found, options, for_permutations, opened.argument)
+    elif is_test:
+        changes = by_splits(rows, found, options, for_permutations)
+    else:
+        scores = np.full(len(rows), np.nan)
+        scores[found.points] = found.gains
+        changes = FoundChanges(np.array(found.points, dtype=np.intp), scores)
+    background = found.background[:, : opened.rows.shape[1]]
+    if blocks is not None:
+        changes = blocks.in_rows(changes, background)
+    return ChangeResult(
+        *changes,
+        estimator=model if uses_windows else None,
+        row_names=opened.row_names,
+        encoding=opened.encoding,
+        series=opened.rows,
+        feature_names=opened.feature_names,
+        times=opened.times,
+        order=opened.order,
+        background=background,
+        block_rows=1 if blocks is None else blocks.size,
+        deviations=None if blocks is None else blocks.deviations,
+        settings=settings,
+    )

@@ -1,0 +1,96 @@
+"""Changes of a series row by row."""
+
+from typing import Any
+
+import numpy as np
+
+from fewratio.changes.significance import check_threshold, window_scores
+from fewratio.core.shapes import Floats
+from fewratio.data.table import as_table, row_of
+from fewratio.errors import InputError
+from fewratio.estimators import samples as inputs
+
+
+class ChangeDetector:
+    """Tell row by row whether a series has changed.
+
+    The scores are those of `detect_changes` with a `window`, each as soon as its two windows are complete: a window
+    after the row that it belongs to. A change is reported when the score rises above the threshold, and then not again
+    for a window.
+
+    Parameters
+    ----------
+    window : int
+        Rows of a window; the last two of them are kept.
+    threshold : float
+        What a score must exceed, such as that of `detect_changes` for earlier rows. That one is exceeded by chance, at
+        its ``level``, once in as many rows as it was made from.
+    estimator : RatioEstimator, optional
+        Gives the divergences, such as the one in the result of `detect_changes`; by default ``RuLSIF()``, as there.
+
+    Attributes
+    ----------
+    n_rows_ : int
+        How many rows have come.
+    score_ : float
+        The latest score; NaN before there are two windows.
+    changes_ : list of int
+        Numbers of the rows, counted from 0, that begin the second window of each report.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import detect_changes
+    >>> from fewratio.changes.detector import ChangeDetector
+    >>> rng = np.random.default_rng(0)
+    >>> calm = detect_changes(rng.normal(0, 1, 60), window=10, n_permutations=99, random_state=0)
+    >>> detector = ChangeDetector(10, calm.threshold, calm.estimator)
+    >>> later = np.concatenate([rng.normal(0, 1, 30), rng.normal(6, 1, 30)])
+    >>> [number for number, value in enumerate(later) if detector.update(value)]
+    [38]
+    """
+
+    def __init__(self, window: int, threshold: float, estimator: Any = None) -> None:
+        inputs.check_count("window", window)
+        self.window = window
+        self.threshold = check_threshold(threshold)
+        # A seed once and for all: the same windows must have the same score at any time.
+        self.estimator = inputs.seeded_copy(estimator, inputs.default_estimator(), np.random.default_rng(0))
+        self.n_rows_ = 0
+        self.score_ = float("nan")
+        self.changes_: list[int] = []
+        self._rows: Floats | None = None
+
+    def update(self, row: Any) -> bool:
+        """Take the next row, and tell whether a change is reported.
+
+        Parameters
+        ----------
+        row : float or array-like of shape (n_features,) or (1, n_features)
+            The row; a number where the series has one column.
+
+        Returns
+        -------
+        bool
+        """
+        table = row_of(row)
+        new = as_table(table, "row").to_numpy()
+        kept = new[:0] if self._rows is None else self._rows
+        if len(new) != 1 or new.shape[1] != kept.shape[1]:
+            raise InputError(
+                f"row has shape {new.shape}; needed is one row of {kept.shape[1]} values, as the first had. Pass the "
+                "rows one by one, with the same columns."
+            )
+        self._rows = np.concatenate([kept, new])[-2 * self.window :]
+        self.n_rows_ += 1
+        if self.n_rows_ < 2 * self.window:
+            return False
+        before, earlier = self.score_, self.changes_[-1] if self.changes_ else -np.inf
+        self.score_ = float(window_scores(self.estimator, self._rows, np.array([self.window]), self.window)[0])
+        position = self.n_rows_ - self.window
+        # Not NaN above the threshold: the first score may be the one that rises above it.
+        rises = self.score_ > self.threshold and not before > self.threshold
+        if rises and position - earlier >= self.window:
+            self.changes_.append(position)
+            return True
+        return False

@@ -1,0 +1,78 @@
+"""Missing numbers of a series."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.changes.seasons import strongest_frequency
+from fewratio.core.shapes import Floats
+from fewratio.data.encoding import Encoding
+
+# Longer gaps are not bridged by a line, which would look like a stretch without noise.
+_SHORT = 5
+# A season is looked for in as many rows; its values are so much more alike after a period than after half of it.
+_LEAST_ROWS, _ALIKE = 40, 0.3
+
+
+def gap_marks(encoding: Encoding | None) -> dict[int, int]:
+    """Return, for each feature whose missing numbers are marked, the feature that marks them."""
+    columns = () if encoding is None else encoding.used
+    marking = [column for column in columns if column.marks_missing and column.median is not None]
+    places = [encoding.places[column.name] for column in marking] if encoding is not None else []
+    return {place.start: place.stop - 1 for place in places}
+
+
+def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
+    """Fill gaps in place: short ones by interpolation, others by the rows beside them, mirrored or a period away.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    is_gap : ndarray of bool of shape (n,)
+        Which rows are missing. If all are, nothing is done.
+
+    Examples
+    --------
+    >>> values = np.array([1.0, np.nan, 3, 4])
+    >>> fill_gaps(values, np.isnan(values))
+    >>> values.tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
+    gaps, there = np.flatnonzero(is_gap), np.flatnonzero(~is_gap)
+    n = len(there)
+    if not len(gaps) or not n:
+        return
+    # How many rows that are there come before each that is missing.
+    number = np.searchsorted(there, gaps)
+    from_last, to_next = gaps - there[np.maximum(number - 1, 0)], there[np.minimum(number, n - 1)] - gaps
+    is_first_half = (number == n) | ((number > 0) & (from_last <= to_next))
+    # At an end of the series the mirror turns back.
+    turn = np.where(is_first_half, number - from_last, number + to_next - 1) % (2 * n)
+    filled = there[np.minimum(turn, 2 * n - 1 - turn)]
+    is_long = np.bincount(number)[number] > _SHORT
+    if is_long.any():
+        period = _period(values, is_gap)
+        if period:
+            # The nearest row of the same phase.
+            for step in (-period, period):
+                away = np.ceil((from_last if step < 0 else to_next + 1) / period)
+                phase = gaps + np.round(away * step).astype(np.intp)
+                is_there = (phase >= 0) & (phase < len(values)) & (is_first_half if step < 0 else ~is_first_half)
+                is_there[is_there] = ~is_gap[phase[is_there]]
+                filled[is_there] = phase[is_there]
+    values[gaps] = np.where(is_long, values[filled], np.interp(gaps, there, values[there]))
+
+
+def _period(values: Floats, is_gap: NDArray[Any]) -> float:
+    """Return the period of a season, in rows: where values are alike after a period, and not after half of it."""
+    level = np.where(is_gap, 0.0, values - values[~is_gap].mean())
+    if len(values) < _LEAST_ROWS or not level.any():
+        return 0.0
+    period = 1 / strongest_frequency(level[:, None])
+
+    def likeness(lag: int) -> float:
+        return float(level[lag:] @ level[:-lag]) / float(level @ level)
+
+    whole, half = likeness(round(period)), likeness(round(period / 2))
+    return period if period <= len(values) / 4 and whole > _ALIKE and whole - half > _ALIKE else 0.0

@@ -1,0 +1,163 @@
+"""Long series by blocks of rows: changes are looked for among blocks, and then placed among the rows beside them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from fewratio.changes.gaps import fill_gaps, gap_marks
+from fewratio.changes.seasons import season_by_phase, season_period
+from fewratio.changes.segment_costs import Cost, moved, noise, rounding_variance
+from fewratio.changes.segmentation import change_penalty, without_segments
+from fewratio.changes.significance import FoundChanges
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.encoding import Encoding
+from fewratio.estimators.kernel.gaussian_basis import check_squares
+from fewratio.progress import progress_bar
+
+# Series of as many rows are long. They become so many blocks at most.
+LONG, _BLOCKS = 100_000, 10_000
+# Rows in which a season is looked for; and values that are held at once, there and of any part of the series.
+_FIRST_ROWS, _HELD_VALUES = 100_000, 2**21
+# Deviations below this share of the median count as that share: a block whose few rows are equal is no outlier.
+_LEAST_DEVIATION = 0.3
+# A change is placed at most so many blocks away from where it was found, by the rows of so many on either side.
+_REACH, _BESIDE = 2, 30
+# Changes that are no more blocks apart may be one: a block with rows from before and after it is like neither side.
+_TOGETHER = 5
+
+
+class LongSeries:
+    """A series of many rows, which may be in a file, described by blocks of them.
+
+    Rows that are left over at the end, fewer than a block, are not described.
+
+    Parameters
+    ----------
+    numbers : array of shape (n, d) or FileNumbers
+        Rows in the order of time.
+    encoding : Encoding or None
+        Says which columns mark missing numbers.
+
+    Attributes
+    ----------
+    size : int
+        Rows of a block; if the first rows have a season, a multiple of its period.
+    means, deviations : ndarray of shape (n_blocks, d)
+        Means and standard deviations of the rows of each block without the season; missing numbers do not count.
+    """
+
+    def __init__(self, numbers: Any, encoding: Encoding | None) -> None:
+        n, d = numbers.shape
+        self._numbers, self._marks, self._is_used = numbers, gap_marks(encoding), np.ones(d, dtype=bool)
+        self._season = np.zeros((1, d))
+        n_held = max(1, _HELD_VALUES // d)
+        first = self._rows(0, min(n, _FIRST_ROWS, n_held))
+        self.size, period = -(-n // _BLOCKS), season_period(first)
+        if period:
+            self._season, self.size = season_by_phase(first, period), period * -(-self.size // period)
+            self._season[:, list(self._marks.values())] = 0
+        del first
+        self.means, self.deviations = np.empty((2, n // self.size, d))
+        with progress_bar(n, "reading") as report:
+            for part in gen_batches(len(self.means), max(1, n_held // self.size)):
+                rows = np.array(numbers[part.start * self.size : part.stop * self.size], dtype=np.float64)
+                check_squares(rows)
+                rows -= np.resize(self._season, rows.shape)
+                self.means[part], self.deviations[part] = _block_statistics(rows, self.size, self._marks)
+                report(part.stop * self.size, None)
+        # Of zeros and ones the mean tells all.
+        shares = self.means * (1 - self.means)
+        self._is_binary = np.isclose(self.deviations**2, shares, atol=1e-12).all(0)
+        for value, mark in self._marks.items():
+            is_gap = self.means[:, mark] == 1
+            fill_gaps(self.means[:, value], is_gap)
+            fill_gaps(self.deviations[:, value], is_gap)
+
+    def select(self, is_used: NDArray[np.bool_]) -> None:
+        """Keep some of the columns."""
+        self._is_used, self._is_binary = is_used, self._is_binary[is_used]
+        self.means, self.deviations = self.means[:, is_used], self.deviations[:, is_used]
+
+    @property
+    def features(self) -> Floats:
+        """The means, and beside them logarithms of the deviations, in which a change of spread is one of level."""
+        deviations = self.deviations[:, ~self._is_binary]
+        usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in deviations.T])
+        return np.hstack([self.means, np.log(np.maximum(deviations, _LEAST_DEVIATION * usual))])
+
+    def _rows(self, start: int, stop: int) -> Floats:
+        """Return some rows as they are compared: without gaps and season."""
+        rows = np.array(self._numbers[start:stop], dtype=np.float64)
+        for value, mark in self._marks.items():
+            fill_gaps(rows[:, value], rows[:, mark] == 1)
+        rows -= self._season[np.arange(start, stop) % len(self._season)]
+        return rows if self._is_used.all() else rows[:, self._is_used]
+
+    def in_rows(self, found: FoundChanges, background: Floats) -> FoundChanges:
+        """Place changes of the blocks among the rows; of several that are one, that with the highest score is kept.
+
+        Parameters
+        ----------
+        found : FoundChanges
+            In blocks.
+        background : ndarray of shape (n_blocks, d)
+            What is no change in the means, such as a season that is longer than a block.
+        """
+        groups = np.split(np.arange(len(found.points)), np.flatnonzero(np.diff(found.points) > _TOGETHER) + 1)
+        ends = [0, *found.points.tolist(), len(self.means)]
+        rows: list[int] = []
+        kept: list[int] = []
+        for group in groups if len(found.points) else []:
+            placed = self._placed(found.points[group], ends[group[0]], ends[group[-1] + 2], background)
+            rows += placed
+            kept += sorted(group[np.argsort(-found.scores[found.points[group]])][: len(placed)].tolist())
+        scores = np.full(len(self._numbers), np.nan)
+        scores[np.arange(len(self.means)) * self.size] = found.scores
+        scores[found.points * self.size] = np.nan
+        scores[rows] = found.scores[found.points[kept]]
+        p_values = None if found.p_values is None else found.p_values[kept]
+        return found._replace(points=np.array(rows, dtype=np.intp), scores=scores, p_values=p_values)
+
+    def _placed(self, points: Numbers, before: int, after: int, background: Floats) -> list[int]:
+        """Return the first rows after changes that lie near each other between two others; all of these are blocks."""
+        first, last = max(before, int(points[0]) - _BESIDE), min(after, int(points[-1]) + _BESIDE)
+        start, reach = first * self.size, _REACH * self.size
+        rows = self._rows(start, last * self.size)
+        times, centres = np.arange(start, last * self.size), (np.arange(len(self.means)) + 0.5) * self.size - 0.5
+        rows -= np.column_stack([np.interp(times, centres, column) for column in background.T])
+        spread = rows.std(0)
+        rows = (rows[:, spread > 0] - rows[:, spread > 0].mean(0)) / spread[spread > 0]
+        if not rows.shape[1]:
+            return (points * self.size).tolist()
+        cost = Cost(rows, noise(rows), 0, rounding_variance(rows))
+
+        def total(places: list[int]) -> float:
+            edges = np.array([0, *places, len(rows)])
+            return float(cost(edges[:-1], edges[1:]).sum())
+
+        best = moved(cost, (points * self.size - start).tolist(), reach)
+        while len(best) > 1:
+            others = [best[:number] + best[number + 1 :] for number in range(len(best))]
+            fewer = min((moved(cost, each, best[-1] - best[0] + reach) for each in others), key=total)
+            # Sums of dependent rows vary more.
+            residuals = without_segments(rows, best, 0)
+            dependence = (residuals[1:] * residuals[:-1]).sum() / max((residuals**2).sum(), 1e-300)
+            inflation = (1 + np.clip(dependence, 0, 0.99)) / (1 - np.clip(dependence, 0, 0.99))
+            if total(fewer) - total(best) > inflation * change_penalty(len(self._numbers), 0, np.ones(rows.shape[1])):
+                break
+            best = fewer
+        return [start + place for place in best]
+
+
+def _block_statistics(rows: Floats, size: int, marks: dict[int, int]) -> tuple[Floats, Floats]:
+    """Return means and deviations of blocks of rows; both are 0 where all numbers are missing."""
+    blocks = rows.reshape(-1, size, rows.shape[1])
+    is_there = np.ones(blocks.shape, dtype=bool)
+    for value, mark in marks.items():
+        is_there[:, :, value] = blocks[:, :, mark] == 0
+    counts = np.maximum(is_there.sum(1), 1)
+    means = blocks.sum(1, where=is_there) / counts
+    blocks -= means[:, None]
+    return means, np.sqrt((blocks**2).sum(1, where=is_there) / counts)

@@ -1,0 +1,155 @@
+"""The report of the changes of a series."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.changes.chart import change_scores, series_chart
+from fewratio.charts.changes import column_title, names_of_moments
+from fewratio.core.shapes import Floats
+from fewratio.data.columns import counted, told_apart
+from fewratio.report import page
+from fewratio.report.distributions import rounded
+
+_NAMED, _MOST_COLUMNS = 3, 8
+# Longer series are drawn as the lowest, mean and highest value of so many stretches.
+_MOST_ROWS, _STRETCHES = 1500, 700
+
+
+def report_changes(result: Any, name: str, command: str | None) -> page.Report:
+    """Say when a series changed, and what changed.
+
+    Parameters
+    ----------
+    result : ChangeResult
+    name : str
+        What the series is called.
+    command : str or None
+        What makes the report again; by default a call in Python.
+    """
+    when = result.series_times
+    rows = counted(len(result.scores), "row")
+    changes = result.changes
+    if result.times is not None:
+        rows += f", {_text(result.times[:1])} to {_text(result.times[-1:])}"
+    facts = {"Rows": rows, "Changes": str(len(changes)), "Method": result.method}
+    if result.is_test:
+        facts["Threshold"] = f"{result.threshold:.3g}: what the score of a change must exceed"
+    else:
+        facts["Guarantee"] = "none; with a level, changes are tested at that chance of a false alarm"
+    if result.encoding is not None and result.encoding.is_named:
+        facts["Columns"] = result.encoding.summary
+    moments = result.points if result.times is None else result.times[result.points]
+    named = [
+        f"{text} ({column_title(change['column'])})"
+        for text, change in zip(names_of_moments(moments), changes, strict=True)
+    ]
+    where = "" if result.times is not None else "row "
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    answer = (
+        f"{counted(len(named), 'change')}: {where}{', '.join(named[:_NAMED])}{more}."
+        if named
+        else "No change was found."
+    )
+    call = page.made_with(result.settings, command, "detect_changes", ("series",))
+    sections = [
+        page.Section("The series", _series(result, when, moments)),
+        page.Section("What changed", [_table(result, changes, moments)]),
+        page.Section("How this was made", call),
+    ]
+    return page.Report(f"Changes of {name}", answer, facts, sections)
+
+
+def _text(moments: NDArray[Any]) -> str:
+    return names_of_moments(moments)[0]
+
+
+def _plain(moments: NDArray[Any]) -> list[Any]:
+    """Return moments as a chart takes them: dates as ISO texts in UTC."""
+    if moments.dtype.kind != "M":
+        return moments.tolist()
+    days = moments.astype("datetime64[D]")
+    is_day = bool((days == moments).all())
+    return [f"{moment}" if is_day else f"{moment}Z" for moment in (days if is_day else moments.astype("datetime64[s]"))]
+
+
+def _series(result: Any, when: NDArray[Any], moments: NDArray[Any]) -> list[page.Block]:
+    n, points, scores = len(result.series), result.series_points, result.series_scores
+    is_time, is_binned = when.dtype.kind == "M", n > _MOST_ROWS
+    starts = np.linspace(0, n, _STRETCHES, endpoint=False).astype(int) if is_binned else np.arange(n)
+    segment = np.searchsorted(points, starts, side="right")
+    x, at = _plain(when[starts]), _plain(moments)
+    x[-1] = _plain(when[-1:])[0]
+    shown = result.ranked_columns[:_MOST_COLUMNS]
+    blocks: list[page.Block] = []
+    for label in shown:
+        place = result.feature_names.index(label)
+        values, background = result.series[:, place], result.background[:, place]
+        level = background + _segment_means(values - background, points)
+        sizes = np.diff([*starts, n])
+        data = {
+            "x": x,
+            "y": rounded(np.add.reduceat(values, starts) / sizes),
+            "level": rounded(level[starts]),
+            "segment": segment.tolist(),
+        }
+        if is_binned:
+            data |= {"low": rounded(np.minimum.reduceat(values, starts))}
+            data |= {"high": rounded(np.maximum.reduceat(values, starts))}
+        title = column_title(label)
+        values_of = "values" if result.block_rows == 1 else f"means of {result.block_rows} rows"
+        description = (
+            f"{title}: {n} {values_of} from {values.min():.3g} to {values.max():.3g}, {counted(len(points), 'change')}."
+        )
+        blocks.append(series_chart(data, at, title, description, is_time=is_time, is_binned=is_binned))
+    there = np.flatnonzero(~np.isnan(scores))
+    if is_binned and len(there) > _MOST_ROWS:
+        # The highest score of each stretch.
+        parts = np.array_split(there, _STRETCHES)
+        there = np.array([part[scores[part].argmax()] for part in parts])
+    if len(there):
+        data = {"x": _plain(when[there]), "y": rounded(scores[there])}
+        description = f"Scores, highest {np.nanmax(scores):.3g}."
+        blocks.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
+    rest = len(result.feature_names) - len(shown)
+    about = "Thin: the values; thick: the level of each segment, with season and trend; dashed: changes."
+    about += f" Each value is the mean of {result.block_rows} rows." * (result.block_rows > 1)
+    about += f" Of {n} values, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * is_binned
+    about += f" {rest} more columns, which changed least, are left out here." * (rest > 0)
+    score = (
+        "how far the rows before and after a moment are apart"
+        if result.is_test
+        else "what a change adds to twice the log likelihood"
+    )
+    return [page.Text(f"{about} Score: {score}."), *blocks]
+
+
+def _segment_means(values: Floats, points: Any) -> Floats:
+    starts = np.array([0, *points.tolist()])
+    sizes = np.diff([*starts, len(values)])
+    return np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
+
+
+def _table(result: Any, changes: list[dict[str, Any]], moments: NDArray[Any]) -> page.Block:
+    if not changes:
+        return page.Text("Trends, seasons and chance explain the whole series.")
+    headings = ["when", "row", "column", "mean before", "mean after", "deviation before", "deviation after", "score"]
+    table = [
+        [
+            text,
+            change["row"],
+            change["column"],
+            *map(page.Number, means := (change["mean_before"], change["mean_after"]), told_apart(*means)),
+            *(float(change[key]) for key in ("deviation_before", "deviation_after", "score")),
+            *([] if change["p_value"] is None else [float(change["p_value"])]),
+        ]
+        for text, change in zip(names_of_moments(moments), changes, strict=True)
+    ]
+    rows = "rows" if result.block_rows == 1 else f"blocks of {result.block_rows} rows"
+    note = (
+        f"The column that changed most each time. Means: of up to 20 {rows} before and after, at the season and trend "
+        "of the change. Deviations: standard deviations up to the neighbouring changes."
+    )
+    has_p = changes[0]["p_value"] is not None
+    return page.Table("Changes, in the order of time", headings + ["p"] * has_p, table, True, note)

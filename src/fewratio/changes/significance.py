@@ -1,0 +1,240 @@
+"""Test for changes: scores of a series beside those of series like it in which nothing changes."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.signal import lfilter
+
+from fewratio.changes.segment_costs import SplitGains
+from fewratio.changes.segmentation import Segmentation, autoregression, clipped
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.columns import counted
+from fewratio.errors import InputError, ParameterError
+from fewratio.estimators import samples as inputs
+from fewratio.estimators.base import RatioEstimator
+from fewratio.progress import progress_bar
+from fewratio.testing.permutations import ROUNDING, both_directions
+
+_LEVEL, _N_PERMUTATIONS = 0.01, 199
+# Rows of a window that are compared, evenly spaced ones of longer windows: the work grows with their third power.
+_MOST_COMPARED = 50
+_BURN_IN = 200
+_NO_NOISE = 1e-9
+# Coefficients whose series would not stay finite are shrunk until it does.
+_LARGEST_ROOT = 0.99
+
+Score = Callable[[Floats], float]
+
+
+class ChangeOptions(NamedTuple):
+    """What a user can say about the test; None for what is chosen here."""
+
+    window: int | None = None
+    n_permutations: int | None = None
+    level: float | None = None
+    threshold: float | None = None
+    step: int | None = None
+
+
+class FoundChanges(NamedTuple):
+    """Changes, with the fields of `ChangeResult`; those of a test have a threshold."""
+
+    points: Numbers
+    scores: Floats
+    threshold: float | None = None
+    p_values: Floats | None = None
+    window: int | None = None
+
+
+def by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator) -> FoundChanges:
+    """Find changes of level and spread: splits that raise the likelihood more than in series without changes.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        The series without its background.
+    found : Segmentation
+        What is known of it, such as residuals that have no changes.
+    options : ChangeOptions
+    rng : numpy Generator
+        Shuffles.
+    """
+    # A few far values must not hide changes. Of a series without changes, which values are far does not depend on their
+    # order: the level stays.
+    residuals = clipped(found.residuals)
+    # What rounding leaves of a column without noise is no noise.
+    residuals[:, residuals.std(0) <= _NO_NOISE * np.ptp(rows, axis=0)] = 0
+    rows, found = rows - found.residuals + residuals, found._replace(residuals=residuals)
+    gains = SplitGains(rows)
+    scores = gains.best(0, len(rows))
+    highest = _highest(lambda series: float(SplitGains(series).best(0, len(series)).max()), rows, found, options, rng)
+    # A split that raises no likelihood is none, even if those of shuffled series lower it.
+    limit = max(_limit(highest, options), ROUNDING)
+    points, parts = [], [(0, len(rows))]
+    while parts:
+        start, stop = parts.pop()
+        inside = gains.best(start, stop)
+        if len(inside) and inside.max() > limit:
+            point = gains.nearby(start, int(gains.positions(start, stop)[inside.argmax()]), stop)
+            points.append(point)
+            parts += [(start, point), (point, stop)]
+    points, values = _confirmed(gains, sorted(points), limit)
+    by_row = np.full(len(rows), np.nan)
+    by_row[gains.positions(0, len(rows))] = scores
+    # A change may lie between the positions of scores.
+    by_row[points] = values
+    return FoundChanges(np.array(points, dtype=np.intp), by_row, limit, _p_values(highest, values), None)
+
+
+def _confirmed(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:
+    """Leave out changes, one by one, that later ones explain; return the others with their scores."""
+    while True:
+        ends = [0, *points, gains.n_rows]
+        values = np.array([gains.at(*ends[number : number + 3]) for number in range(len(points))])
+        if not len(points) or values.min() > limit:
+            return points, values
+        del points[int(values.argmin())]
+
+
+def by_windows(
+    model: RatioEstimator,
+    rows: Floats,
+    found: Segmentation,
+    options: ChangeOptions,
+    rng: np.random.Generator,
+    argument: str,
+) -> FoundChanges:
+    """Find any change: the ratio of the windows before and after a row is further from 1 than without changes.
+
+    Parameters
+    ----------
+    model : RatioEstimator
+        Gives the divergences. One with sources knows rows with their background.
+    rows, found, options, rng
+        As in `by_splits`.
+    argument : str
+        What messages call the series.
+    """
+    n = len(rows)
+    window = max(1, min(n // 4, _MOST_COMPARED)) if options.window is None else options.window
+    step = max(1, window // 5) if options.step is None else options.step
+    if n < 2 * window:
+        raise InputError(
+            f"{argument} has {counted(n, 'row')}; two windows of {window} need {2 * window}. Pass a longer series or a "
+            "smaller window."
+        )
+    positions = np.arange(window, n - window + 1)
+    scores = np.full(n, np.nan)
+    scores[positions] = window_scores(model, rows, positions, window)
+    tested = positions[::step]
+    highest = np.empty(0)
+    if options.threshold is None:
+        highest = _highest(
+            lambda series: float(window_scores(model, series, tested, window).max()), rows, found, options, rng
+        )
+    limit = _limit(highest, options)
+    peaks = _peaks(scores, positions, window)
+    bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
+    points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], _p_values(highest, bests[bests > limit])
+    return FoundChanges(points, scores, limit, p_values if options.threshold is None else None, window)
+
+
+def window_scores(model: RatioEstimator, rows: Floats, positions: Numbers, window: int) -> Floats:
+    """Return the divergences of the windows before and from each position, summed over both directions."""
+    steps = np.arange(0, window, -(-window // _MOST_COMPARED))
+    before, after = positions[:, None] - 1 - steps[::-1], positions[:, None] + steps
+    return both_directions(model, rows, before, after).sum(0)
+
+
+def check_options(options: ChangeOptions) -> None:
+    """Refuse what no test can be made with, before the work."""
+    for name in ("window", "n_permutations", "step"):
+        if getattr(options, name) is not None:
+            inputs.check_count(name, getattr(options, name))
+    if options.threshold is None:
+        _rank(options)
+    else:
+        check_threshold(options.threshold)
+
+
+def check_threshold(threshold: Any) -> float:
+    """Give a score to exceed as a number, or refuse what every score or none exceeds."""
+    needed = "a finite number above -1, which the divergences of two windows always sum to more than"
+    return inputs.check_number("threshold", threshold, -1, np.inf, needed)
+
+
+def _highest(
+    score: Score, rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator
+) -> Floats:
+    """Return the highest scores of series like this one in which nothing changes."""
+    n_permutations = options.n_permutations or _N_PERMUTATIONS
+    unchanged, highest = _unchanged(rows, found, rng), np.empty(n_permutations)
+    with progress_bar(n_permutations, "shuffled series") as report:
+        for number in range(n_permutations):
+            highest[number] = score(next(unchanged))
+            report(number + 1, None)
+    return highest
+
+
+def _unchanged(rows: Floats, found: Segmentation, rng: np.random.Generator) -> Iterator[Floats]:
+    """Make series like this one in which nothing changes.
+
+    The rows are shuffled if they do not depend on each other, else the innovations of an autoregression of what changes
+    and background leave over (a sieve bootstrap, Bühlmann 1997).
+    """
+    scale = np.where(found.residuals.std(0) > 0, found.residuals.std(0), 1.0)
+    groups = np.zeros(len(rows), dtype=np.intp)
+    fits = [autoregression(column, 0.0, groups) for column in (found.residuals / scale).T]
+    if not any(len(fit.coefficients) for fit in fits):
+        while True:
+            yield rows[rng.permutation(len(rows))]
+    rest = (rows - found.residuals).mean(0)
+    innovations = np.column_stack([fit.innovations - fit.innovations.mean() for fit in fits]) * scale
+    filters = [np.concatenate([[1.0], -_stable(fit.coefficients)]) for fit in fits]
+    while True:
+        drawn = np.resize(rng.permutation(len(innovations)), len(rows) + _BURN_IN)
+        noise = [lfilter([1.0], weights, column) for weights, column in zip(filters, innovations[drawn].T, strict=True)]
+        yield rest + np.column_stack(noise)[_BURN_IN:]
+
+
+def _stable(coefficients: Floats) -> Floats:
+    """Shrink the coefficients of an autoregression that grows without bound."""
+    roots = np.abs(np.roots([1.0, *-coefficients]))
+    shrinkage = min(1.0, _LARGEST_ROOT / roots.max()) if roots.any() else 1.0
+    return coefficients * shrinkage ** np.arange(1, len(coefficients) + 1)
+
+
+def _limit(highest: Floats, options: ChangeOptions) -> float:
+    """Return what a score must exceed."""
+    return float(np.sort(highest)[-_rank(options)]) + ROUNDING if options.threshold is None else options.threshold
+
+
+def _p_values(highest: Floats, scores: Floats) -> Floats:
+    return (1 + (highest + ROUNDING >= scores[:, None]).sum(1)) / (1 + len(highest))
+
+
+def _peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
+    """Positions with the highest score among those less than a window away; of equal ones the first."""
+    found: list[int] = []
+    for position in positions:
+        near = scores[max(0, position - window + 1) : position + window]
+        if scores[position] >= np.nanmax(near) and not (found and position - found[-1] < window):
+            found.append(int(position))
+    return found
+
+
+def _rank(options: ChangeOptions) -> int:
+    """Give which of the highest scores of shuffled series is the threshold."""
+    n_permutations = options.n_permutations or _N_PERMUTATIONS
+    level: Any = _LEVEL if options.level is None else options.level
+    chance = inputs.check_number("level", level, 0, 1, "a chance between 0 and 1")
+    # 0.01 * 200 must not fall below 2 by rounding.
+    rank = int(np.floor(chance * (n_permutations + 1) * (1 + 1e-12)))
+    if rank < 1:
+        needed = int(np.ceil(1 / chance * (1 - 1e-12))) - 1
+        raise ParameterError(
+            f"n_permutations is {n_permutations}; a level of {level} needs at least {needed}. Pass more, or raise the "
+            "level."
+        )
+    return rank

@@ -1,0 +1,398 @@
+"""What verbs share: options, tables from files, answers, and what becomes of a mistake."""
+
+import functools
+import inspect
+import io
+import json
+import math
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from fewratio.cli.command_text import command_text
+from fewratio.cli.machine import check_limit, of_machine
+from fewratio.cli.option_words import arguments_as_options, in_option_words
+from fewratio.cli.overwriting import check_not_input
+from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
+from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
+from fewratio.lazy import import_home
+from fewratio.testing import LEVEL as LEVEL
+
+if TYPE_CHECKING:
+    from fewratio.data.collection import Collection as Datasets
+    from fewratio.data.raw import RawTable
+    from fewratio.data.readers.files import TableFile
+    from fewratio.data.table import Table
+    from fewratio.estimators.base import RatioEstimator
+    from fewratio.estimators.samples import Samples
+    from fewratio.report.page import Report
+
+# What the errors about parameters, tables, files and models are besides.
+_WRONG_INPUT = (ValueError, FileNotFoundError)
+_RESULTS = (".json", *ENDINGS)
+_PICTURES = (".png", ".svg", ".pdf")
+_REPORTS = (".html",)
+# Rows of a result that a person is shown; a file gets all.
+SHOWN = 10
+
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+_OUTPUT = "File for the whole result: .json, or .csv, .tsv or .parquet for its rows."
+
+
+def _columns(help: str) -> Any:
+    return typer.Option(help=f"{help} Several: with commas, or the option again.", show_default=False)
+
+
+class Answer(NamedTuple):
+    """A result: lines for a person, JSON values, and columns of equal length for a table.
+
+    The rows of `tables` one after the other, if there are any, are those of the columns, and are written beside them.
+    Columns that `Request.row_file` has written already are None.
+    """
+
+    lines: Sequence[str]
+    payload: Mapping[str, Any] | Sequence[Any]
+    columns: Mapping[str, Sequence[Any]] | None
+    tables: "Sequence[RawTable]" = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options that verbs share, and what they ask for: `read` before the work, `deliver` after it."""
+
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="A model that `fewratio train` wrote.")] = None
+    scale: Annotated[str | None, typer.Option(help="columns: in a common unit (default); none: in their own.")] = None
+    columns: Annotated[list[str] | None, _columns("The only columns to use.")] = None
+    drop: Annotated[list[str] | None, _columns("Columns not to use.")] = None
+    keep: Annotated[list[str] | None, _columns("Columns to use although they look like ids or separate.")] = None
+    id: Annotated[str | None, typer.Option(help="The column that names the rows.")] = None
+    categorical: Annotated[list[str] | None, _columns("Columns of categories; error: refuse all.")] = None
+    numeric: Annotated[list[str] | None, _columns("Columns of numbers.")] = None
+    common: Annotated[bool, typer.Option("--common", help="Use the columns that all tables have.")] = False
+    separator: Annotated[str | None, typer.Option(help="What divides the columns of text files, such as ';'.")] = None
+    decimal: Annotated[str, typer.Option(help="The mark within numbers of text files, such as ','.")] = "."
+    as_json: AsJson = False
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT)] = None
+    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")] = None
+    report: Annotated[Path | None, typer.Option("--report", help="Report to write, one file for a browser: .html.")] = (
+        None
+    )
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0
+    command: str = ""
+    warned: Callable[[], Sequence[str]] = tuple
+
+    def read(self, *paths: Path) -> "tuple[list[RawTable], RatioEstimator | None]":
+        """Refuse what cannot be written, then read the model and the tables: nothing heavy is imported for a mistake.
+
+        Parameters
+        ----------
+        *paths : path
+            The tables; ``-`` for CSV on standard input.
+
+        Returns
+        -------
+        (list of RawTable, RatioEstimator or None)
+            The tables, and an estimator if one is asked for.
+        """
+        from fewratio.data.readers.files import read_raw
+
+        files, estimator = self.find(*paths)
+        return [read_raw(file) for file in files], estimator
+
+    @contextmanager
+    def open(self, *paths: Path) -> "Iterator[tuple[list[RawTable], RatioEstimator | None]]":
+        """Do the same, but leave the rows of large CSV, TSV and Parquet files there, to be read when they are used."""
+        # A report goes over rows again and again.
+        if self.report is not None:
+            yield self.read(*paths)
+            return
+        from fewratio.data.readers.files import open_rows
+
+        files, estimator = self.find(*paths)
+        with ExitStack() as stack:
+            yield [stack.enter_context(open_rows(file, by_column=True)) for file in files], estimator
+
+    def find(self, *paths: Path) -> "tuple[list[TableFile], RatioEstimator | None]":
+        """Do the same, but read no table yet."""
+        from fewratio.data.readers.files import STANDARD_INPUT, find_file
+
+        estimator = self._estimator(*paths)
+        if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
+            raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
+        return [find_file(path, separator=self.separator, decimal=self.decimal) for path in paths], estimator
+
+    def read_folder(self, folder: Path, *others: Path) -> "tuple[Datasets, RatioEstimator | None]":
+        """Do the same for a folder of tables, one dataset each; `others` are files that are read as well."""
+        from fewratio.data.collection import Collection
+
+        estimator, options = self._estimator(folder, *others), self.options()
+        if self.model is not None and options:
+            raise ParameterError(
+                f"--{next(iter(options))} is given with --model, but a model has its own encoding of columns. Leave it "
+                "out, or give it to `fewratio train`."
+            )
+        if estimator is not None and self.model is not None:
+            options = {"encoding": estimator.encoding_}
+        return Collection.from_folder(folder, separator=self.separator, decimal=self.decimal, **options), estimator
+
+    def options(self, *tables: "RawTable") -> Any:
+        """Return what is said about columns, as Python's functions take it."""
+        known = {label for table in tables for label in table.labels}
+        result: dict[str, Any] = {"id": self.id} if self.id is not None else {}
+        for name in ("columns", "drop", "keep", "categorical", "numeric"):
+            given = getattr(self, name)
+            if given:
+                # A name may have a comma.
+                labels = [part for item in given for part in ([item] if item in known else item.split(","))]
+                result[name] = "error" if name == "categorical" and labels == ["error"] else labels
+        return result | ({"common": True} if self.common else {})
+
+    def deliver(
+        self, answer: Answer, draw: Callable[[], Any] | None = None, report: "Callable[[str], Report] | None" = None
+    ) -> None:
+        """Print an answer, and write it and what is drawn (a Figure or an Axes) or reported to files where asked for.
+
+        What makes the report is told the command that asks for it.
+        """
+        text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False) if self.wants_json else ""
+        files = {}
+        if self.output is not None and not self._wants_rows:
+            files[self.output] = f"{text}\n".encode()
+        if self.plot is not None and draw is not None:
+            files[self.plot] = as_picture(draw(), self.plot)
+        if self.report is not None and report is not None:
+            from fewratio.report.page import render
+
+            files[self.report] = render(replace(report(self.command), notes=self.warned())).encode()
+        if self.output is not None and self._wants_rows and answer.columns is not None:
+            write_rows(self.output, answer.columns, answer.tables)
+        for path, payload in files.items():
+            from fewratio.core.container import write_atomically
+
+            write_atomically(path, payload)
+        try:
+            typer.echo(text if self.as_json else "\n".join(answer.lines))
+        except OSError as error:
+            error.filename = "standard output"
+            raise
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether the payload is asked for."""
+        return self.as_json or (self.output is not None and not self._wants_rows)
+
+    @property
+    def _wants_rows(self) -> bool:
+        return self.output is not None and self.output.suffix.lower() in ENDINGS
+
+    def row_file(self) -> AbstractContextManager[Write]:
+        """Open the output for rows that are written as they come; if it is not for rows, they are passed over."""
+        if self.output is not None and self._wants_rows:
+            return row_file(self.output)
+        return nullcontext(lambda columns, table: None)
+
+    def summary(self, samples: "Samples", names: Sequence[str]) -> Iterator[str]:
+        """Say what tells two tables apart, and what became of the columns."""
+        for column in samples.separating:
+            is_used = samples.encoding is not None and column.column in samples.encoding.places
+            what = "used" if is_used else f"left out; --keep {column.column} uses it"
+            yield f"separating  {column.column}: {column.first} in {names[0]}, {column.second} in {names[1]} ({what})"
+        if samples.encoding is not None and samples.encoding.is_named:
+            yield f"columns     {samples.encoding.summary}"
+
+    def and_more(self, count: int) -> Iterator[str]:
+        """Say how many rows are not shown, if any, and where they are."""
+        if count > 0:
+            yield f"and {count} more" + (f" in {self.output}" if self.output else "; --output FILE.csv writes all")
+
+    def first_rows(self, columns: Mapping[str, Sequence[Any]], n_rows: int) -> Iterator[str]:
+        """Return the first of so many rows of a result as lines, and say where to find the others."""
+        rows = zip(*(values[:SHOWN] for values in columns.values()), strict=True)
+        yield from aligned([tuple(columns), *rows])
+        yield from self.and_more(n_rows - SHOWN)
+
+    def _estimator(self, *inputs: Path) -> "RatioEstimator | None":
+        """Refuse files that cannot be written, or that would take the place of inputs; then read the model, if any.
+
+        Without one it is up to the verb what to use, but for columns that are to stay in their own units.
+        """
+        if self.output is not None:
+            check_target(self.output, "--output", *inputs, self.model, endings=_RESULTS)
+        if self.plot is not None:
+            check_picture(self.plot, "--plot", *inputs, self.model)
+        if self.report is not None:
+            check_target(self.report, "--report", *inputs, self.model, endings=_REPORTS)
+            for package in ("jinja2", "vl_convert"):
+                import_home(package, "--report")
+        check_scale(self.scale)
+        if self.model is not None and self.scale is not None:
+            raise ParameterError(
+                "--scale is given with --model, but a model has the units of what it was trained on. Leave it out, "
+                "or give it to `fewratio train`."
+            )
+        if self.model is None and self.scale != "none":
+            return None
+        import fewratio
+
+        return fewratio.RuLSIF() if self.model is None else fewratio.load_model(self.model)
+
+
+def other(task: str) -> Any:
+    """Give the commands of another task, by its name: tasks do not import each other."""
+    return import_home(f"fewratio.{task}.command")
+
+
+def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
+    """Make a verb of a function: an error ends it with one line on standard error.
+
+    The exit code is 2 for wrong input, else 1. A first parameter ``request`` becomes the options of `Request`, except
+    those that the verb is `without`.
+    """
+    given = dict(inspect.signature(function).parameters)
+    shared = dict(inspect.signature(Request).parameters) if given.pop("request", None) else {}
+    shared = {name: parameter for name, parameter in shared.items() if name not in (*without, "command", "warned")}
+    given |= shared
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            with _plain_warnings(given) as warned:
+                if shared:
+                    request = Request(**{name: options.pop(name) for name in shared if name in options})
+                    values = vars(request) | inspect.signature(function).bind(request, *arguments, **options).arguments
+                    command = command_text(function.__name__, given, values)
+                    arguments = (replace(request, command=command, warned=warned), *arguments)
+                check_limit()
+                function(*arguments, **options)
+        except FewRatioError as error:
+            _say(in_option_words(error, given))
+            raise typer.Exit(2 if isinstance(error, _WRONG_INPUT) else 1) from None
+        except BrokenPipeError:
+            # Whoever read the output has enough; click knows what to do.
+            raise
+        except (OSError, MemoryError, ImportError, UnicodeEncodeError) as error:
+            _say(of_machine(error))
+            raise typer.Exit(1) from None
+
+    run.__signature__ = inspect.Signature([*given.values()])  # type: ignore[attr-defined]
+    return run
+
+
+@contextmanager
+def _plain_warnings(options: Collection[str]) -> Iterator[Callable[[], Sequence[str]]]:
+    """Write warnings as lines of text that name a verb's options, without the place in the code.
+
+    Yields a function that returns the messages so far.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+
+        def messages() -> list[str]:
+            found = dict.fromkeys(str(warning.message) for warning in caught)
+            return [arguments_as_options(message, options) for message in found]
+
+        try:
+            yield messages
+        finally:
+            for message in messages():
+                _say(message)
+
+
+def _say(message: str) -> None:
+    try:
+        os.getcwd()
+    except OSError:
+        message += " The working folder no longer exists: change to another."
+    sys.stderr.write(f"fewratio: {' '.join(message.split())}\n")
+
+
+# ---------------------------------------------------------------- reading
+
+
+def check_scale(scale: str | None) -> None:
+    """Refuse a scale that does not exist."""
+    if scale not in ("columns", "none", None):
+        raise ParameterError(f"--scale is {scale!r}; it must be columns or none. Choose one of them.")
+
+
+def row_columns(table: "Table", start: int = 0) -> dict[str, Any]:
+    """Return the columns of a result that say which row is meant: its number, and its name if it has one."""
+    rows: dict[str, Any] = {"row": range(start, start + table.n_rows)}
+    return rows if table.row_names is None else rows | {"name": list(table.row_names)}
+
+
+def aligned(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Return the rows of a table as lines, each column as wide as its longest cell."""
+    cells = [[f"{value:.5g}" if isinstance(value, float) else str(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def label(path: Path) -> str:
+    """Return what answers call a file."""
+    if str(path) == "-":
+        return "standard input"
+    # The name of a pipe (`<(...)`) would be a bare number.
+    return str(path) if path.parent == Path("/dev/fd") else path.name
+
+
+def labels(*paths: Path) -> list[str]:
+    """Return what answers call several files; those of one name by their paths."""
+    names = [label(path) for path in paths]
+    return names if len(set(names)) == len(set(paths)) else [str(path) for path in paths]
+
+
+# ---------------------------------------------------------------- writing
+
+
+def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
+    """Refuse a picture that cannot be drawn or written."""
+    check_target(path, option, *inputs, endings=_PICTURES)
+    import_home("matplotlib", option)
+
+
+def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequence[str] = ()) -> None:
+    """Refuse a file that cannot be written, or would take the place of inputs, before the work."""
+    if endings and path.suffix.lower() not in endings:
+        raise ParameterError(f"{option} is {str(path)!r}; it must end in {', '.join(endings)}. Change its name.")
+    folder = path.resolve().parent
+    try:
+        if path.exists() and not path.is_file():
+            # A pipe would be replaced by a file, or wait for a reader.
+            raise OSError(0, "it is a folder" if path.is_dir() else "it is a pipe or a device")
+        if not folder.is_dir():
+            raise OSError(0, f"there is no folder {str(folder)!r}")
+        # More than asking for permission: that knows nothing of some file systems.
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise DataNotFoundError(
+            f"{str(path)!r} cannot be written ({error.strerror}). Give another file with {option}."
+        ) from error
+    check_not_input(path, option, inputs)
+
+
+def as_picture(drawn: Any, path: Path) -> bytes:
+    """Return what is drawn, a Figure or an Axes, as a file of the kind that a path ends in."""
+    payload, kind = io.BytesIO(), path.suffix.lower()[1:]
+    # An Axes knows its figure, and a Figure itself. Without the date the same result gives the same file.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    drawn.figure.savefig(payload, format=kind, metadata=metadata)
+    return payload.getvalue()
+
+
+def _finite(value: Any) -> Any:
+    """Put None for what is not finite: JSON has no such numbers."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,271 @@
+"""``fewratio compare``."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fewratio.cli import frame
+from fewratio.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fewratio.compare.columns import ColumnDifference
+    from fewratio.compare.comparison import ComparisonResult
+    from fewratio.data.options import ColumnOptions
+    from fewratio.data.raw import RawTable
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_CONDITION = re.compile(rf"\s*(p|p_value|divergence)\s*(<=|>=|<|>)\s*({_NUMBER})\s*", re.ASCII)
+_FAILED, _PERMUTATIONS = 3, 999
+# Typical rows that are shown, and their values.
+_ROWS, _VALUES = 3, 5
+
+
+@frame.verb
+def compare(
+    request: frame.Request,
+    a: Annotated[Path, typer.Argument(help="Table of the first sample; - for CSV on standard input.")],
+    b: Annotated[
+        Path | None,
+        typer.Argument(help="Table of the second sample, with the same columns, or a file of `fewratio reference`."),
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Column that divides one table into samples.")] = None,
+    permutations: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Permutations for the p-value; 0 for no test. "
+            f"[default: {_PERMUTATIONS}; for more than two groups 0 unless --fail-if is given]",
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="Column of rows that belong together, such as patient or day: they are permuted as such."),
+    ] = None,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Exit with {_FAILED} if this condition holds: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Given "
+            "again: if any does.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Compare two datasets: how far apart they are, whether that may be chance, and which columns and rows differ.
+
+    Example: fewratio compare before.csv after.csv --report difference.html
+    """
+    if (b is None) == (by is None):
+        given, advice = "Two tables and --by are given", "Leave out --by, or one table"
+        if b is None:
+            given, advice = "One table is given without --by", "Give a second table, or --by"
+        raise ParameterError(
+            f"{given}; needed are two tables, or one and --by with the column that divides it. {advice}."
+        )
+    n_permutations = _PERMUTATIONS if permutations is None else permutations
+    fails = _conditions(fail_if, n_permutations) if fail_if else None
+    tables, estimator = request.read(*((a,) if b is None else (a, b)))
+    options = request.options(*tables)
+    if b is None:
+        names, samples = _groups(tables[0], str(by))
+        if len(samples) > 2:
+            if groups is not None:
+                raise ParameterError(
+                    f"--groups is given, but column {by!r} makes {len(samples)} samples; groups can be permuted in a "
+                    "test of two. Leave --groups out, or compare two of them."
+                )
+            from fewratio.data.collection import Collection
+
+            collection = Collection.from_arrays(dict(zip(names, samples, strict=True)), **options)
+            # Tests of many pairs take long.
+            n_permutations = (permutations or 0) if fails is None else n_permutations
+            pairs = frame.other("many").deliver_all(request, collection, estimator, n_permutations)
+            if fails is not None:
+                _check_pairs(fails, pairs)
+            return
+        tables = samples
+    else:
+        names = frame.labels(a, b)
+        # A table compared with itself, say.
+        names = names if names[0] != names[1] else [f"{name} ({place})" for place, name in enumerate(names, 1)]
+        if request.model is None:
+            options |= _reference_encoding(b, options) or _reference_encoding(a, options)
+    from fewratio.compare.comparison import compare_datasets
+
+    first, second = tables
+    found = compare_datasets(first, second, estimator, n_permutations, request.seed, groups=groups, **options)
+    result = replace(found, names=(names[0], names[1]))
+    answer = frame.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
+    request.deliver(answer, result.plot, result._report)
+    if fails is not None:
+        _check(fails, result, tables)
+
+
+def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
+    """Divide a table by a column, and name the groups."""
+    from fewratio.data.partition import groups_of
+
+    groups = groups_of(table, by)
+    if len(groups) < 2:
+        raise ParameterError(
+            f"column {by!r} of {table.argument} has one value, {next(iter(groups))!r}; --by needs a column with two "
+            "or more. Name another column."
+        )
+    return list(groups), list(groups.values())
+
+
+def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions":
+    """Return the encoding of a reference as an option; nothing for any other table."""
+    from fewratio.data.reference import encoding_of
+
+    encoding = encoding_of(path)
+    if encoding is None:
+        return {}
+    if unused := sorted(set(options) - {"keep"}):
+        raise ParameterError(
+            f"--{unused[0]} is given, but {frame.label(path)} is a reference, whose columns are encoded already. "
+            f"Leave --{unused[0]} out, or give it to `fewratio reference`."
+        )
+    return {"encoding": encoding}
+
+
+def _check_pairs(fails: "Callable[[Any, Any], str | None]", result: Any) -> None:
+    """Exit if a condition holds for any pair of groups; p-values are adjusted for the number of pairs."""
+    names, adjusted, divergences = result.names, result.adjusted_p_values, result.divergences
+    for i, j in ((i, j) for i in range(len(names)) for j in range(len(names)) if i != j):
+        if held := fails(None if adjusted is None else adjusted[i, j], divergences[i, j]):
+            _fail(f"{names[i]} and {names[j]}: {held}")
+
+
+def _check(fails: "Callable[[Any, Any], str | None]", result: "ComparisonResult", tables: "Sequence[RawTable]") -> None:
+    """Exit if a condition holds, or columns were left out of the test because they tell the tables apart."""
+    from fewratio.data.column_encoding import SEPARATING
+    from fewratio.data.columns import DATE, NUMBER, listed
+
+    encoding = result.samples.encoding
+    columns = () if encoding is None else encoding.columns
+    # New rows have new dates, and may have a label of their own, such as the site.
+    left_out = [each for each in columns if each.left_out == SEPARATING and each.kind != DATE]
+    apart = [
+        each.name
+        for each in left_out
+        if each.kind == NUMBER or any(len(set(table.cells(each.name))) > 1 for table in tables)
+    ]
+    if apart:
+        _fail(f"the tables are told apart by {listed(apart)}, without which p is computed; pass over with --drop")
+    if held := fails(result.p_value, result.divergence):
+        _fail(held)
+
+
+def _fail(reason: str) -> None:
+    typer.echo(f"fewratio: --fail-if: {reason}", err=True)
+    raise typer.Exit(_FAILED)
+
+
+def _conditions(texts: "Sequence[str]", permutations: int) -> "Callable[[Any, Any], str | None]":
+    """Return a function that says which of these conditions holds, if any; of those joined by "and" all must."""
+    from fewratio.data.partition import SIGNS
+
+    parsed = [[_condition(part, text, permutations) for part in text.split(" and ")] for text in texts]
+
+    def held(p_value: Any, divergence: Any) -> str | None:
+        values = {"p": p_value, "p_value": p_value, "divergence": divergence}
+        for parts in parsed:
+            if all(SIGNS[sign](values[name], float(limit)) for name, sign, limit in parts):
+                return " and ".join(f"{name} = {values[name]:.3g} {sign} {limit}" for name, sign, limit in parts)
+        return None
+
+    return held
+
+
+def _condition(part: str, text: str, permutations: int) -> tuple[str, str, str]:
+    """Return the name, the sign and the number of a condition."""
+    found = _CONDITION.fullmatch(part)
+    if found is None:
+        raise ParameterError(
+            f"--fail-if is {text!r}; it must be p or divergence, one of < <= > >=, and a number; or several of these "
+            "joined by and. Write 'p < 0.01', for instance."
+        )
+    if found[1].startswith("p") and not permutations:
+        raise ParameterError(
+            f"--fail-if is {text!r}, but --permutations is 0, which gives no p-value. Raise --permutations, or test "
+            "the divergence."
+        )
+    return found[1], found[2], found[3]
+
+
+def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
+    from fewratio.data.columns import counted
+
+    a, b = result.names
+    yield f"{a} ({counted(len(result.ratios_a), 'row')}) and {b} ({counted(len(result.ratios_b), 'row')})"
+    if result.caution is not None:
+        yield f"note        {result.caution}"
+    yield from request.summary(result.samples, result.names)
+    most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
+    divergence, backward = f"{result.forward:.3g}", f"{result.backward:.3g}"
+    if divergence != backward:
+        divergence += f" ({a} over {b}), {backward} ({b} over {a})"
+    interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
+    yield f"divergence  {divergence}{most}{interval}"
+    if result.p_value is not None:
+        differ = result.p_value <= frame.LEVEL
+        verdict = "the tables differ" if differ else f"no difference found at the level {frame.LEVEL}"
+        verdict += " in the columns that are left" * (bool(result.separating) and not differ)
+        yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
+    if sum(result.n_tested) < len(result.ratios_a) + len(result.ratios_b):
+        n_a, n_b = result.n_tested
+        yield f"rows used   {n_a} of {a} and {n_b} of {b}, drawn at random, for p-values and divergence"
+    named = [each for each in result.columns if each.p_value is None or each.p_value <= frame.LEVEL]
+    if named:
+        yield from _differences(result, named)
+    else:
+        smallest = min(each.p_value or 0 for each in result.columns)
+        yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
+    if result.p_value is None or result.p_value <= frame.LEVEL:
+        yield from _typical(result, [str(each.column) for each in result.columns], tables)
+    if isolated := int(result.isolated_a.sum() + result.isolated_b.sum()):
+        n_rows = len(result.ratios_a) + len(result.ratios_b)
+        yield f"isolated    {counted(isolated, 'row')} of {n_rows} far from all others, where ratios say little"
+
+
+def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
+    tested = ", p adjusted for all columns" * (result.p_value is not None)
+    differ = result.p_value is None or result.p_value <= frame.LEVEL
+    heading = "differ in" if differ else "by column"
+    scale = f"Cohen's d of means, h of shares, above 0 if more in {result.names[0]}"
+    yield f"{heading:<12}(effect: {scale}{tested})"
+    cells = [("", *result.names, "effect", *(("p", "share") if tested else ()))]
+    for each in named[: frame.SHOWN]:
+        test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.share:.0%}")
+        cells.append((str(each.column), each.first, each.second, f"{each.effect:+.2f}", *test))
+    yield from frame.aligned(cells)
+    if len(named) > frame.SHOWN:
+        yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
+
+
+def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[RawTable]") -> "Iterator[str]":
+    """Show the most typical rows of either sample, with their values in the columns that differ most."""
+    sides = (result.rows_a, result.ratios_a), (result.rows_b, result.ratios_b)
+    for name, (rows, ratios), table, raw in zip(result.names, sides, result.samples.tables, tables, strict=True):
+        shown = [label for label in columns if label in raw.places][:_VALUES]
+        values = [raw.cells(label) for label in shown]
+        counting = " (counting from 0)" * (table.row_names is None)
+        yield f"rows        the most typical of {name}{counting}"
+        cells: list[tuple[Any, ...]] = [("", "ratio", *shown)]
+        for row in rows[:_ROWS].tolist():
+            called = row if table.row_names is None else table.row_names[row]
+            cells.append((called, f"{ratios[row]:.2f}", *(column[row] for column in values)))
+        yield from frame.aligned(cells)
+
+
+def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
+    a, b = result.ratios_a.tolist(), result.ratios_b.tolist()
+    samples = [result.names[0]] * len(a) + [result.names[1]] * len(b)
+    return {"sample": samples, "row": [*range(len(a)), *range(len(b))], "ratio": a + b}

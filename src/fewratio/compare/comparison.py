@@ -1,0 +1,395 @@
+"""Compare two datasets: how far apart, by chance or not, and where."""
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.compare.blocks import read_groups, warn_of_copies
+from fewratio.compare.columns import ColumnDifference, column_differences
+from fewratio.compare.divergence import estimate_divergence
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.columns import counted, listed
+from fewratio.data.dataset import Dataset
+from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.data.partition import groups_of
+from fewratio.data.raw import as_raw
+from fewratio.data.separating import Separating
+from fewratio.errors import InputError, ParameterError
+from fewratio.estimators import samples as inputs
+from fewratio.estimators.base import RatioEstimator, check_finite_result, in_blocks
+from fewratio.estimators.kernel.gaussian_basis import check_squares
+from fewratio.progress import progress_bar
+from fewratio.report.reported import Reported
+from fewratio.testing import LEVEL
+from fewratio.testing.two_sample import TwoSampleTest, exchange_of, rows_to_test, smaller_sample, two_sample_test
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fewratio.report.page import Report
+
+# Kernel centres of the ratio where there are more rows than are tested: it is evaluated at all of them.
+_CENTRES = 100
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparisonResult(Reported):
+    """What `compare_datasets` found.
+
+    Attributes
+    ----------
+    names : (str, str)
+        What the two samples are called.
+    forward, backward : float
+        The divergence of the first sample from the second (ratio A/B), and of the second from the first (B/A). At
+        alpha = 0.5, as by default, they are the same.
+    interval : (float, float) or None
+        A 90 % interval for the divergence; None if an estimator or groups were given.
+    largest : float
+        The largest divergence that there can be, (1 - alpha) / (2 alpha) for the Pearson divergence; infinite for plain
+        ratios.
+    p_value : float or None
+        The chance of a difference as large if both samples are of one distribution; None if no test was asked for.
+    statistic : float or None
+        What is tested: minus the decimal logarithm of the weighted harmonic mean of the p-values of several statistics.
+    null : ndarray of shape (n_permutations,)
+        The statistic of the permutations.
+    exact : bool
+        Whether those are all permutations there are.
+    p_values : dict of str to float
+        The p-value of each statistic by itself. The smallest of them is no p-value of the comparison.
+    n_tested : (int, int)
+        How many rows of either sample the test and the divergence used: all, unless there are many.
+    ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
+        The ratio A/B at the rows of either sample. At alpha = 0.5 the mean of what the fits in both directions say.
+    isolated_a, isolated_b : bool ndarray of shape (n_a,) and (n_b,)
+        Rows with few others of either sample near them: their ratio says little.
+    samples : Samples
+        The two tables, what became of their columns, and which columns tell them apart by themselves.
+    settings : dict
+        What `compare_datasets` was told.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import compare_datasets
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.normal(size=(20, 3)), rng.normal(size=(30, 3))
+    >>> B[:, 1] += 2
+    >>> result = compare_datasets(A, B, random_state=0)
+    >>> result.p_value, result.exact
+    (0.001, False)
+    >>> [column.column for column in result.columns if column.p_value <= 0.05]
+    [1]
+    """
+
+    names: tuple[str, str]
+    forward: float
+    backward: float
+    interval: tuple[float, float] | None
+    largest: float
+    p_value: float | None
+    statistic: float | None
+    null: Floats
+    exact: bool
+    p_values: dict[str, float]
+    n_tested: tuple[int, int]
+    ratios_a: Floats
+    ratios_b: Floats
+    isolated_a: NDArray[np.bool_]
+    isolated_b: NDArray[np.bool_]
+    samples: inputs.Samples
+    settings: dict[str, Any]
+    _test: TwoSampleTest | None = field(repr=False)
+
+    @property
+    def divergence(self) -> float:
+        """The divergence of the first sample from the second, `forward`."""
+        return self.forward
+
+    @cached_property
+    def rows_a(self) -> Numbers:
+        """Numbers of the first sample's rows, the most typical of it (of the largest ratio A/B) first."""
+        return np.argsort(-self.ratios_a, kind="stable")
+
+    @cached_property
+    def rows_b(self) -> Numbers:
+        """Numbers of the second sample's rows, the most typical of it (of the smallest ratio A/B) first."""
+        return np.argsort(self.ratios_b, kind="stable")
+
+    @property
+    def smallest_p_value(self) -> float | None:
+        """What the p-value of samples that have nothing in common would be; None if no test was asked for."""
+        return None if self._test is None else self._test.smallest_p_value
+
+    @property
+    def caution(self) -> str | None:
+        """What to keep in mind where a sample has a single row; None otherwise."""
+        sides = zip(self.names, (self.ratios_a, self.ratios_b), strict=True)
+        names = [name for name, ratios in sides if len(ratios) == 1]
+        has = "has only one row" if len(names) == 1 else "have only one row each"
+        return f"{' and '.join(names)} {has}; a single row says little about its distribution." if names else None
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """What became of the columns."""
+        return self.samples.encoding
+
+    @property
+    def separating(self) -> list[Separating]:
+        """The columns that tell the samples apart by themselves, left out unless they were to be kept."""
+        return self.samples.separating
+
+    @cached_property
+    def columns(self) -> list[ColumnDifference]:
+        """How each column differs, the strongest first: a table for ``pandas.DataFrame(result.columns)``."""
+        first, second = (table.numbers for table in self.samples.tables)
+        described = self.samples.columns
+        nothing = [None] * len(described)
+        p_values = nothing if self._test is None else self._test.column_p_values.tolist()
+        shares = nothing if self._test is None else self._test.column_shares.tolist()
+        return column_differences(described, first, second, p_values, shares)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, strings and lists."""
+        counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": len(self.null)}
+        divergences = inputs.plain(self, "names", "divergence", "forward", "backward", "interval", "largest")
+        test = inputs.plain(self, "p_value", "statistic", "p_values", "n_tested", "exact")
+        rows = inputs.plain(self, "ratios_a", "ratios_b", "isolated_a", "isolated_b", "rows_a", "rows_b")
+        row_names = [inputs.plain(table, "row_names")["row_names"] for table in self.samples.tables]
+        columns = inputs.plain(self, "separating", "columns")
+        return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}
+
+    def plot(self) -> "Figure":
+        """Draw the ratio at the rows of both samples, the test, and the columns that differ most.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from fewratio.charts.results import draw_comparison
+
+        test = self.statistic, self.null, self.p_value
+        columns = [(str(each.column), each.effect, each.p_value) for each in self.columns]
+        return draw_comparison(self.names, (self.ratios_a, self.ratios_b), *test, columns)
+
+    def _report(self, command: str | None = None) -> "Report":
+        from fewratio.compare.report import report_comparison
+
+        return report_comparison(self, command)
+
+    def __repr__(self) -> str:
+        a, b = self.names
+        sizes = f"{counted(len(self.ratios_a), 'row')} and {counted(len(self.ratios_b), 'row')}"
+        most = f" of at most {self.largest:.4g}" if math.isfinite(self.largest) else ""
+        parts = [f"divergence {self.forward:.4g}{most}"]
+        if self.p_value is not None:
+            parts.append(f"p = {self.p_value:.4g} ({'all ' if self.exact else ''}{len(self.null)} permutations)")
+        apart = [f"told apart by {listed(column.column for column in self.separating)}"] if self.separating else []
+        return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join([*apart, *parts])})"
+
+
+def compare_datasets(
+    A: Any,
+    B: Any = None,
+    estimator: RatioEstimator | None = None,
+    n_permutations: int = 999,
+    random_state: int | np.random.Generator | None = None,
+    *,
+    by: str | None = None,
+    groups: Any = None,
+    progress: bool | None = None,
+    **columns: Unpack[ColumnOptions],
+) -> ComparisonResult:
+    """Compare two datasets: how far apart they are, whether that may be chance, and which rows and columns differ.
+
+    The p-value is that of a permutation test, exact at any size: the rows of both are dealt anew to two samples of the
+    same sizes, and all statistics are computed again. They are the energy distance, the difference of the means of all
+    columns, the divergence of a least-squares density ratio, the largest difference of a single column (of means, ranks
+    or spread), and the difference of the spread of all columns together; the statistic of an estimator that is given is
+    one more. Each is ranked among the permutations, and the weighted harmonic mean of the ranks is tested.
+
+    Parameters
+    ----------
+    A : array-like of shape (n_a, n_features), or Dataset
+        NumPy array, list, pandas / polars / pyarrow table or torch tensor. A table may have columns of any kind:
+        numbers, categories, dates, with missing values.
+    B : array-like of shape (n_b, n_features), or Dataset
+        The other one, with the same columns. Not needed with `by`.
+    estimator : RatioEstimator, optional
+        What gives the ratios of the rows; default: ``RuLSIF(scale="columns")``. A learned one must be pretrained. It
+        stays as it is. One that is given also gives the divergence, and takes part in the test, which then takes
+        longer; of an `AutoRatioEstimator` that is what it learned from sources. Without one, a classifier gives the
+        divergence (see Notes).
+    n_permutations : int, default=999
+        How many permutations to draw; where there are no more than that, each is taken once (3 and 3 rows: 20). 0 for
+        no test. The divergence does not depend on it.
+    random_state : int, numpy Generator or None
+        Draws permutations and folds, and of many rows those to test with; seeds an estimator that has no seed. The
+        order of the rows has no influence.
+    by : str, optional
+        The column that divides the rows of A into the two samples; it must have two values.
+    groups : str or pair of array-like, optional
+        Rows that belong together, such as those of a patient or of a day: a column of both tables, or labels of the
+        rows of either. Rows change samples only within their group; where each group lies in one sample, whole groups
+        change samples.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal, if an estimator is given.
+    **columns
+        What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
+        (`fewratio.ColumnOptions`). Columns of a table that tell the samples apart by themselves are left out unless
+        `keep` names them.
+
+    Returns
+    -------
+    ComparisonResult
+
+    Notes
+    -----
+    The divergence is the relative Pearson divergence, 0 for equal distributions and at most (1 - alpha) / (2 alpha).
+    Without an `estimator`, the classifier is evaluated on the rows that it was fitted to and on rows that were held
+    out, and there is a 90 % interval (docs/guides/uncertainty.md says how often it held).
+
+    Past 10,000 rows of both samples together (fewer if there are more than 800 columns), test and divergence use a
+    random part of them, `n_tested`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import compare_datasets
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.normal(0, 1, (8, 2)), rng.normal(1.5, 1, (10, 2))
+    >>> result = compare_datasets(A, B, random_state=0)
+    >>> result.p_value <= 0.05, round(result.divergence, 1), result.largest
+    (True, 0.3, 0.5)
+    """
+    inputs.check_count("n_permutations", n_permutations, 0)
+    test_settings = {"n_permutations": n_permutations, "random_state": random_state}
+    for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
+    names, tables = _two_samples(A, B, by)
+    numbers = None
+    if groups is not None:
+        numbers, tables = read_groups(groups, tables)
+    samples = inputs.read_samples(model, tables, columns)
+    pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
+    is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
+    used = rows_to_test(pooled, is_first, for_rows)
+    rows, marks = pooled[used], is_first[used]
+    model = inputs.in_common_units(model, rows)
+    if estimator is None and len(rows) < len(pooled):
+        model.set_params(centres=_CENTRES)
+    check_squares(rows)
+    test = None
+    if n_permutations:
+        blocks, tested = (
+            None if numbers is None else numbers[used],
+            None if estimator is None else model._for_many_pairs(),
+        )
+        test = _tested(samples, rows, marks, blocks, n_permutations, for_permutations, tested, progress)
+    fit_ab, fit_ba, ratios, reverse = _fitted(model, pooled, is_first, used)
+    forward, backward, interval = fit_ab.divergence(), fit_ba.divergence(), None
+    # Far from all others: both ratios are small, though one of them should not be.
+    is_isolated = ratios + reverse < 1
+    alpha = float(model.get_params().get("alpha", 0.0))
+    if alpha == 0.5:
+        # The two sum to 2, so both fits tell the ratio: when the samples change their names, r becomes 2 - r.
+        ratios = ((ratios + 2 - reverse) / 2).clip(0, 2)
+    if estimator is None:
+        forward, low, high = estimate_divergence(rows, smaller_sample(marks), for_folds)
+        backward = forward
+        # Rows that belong together tell less than as many others: how much less is not known.
+        interval = (low, high) if groups is None else None
+    check_finite_result(f"The divergence of {' and '.join(tables)}", forward, backward)
+    return ComparisonResult(
+        names=names,
+        forward=forward,
+        backward=backward,
+        interval=interval,
+        # That of samples which have nothing in common.
+        largest=model._divergence_of(np.array([1 / alpha]), np.zeros(1)) if alpha else math.inf,
+        p_value=None if test is None else test.p_value,
+        statistic=None if test is None else test.statistic,
+        null=np.empty(0) if test is None else test.null,
+        exact=test is not None and test.exact,
+        p_values={} if test is None else test.p_values,
+        n_tested=(int(marks.sum()), int((~marks).sum())),
+        ratios_a=ratios[is_first],
+        ratios_b=ratios[~is_first],
+        isolated_a=is_isolated[is_first],
+        isolated_b=is_isolated[~is_first],
+        samples=samples,
+        settings={"estimator": estimator, **test_settings, "by": by, "groups": groups, **columns},
+        _test=test,
+    )
+
+
+def _tested(
+    samples: inputs.Samples,
+    rows: Floats,
+    marks: NDArray[np.bool_],
+    groups: Numbers | None,
+    n_permutations: int,
+    rng: np.random.Generator,
+    estimator: RatioEstimator | None,
+    progress: bool | None,
+) -> TwoSampleTest:
+    """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
+    columns = [place for _, place in samples.columns.values()]
+    if groups is None and len(columns) > 1:
+        warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
+    exchange, _ = exchange_of(marks, groups)
+    smallest = exchange.smallest_p_value(n_permutations)
+    if smallest > LEVEL and exchange.is_enumerated(n_permutations):
+        sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
+        given, more = (sizes, "rows") if groups is None else ("these groups", "groups")
+        warnings.warn(
+            f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are needed "
+            "to tell a difference from chance.",
+            stacklevel=3,
+        )
+    show = False if estimator is None and progress is None else progress
+    with progress_bar(exchange.n_taken(n_permutations), "permutations", show) as report:
+        return two_sample_test(rows, marks, columns, n_permutations, rng, groups, estimator, report)
+
+
+def _fitted(
+    model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], used: Numbers
+) -> tuple[RatioEstimator, RatioEstimator, Floats, Floats]:
+    """Fit in both directions to the rows that are used; return the estimators, and their ratios at all rows."""
+    chosen = np.isin(np.arange(len(pooled)), used)
+    first, second = pooled[is_first & chosen], pooled[~is_first & chosen]
+    forward, backward = inputs.fitted_copy(model, first, second), inputs.fitted_copy(model, second, first)
+    if not chosen.all():
+        return forward, backward, in_blocks(forward._ratio, pooled), in_blocks(backward._ratio, pooled)
+    ratios = (forward.ratio_nu_, forward.ratio_de_), (backward.ratio_de_, backward.ratio_nu_)
+    return forward, backward, np.concatenate(ratios[0]), np.concatenate(ratios[1])
+
+
+def _two_samples(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:
+    """Return what two samples are called, and the samples by what messages call them."""
+    if by is not None:
+        if B is not None:
+            raise ParameterError("B is given, and by besides; the column divides one table. Leave one of them out.")
+        groups = groups_of(as_raw(A, "A"), by)
+        if len(groups) != 2:
+            raise InputError(
+                f"column {by!r} of A has {counted(len(groups), 'value')}: {listed(groups)}; two are needed. Use "
+                "compare_all(Collection.from_frame(A, by)) for all pairs of several."
+            )
+        first, second = groups
+        return (first, second), {group.argument: group for group in groups.values()}
+    names, tables = [], {}
+    for given, letter in ((A, "A"), (B, "B")):
+        if given is None:
+            raise InputError(f"{letter} is missing; two samples are needed. Pass both, or one table and by=.")
+        is_dataset = isinstance(given, Dataset)
+        names.append(given.name if is_dataset else letter)
+        argument = f"dataset {given.name!r}" if is_dataset else letter
+        tables[argument if argument not in tables else f"{argument} (B)"] = given.X if is_dataset else given
+    return (names[0], names[1]), tables

@@ -1,0 +1,180 @@
+"""The report of a comparison of two datasets."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fewratio.charts.style import shortened as cut
+from fewratio.charts.vega import interval_chart, marked_histogram, step_lines
+from fewratio.data.column_encoding import NOT_IN_ALL
+from fewratio.data.columns import counted, first_few
+from fewratio.report import page, rows
+from fewratio.report.columns import column_treatment
+from fewratio.report.distributions import Distribution, by_column, counts_around
+from fewratio.testing import LEVEL
+
+_NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
+# Rows of the table of columns.
+_MOST_COLUMNS = 600
+
+
+def report_comparison(result: Any, command: str | None) -> page.Report:
+    """Say what a comparison found.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+    command : str or None
+        What makes the report again; by default a call in Python.
+    """
+    columns = result.samples.columns
+    shown = result.columns[:_MOST_COLUMNS]
+    samples = [table.numbers for table in result.samples.tables]
+    distributions = by_column({each.column: columns[each.column] for each in shown}, samples)
+    a, b = result.names
+    call = "compare_datasets", ("A",) if result.settings.get("by") else ("A", "B")
+    return page.Report(
+        f"{a} and {b}",
+        _answer(result),
+        _facts(result),
+        [
+            page.Section("How far apart", _how_far(result)),
+            page.Section("Columns", _columns(result, shown, distributions)),
+            page.Section("Rows", _rows(result)),
+            page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
+            page.Section("How this was made", page.made_with(result.settings, command, *call)),
+        ],
+    )
+
+
+def _answer(result: Any) -> str:
+    named = [cut(str(each.column)) for each in result.columns if each.p_value is None or each.p_value <= LEVEL][:_NAMED]
+    strongest = f" Strongest: {', '.join(named)}."
+    caution = f" {result.caution}" if result.caution else ""
+    if result.p_value is None:
+        return f"The divergence is {result.divergence:.3g}; no test was made.{strongest}{caution}"
+    rest = f"{_apart(result)}{_not_compared(result)}{caution}"
+    if result.p_value > LEVEL:
+        why = " There are too few rows for the test to find one." if result.smallest_p_value > LEVEL else ""
+        return f"No difference was found (p = {result.p_value:.2g}).{why}{rest}"
+    together = " No single column stands out; they differ together."
+    return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}{rest}"
+
+
+def _apart(result: Any) -> str:
+    """Name the columns that tell the samples apart by themselves."""
+    names = [cut(each.column) for each in result.separating]
+    which = f"Each of {first_few(names, _NAMED)}" if len(names) > 1 else f"Column {first_few(names)}"
+    return f" {which} alone tells which table a row is from." if names else ""
+
+
+def _not_compared(result: Any) -> str:
+    """Name the columns that one table lacks."""
+    columns = () if result.encoding is None else result.encoding.columns
+    names = [cut(column.name) for column in columns if column.left_out == NOT_IN_ALL]
+    return f" Not compared, since only one table has them: {first_few(names, _NAMED)}." if names else ""
+
+
+def _facts(result: Any) -> dict[str, str]:
+    sizes = len(result.ratios_a), len(result.ratios_b)
+    facts = {"Rows": ", ".join(f"{size} of {name}" for name, size in zip(result.names, sizes, strict=True))}
+    most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
+    interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
+    facts["Divergence"] = f"{result.forward:.3g}{most}{interval}"
+    if result.p_value is not None:
+        which = "all " if result.exact else ""
+        facts["Test"] = f"p = {result.p_value:.3g}, from {which}{len(result.null)} permutations"
+    if sum(result.n_tested) < sum(sizes):
+        facts["Rows used"] = f"{result.n_tested[0]} and {result.n_tested[1]}, drawn at random, for test and divergence"
+    if result.encoding is not None and result.encoding.is_named:
+        facts["Columns"] = result.encoding.summary
+    if isolated := int(result.isolated_a.sum() + result.isolated_b.sum()):
+        facts["Isolated"] = f"{counted(isolated, 'row')} far from all others, where ratios say little"
+    return facts
+
+
+def _how_far(result: Any) -> list[page.Block]:
+    blocks: list[page.Block] = []
+    if math.isfinite(result.largest):
+        about = "0: the samples are alike; the right end: they have nothing in common."
+        interval = "" if result.interval is None else " The bar is a 90 % interval."
+        chart = interval_chart(result.forward, result.interval, result.largest, "divergence")
+        blocks.append(replace(chart, caption=about + interval))
+    if result.statistic is not None:
+        statistic = "test statistic: evidence of a difference"
+        chart = marked_histogram(*counts_around(result.null, result.statistic), float(result.statistic), statistic)
+        share = f"{result.p_value:.1%}" if result.p_value >= 0.001 else "almost none"
+        about = (
+            "If there were no difference, shuffling rows between the samples would change nothing. The bars show the "
+            f"statistic of {len(result.null)} such shuffles; {share} of them, counting the observed one, are at least "
+            "as large as observed."
+        )
+        blocks.append(replace(chart, caption=about))
+    return blocks
+
+
+def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int, Distribution]) -> list[page.Block]:
+    a, b = result.names
+    is_tested = result.p_value is not None
+    has_gaps = any(any(each.missing) for each in distributions.values())
+    headings = ["column", "distributions", "kind", a, b, *(["missing"] if has_gaps else []), "effect"]
+    headings += ["p", "share"] if is_tested else []
+    table = []
+    for each in shown:
+        found = distributions[each.column]
+        gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
+        effect = page.Number(each.effect, f"{each.effect:+.2f}")
+        test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
+        test += [] if each.share is None else [page.Number(each.share, f"{each.share:.0%}")]
+        cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
+        table.append([str(each.column), found.small_chart(result.names), *cells])
+    left = len(result.columns) - len(shown)
+    note = (
+        f"Effect: Cohen's d of means, h of shares; above 0 if more in {a}. "
+        + "p: adjusted for all columns. Share: of the joint difference. " * is_tested
+        + f"Distributions: {a} above the line, {b} below it, on the same bins."
+        + f" {left} more columns, which differ less, are left out here." * (left > 0)
+    )
+    blocks: list[page.Block] = [page.Table("Columns, the strongest first", headings, table, True, note)]
+    return [*blocks, page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]])]
+
+
+def _rows(result: Any) -> list[page.Block]:
+    a, b = result.names
+    labels = [str(each.column) for each in result.columns]
+    tables, ratios = result.samples.tables, (result.ratios_a, result.ratios_b)
+    raws = [rows.as_given(X, table) for X, table in zip(result.samples.given, tables, strict=True)]
+    largest = 2.0 if math.isfinite(result.largest) else float(max(each.max() for each in ratios))
+    edges = np.linspace(0, max(largest, *(float(each.max()) for each in ratios)), 21)
+    shares = {
+        name: (np.histogram(each, edges)[0] / len(each)).round(4).tolist()
+        for name, each in zip(result.names, ratios, strict=True)
+    }
+    medians = [float(np.median(each)) for each in ratios]
+    chart = step_lines(
+        edges.round(4).tolist(),
+        shares,
+        f"ratio {a}/{b}",
+        f"Ratio at the rows: median {medians[0]:.2f} at those of {a}, {medians[1]:.2f} at those of {b}.",
+    )
+    about = (
+        f"The ratio compares how likely a row is in {a} and in {b}: above 1 it is more typical of {a}, below 1 of {b}, "
+        "near 1 of both."
+    )
+    points = rows.row_map(result.names, tables, raws, ratios, labels, largest)
+    blocks: list[page.Block] = [page.Text(about), chart, points]
+    for name, table, raw, order, each in zip(
+        result.names, tables, raws, (result.rows_a, result.rows_b), ratios, strict=True
+    ):
+        # A ratio on the other side of 1 is typical of the other sample.
+        is_typical = each > 1 if name == a else each < 1
+        typical = order[is_typical[order]][:_TYPICAL]
+        if len(typical):
+            caption = f"The rows most typical of {name}"
+            blocks.append(rows.row_table(caption, table, raw, typical, {"ratio": each}, labels[:_VALUES]))
+        else:
+            blocks.append(page.Text(f"No row is more typical of {name} than of the other table."))
+    return blocks

@@ -1,0 +1,396 @@
+"""Data files of all kinds, alone or in a folder, whole or in pieces; one that cannot be used is refused by name."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import sys
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.core.arguments import as_path
+from fewratio.data import arrow as pa
+from fewratio.data.columns import counted, listed
+from fewratio.data.dataset import as_flags
+from fewratio.data.partition import without_flags
+from fewratio.data.raw import RawTable, as_raw, check_shape, raw_of_arrow
+from fewratio.data.readers.csv import (
+    SEPARATORS,
+    OtherEncoding,
+    OtherSeparator,
+    complete_names,
+    open_csv,
+    read_csv,
+    with_marks,
+)
+from fewratio.data.readers.excel import read_excel
+from fewratio.errors import DataFileError, DataNotFoundError
+
+STANDARD_INPUT = "-"
+ARRAYS = (".npy", ".npz")
+COMPRESSED = (".gz", ".xz", ".zip")
+_PIECE_ROWS = 2**16
+# Values of a table that need not be read more than once: 32 MB.
+_HELD_VALUES = 2**22
+# No table of measurements shrinks this much; what claims to is there to fill the memory.
+_MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
+
+Batches = Callable[..., Iterable[Any]]
+
+
+@contextmanager
+def _open_parquet(path: Path) -> Iterator[tuple[pa.Schema, int, Batches]]:
+    # Page by page: a row group, which may be the whole file, would otherwise be held at once.
+    with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
+        batches = partial(parquet.iter_batches, _PIECE_ROWS, use_threads=False)
+        yield parquet.schema_arrow, parquet.metadata.num_rows, batches
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    with _open_parquet(path) as (schema, _, batches):
+        return pa.Table.from_batches(batches(), schema)
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    return pa.feather.read_table(path, use_threads=False)
+
+
+def _read_json(path: Path) -> pa.Table:
+    return pa.json.read_json(path, pa.json.ReadOptions(use_threads=False, block_size=2**24))
+
+
+_TEXT = "UTF-8 text with as many fields in every line, divided by {}"
+# What a file of each ending should be, and how it is read if it is neither text nor an array.
+_FORMATS: dict[str, tuple[str, Callable[[Path], pa.Table] | None]] = {
+    **dict.fromkeys((".csv", ".tsv"), (_TEXT, None)),
+    ".parquet": ("a Parquet file of plain columns", _read_parquet),
+    **dict.fromkeys((".arrow", ".feather"), ("an Arrow file of plain columns", _read_arrow)),
+    ".fewratio": ("what `fewratio reference` wrote", _read_arrow),
+    **dict.fromkeys((".jsonl", ".ndjson"), ("one JSON object per line, all with the same keys", _read_json)),
+    ".xlsx": ("a workbook whose first sheet is a table with a header line", read_excel),
+    ".npy": ("one array of numbers with two axes, as numpy.save writes it", None),
+    ".npz": ("one array of numbers with two axes, or X and is_outlier, as numpy.savez writes them", None),
+}
+SUFFIXES = tuple(_FORMATS)
+TABLES = tuple(suffix for suffix in SUFFIXES if suffix not in ARRAYS)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """One data file: where it is, what messages and the dataset in it are called, and how its text is written."""
+
+    path: Path
+    relative: str
+    name: str
+    group: str | None = None
+    separator: str | None = None
+    decimal: str = "."
+
+    def __str__(self) -> str:
+        return f"file {self.relative!r}"
+
+    @property
+    def suffix(self) -> str:
+        """Ending of the name that says what the file holds, in lower case; that of a compressed file is before .gz."""
+        return ".csv" if str(self.path) == STANDARD_INPUT else split_name(self.path)[1]
+
+
+def split_name(path: Path) -> tuple[str, str]:
+    """Return the name of a file without its ending, and the ending that says what it holds, in lower case."""
+    if path.suffix.lower() not in COMPRESSED:
+        return path.stem, path.suffix.lower()
+    inner = Path(path.stem)
+    return (inner.stem, inner.suffix.lower()) if inner.suffix.lower() in SEPARATORS else (inner.name, ".csv")
+
+
+def find_file(
+    path: Path, kinds: Sequence[str] = SUFFIXES, separator: str | None = None, decimal: str = "."
+) -> TableFile:
+    """Return the file at a path that a user gave, or say why it cannot be one; ``-`` is CSV on standard input."""
+    # A tab is hard to type in a shell.
+    separator = "\t" if separator == "\\t" else separator
+    if str(path) == STANDARD_INPUT:
+        return TableFile(path, "standard input", "standard input", None, separator, decimal)
+    as_path(path)
+    if not path.exists() or path.is_dir():
+        problem = "is a folder" if path.is_dir() else "does not exist"
+        raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
+    file = TableFile(path, str(path), split_name(path)[0], None, separator, decimal)
+    if path.is_file() and file.suffix not in kinds:
+        endings = f"{', '.join(kinds)} (text also in {', '.join(COMPRESSED)})"
+        raise DataFileError(f"{file} ends in {path.suffix!r}; it must end in one of {endings}. Rename or convert it.")
+    return file
+
+
+def find_table_files(folder: Path) -> list[TableFile]:
+    """List the data files below a folder, sorted by their relative path.
+
+    A dataset is named by its file's stem; where one stem occurs in several sub-folders, by the path below the folder.
+    """
+    if not folder.is_dir():
+        found = f"{str(folder)!r} {'is not a folder' if folder.exists() else 'does not exist'}"
+        raise DataNotFoundError(f"{found}; needed is a folder with one data file per dataset. Check the path.")
+    paths = sorted(path.relative_to(folder) for path in folder.rglob("*") if _is_table_file(path, folder))
+    if not paths:
+        found = f"{str(folder)!r} holds no {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} files"
+        raise DataNotFoundError(f"{found}; needed is one per dataset. Check the path, or convert the files.")
+    stems = [split_name(path)[0] for path in paths]
+    count = Counter(stems)
+    return [
+        TableFile(
+            path=as_path(folder / path),
+            relative=path.as_posix(),
+            name=stem if count[stem] == 1 else path.with_name(stem).as_posix(),
+            group=path.parent.as_posix() if path.parent.parts else None,
+        )
+        for path, stem in zip(paths, stems, strict=True)
+    ]
+
+
+def _is_table_file(path: Path, folder: Path) -> bool:
+    # What begins with a dot, or lies in such a folder, is a program's own (a notebook's checkpoints, say).
+    is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    # Not every archive is a table: a compressed one needs both endings.
+    suffix = Path(path.stem).suffix if path.suffix.lower() in COMPRESSED else path.suffix
+    return suffix.lower() in SUFFIXES and not is_hidden and path.is_file()
+
+
+def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
+    """Read a file with named columns whole.
+
+    Parameters
+    ----------
+    file : TableFile
+    as_text : sequence of str
+        Columns of a text file that are read as they are written: "01" is not "1".
+    """
+    with refusing(file):
+        read = _reader(file)
+        if read is not None:
+            table = read(file.path)
+            # Readers trust offsets and texts; a damaged file would be read beyond its end.
+            table.validate(full=True)
+            return table.rename_columns(complete_names(table.column_names))
+        with _plain(file.path) as path:
+            return _with_marks(file, lambda separator, decimal: read_csv(path, separator, decimal, as_text))
+
+
+def _reader(file: TableFile) -> Callable[[Path], pa.Table] | None:
+    """Return what reads a file that is no text; a stream always is."""
+    return _FORMATS.get(file.suffix, (_TEXT, None))[1] if file.path.is_file() else None
+
+
+def _with_marks(file: TableFile, read: Callable[[str, str], Any]) -> Any:
+    # Where commas are within numbers, something else divides them.
+    default = ";" if file.decimal == "," else SEPARATORS[".csv"]
+    separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
+    return with_marks(read, separator, file.decimal, file.separator is not None)
+
+
+def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Read the array of an .npy or .npz file and, where they are there, the marks of its outliers."""
+    # A damaged header may promise more bytes than an integer can count.
+    with refusing(file), np.errstate(over="raise"):
+        if file.suffix == ".npy":
+            # Mapped: it is read once, when the dataset is made.
+            return np.lib.format.open_memmap(file.path, mode="r"), None
+        with zipfile.ZipFile(file.path) as archive:
+            for info in archive.infolist():
+                _check_expansion(f"array {info.filename!r}", info.file_size, info.compress_size)
+        with np.load(file.path) as arrays:
+            names = set(arrays)
+            if len(names) != 1 and names != {"X", "is_outlier"}:
+                raise ValueError(f"it holds {counted(len(names), 'array')}{': ' * bool(names)}{listed(sorted(names))}")
+            flags = arrays["is_outlier"] if len(names) == 2 else None
+            return arrays["X" if len(names) == 2 else names.pop()], flags
+
+
+def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
+    """Read a file as a table whose columns may be of any kind; `as_text` is that of `read_table`."""
+    if file.suffix in ARRAYS:
+        return as_raw(read_arrays(file)[0], str(file))
+    return raw_of_arrow(read_table(file, as_text), str(file))
+
+
+@dataclass(frozen=True, eq=False)
+class FileRows:
+    """The rows of a file that is never held whole; in a `RawTable` they have the place of a table of pyarrow.
+
+    Attributes
+    ----------
+    file : TableFile
+    schema : pyarrow Schema
+        Of the columns, by their names in the file.
+    n_rows : int
+    batches : callable
+        Reads the rows from the first one on; of some columns only, if ``columns`` names them.
+    """
+
+    file: TableFile
+    schema: pa.Schema
+    n_rows: int
+    batches: Batches
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, place: int) -> pa.ChunkedArray:
+        return self.select([place]).read()[0]
+
+    def select(self, places: Sequence[int]) -> FileRows:
+        """Return some of the columns."""
+        schema = pa.schema([self.schema.field(place) for place in places])
+        return replace(self, schema=schema, batches=partial(self.batches, columns=schema.names))
+
+    def read(self) -> pa.Table:
+        """Read all rows."""
+        return pa.Table.from_batches(self._checked(), self.schema)
+
+    def take(self, rows: NDArray[np.intp]) -> pa.Table:
+        """Read some rows, by their numbers."""
+        ordered, start, found = np.sort(rows), 0, []
+        for batch in self._checked():
+            first, last = np.searchsorted(ordered, (start, start + len(batch)))
+            found.append(batch.take(pa.array(ordered[first:last] - start)))
+            start += len(batch)
+        return pa.Table.from_batches(found, self.schema).take(np.argsort(np.argsort(rows, kind="stable")))
+
+    def pieces(self, n_rows: int) -> Iterator[pa.Table]:
+        """Give the rows in tables of so many each; the last has what is left."""
+        held, n_held = [], 0
+        for batch in self._checked():
+            held.append(batch)
+            n_held += len(batch)
+            while n_held >= n_rows:
+                table = pa.Table.from_batches(held)
+                held, n_held = table[n_rows:].to_batches(), n_held - n_rows
+                yield table[:n_rows]
+        if n_held:
+            yield pa.Table.from_batches(held)
+
+    def _checked(self) -> Iterator[pa.RecordBatch]:
+        with refusing(self.file):
+            for batch in self.batches():
+                batch.validate(full=True)
+                # A name with dots may have brought others with it.
+                yield batch.select(self.schema.names)
+
+
+@contextmanager
+def open_rows(file: TableFile, by_column: bool = False) -> Iterator[RawTable]:
+    """Open a file whose rows are wanted in pieces: text and Parquet are read as they come, others are held.
+
+    A text file is first read to its end, as no type is certain before that.
+
+    Parameters
+    ----------
+    file : TableFile
+    by_column : bool
+        Whether single columns are wanted, too. Then a small file is held, and of a text file a copy is made by columns.
+    """
+    read = _reader(file)
+    if file.suffix in ARRAYS or read not in (None, _read_parquet):
+        yield read_raw(file)
+        return
+    with ExitStack() as stack:
+        with refusing(file):
+            if read is None:
+                path = stack.enter_context(_plain(file.path))
+                table, n_rows, batches = _with_marks(file, partial(open_csv, path))
+                schema = table.schema
+            else:
+                schema, n_rows, batches = stack.enter_context(_open_parquet(file.path))
+            labels = tuple(complete_names(schema.names))
+        check_shape((n_rows, len(labels)), str(file))
+        rows = FileRows(file, schema, n_rows, batches)
+        if by_column and n_rows * len(labels) <= _HELD_VALUES:
+            yield raw_of_arrow(rows.read().rename_columns(labels), str(file))
+            return
+        if by_column and read is None:
+            copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy"
+            with pa.parquet.ParquetWriter(copy, schema, compression="lz4", use_dictionary=False) as writer:
+                for piece in rows.pieces(_PIECE_ROWS):
+                    writer.write_table(piece)
+            schema, _, batches = stack.enter_context(_open_parquet(copy))
+            rows = replace(rows, schema=schema, batches=batches)
+        yield RawTable(str(file), labels, True, rows)
+
+
+def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:
+    """Read a file, and which of its rows are known outliers: a column, or an array beside the rows."""
+    X, flags = read_arrays(file) if file.suffix in ARRAYS else (read_raw(file), None)
+    raw = as_raw(X, str(file))
+    if flags is not None:
+        return raw, as_flags(flags, f"is_outlier of {file}")
+    return (raw, None) if outlier is None else without_flags(raw, outlier)
+
+
+@contextmanager
+def _plain(path: Path) -> Iterator[Path]:
+    """Give a path at which a text file can be read several times: a copy of what is compressed or a stream."""
+    suffix = path.suffix.lower()
+    if path.is_file() and suffix not in COMPRESSED:
+        yield path
+        return
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".zip": _open_zip}
+    is_stdin = str(path) == STANDARD_INPUT
+    if is_stdin and (sys.stdin is None or sys.stdin.closed):
+        raise ValueError("standard input is closed")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        with (
+            nullcontext(sys.stdin.buffer) if is_stdin else openers.get(suffix, open)(path, "rb") as source,
+            copy.open("wb") as target,
+        ):
+            size = path.stat().st_size if suffix in COMPRESSED else None
+            while block := source.read(2**20):
+                target.write(block)
+                _check_expansion("its text", target.tell(), size)
+        yield copy
+
+
+def _open_zip(path: Path, mode: str) -> IO[bytes]:
+    archive = zipfile.ZipFile(path)
+    members = [name for name in archive.namelist() if not name.endswith("/")]
+    if len(members) != 1:
+        raise ValueError(f"it holds {counted(len(members), 'file')} where one is needed: {listed(members)}")
+    return archive.open(members[0])
+
+
+@contextmanager
+def refusing(file: TableFile) -> Iterator[None]:
+    """Turn what a library raises on a file that it cannot parse into the error that names the file."""
+    try:
+        if file.path.is_file() and not file.path.stat().st_size:
+            raise ValueError("it is empty")
+        yield
+    except OtherSeparator as error:
+        raise DataFileError(f"{file} cannot be read ({error}).") from error
+    # Libraries raise errors of any kind on a file that is damaged.
+    except Exception as error:
+        # A damaged binary file may claim any size; a text cannot, so memory really is short.
+        if isinstance(error, MemoryError) and file.suffix in SEPARATORS:
+            raise
+        needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))
+        marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
+        found = f"{file} cannot be read ({' '.join(str(error).split())[:500]})"
+        advice = "Repair it or write it anew"
+        if isinstance(error, OtherEncoding):
+            advice = "Save it as UTF-8: in Excel as 'CSV UTF-8', in a text editor as encoding UTF-8"
+        raise DataFileError(f"{found}; needed is {needed.format(marks)}. {advice}.") from error
+
+
+def _check_expansion(what: str, size: int, compressed: int | None) -> None:
+    """Raise ``ValueError`` if something is far larger than what it was compressed to (None: it was not)."""
+    if compressed is not None and size > max(_SMALL_BYTES, _MOST_SHRUNK * compressed):
+        raise ValueError(f"{what} of {size:,} bytes was made of {compressed:,}")

@@ -1,0 +1,150 @@
+"""A logistic regression that tells two samples apart, few rows or many."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from fewratio.core.draws import deal
+from fewratio.core.kernels import distances_within, gaussian_kernel, median_width
+from fewratio.core.shapes import Floats
+from fewratio.core.units import ColumnScaling, column_scaling
+from fewratio.estimators.kernel.gaussian_basis import check_squares
+
+# Values beyond so many deviations count as that many.
+_FARTHEST = 5.0
+# How much the log odds may vary by each kind of features: prior variances at C = 1 (docs/design.md).
+_OF_COLUMNS, _OF_NORM, _OF_KERNEL = 0.5, 0.03, 4.0
+_N_CENTRES = 100
+# More columns than that have no weights of their own: they act through the kernel.
+_MAX_COLUMNS = 200
+_JITTER = 1e-6
+# With two rows per class, folds say nothing of the penalty.
+_N_FOLDS, _LEAST_FOLDS = 5, 3
+# The inverse penalties to choose from, and what one has to gain, in nats, to be taken instead of 1.
+_CS, _LEAST_GAIN = (0.05, 0.2, 1.0, 4.0, 16.0), 1.0
+
+
+class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression on columns, the distance from the middle, and Gaussian kernels; both classes count alike.
+
+    Columns are in robust units. The kernels are around a hundred of the rows, as wide as the median distance between
+    these, and whitened (Nystroem's method), so that their number does not change how much they may matter.
+
+    Parameters
+    ----------
+    C : float, optional
+        Inverse penalty, as in scikit-learn; by default chosen by the likelihood of folds that were left out.
+    random_state : int or None
+        Draws the centres, of rows that should come in the order of `row_order`, and deals the folds.
+
+    Attributes
+    ----------
+    C_ : float
+        The inverse penalty that was used.
+    classes_ : ndarray
+        0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.arange(6.0)[:, None], np.array([0, 0, 0, 1, 1, 1])
+    >>> KernelLogisticRegression(1.0).fit(X, y).predict_proba(X[:1]).round(2)
+    array([[0.87, 0.13]])
+    """
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, C: float | None = None, random_state: int | None = None) -> None:
+        self.C = C
+        self.random_state = random_state
+
+    def fit(self, X: Floats, y: NDArray[np.int64]) -> Self:
+        """Learn to tell rows of class 1 from those of class 0."""
+        check_squares(X)
+        rng = np.random.default_rng(self.random_state)
+        # A single far value moves the mean.
+        self._scaling = ColumnScaling(np.median(X, axis=0), column_scaling([X])[1])
+        rows = self._standard(X)
+        self.centres_ = rows[np.sort(rng.permutation(len(rows))[:_N_CENTRES])]
+        self.width_ = float(median_width(distances_within(self.centres_)))
+        kernel = self._kernel(self.centres_)
+        self._factor = cholesky(kernel + _JITTER * kernel.diagonal().max() * np.eye(len(kernel)), lower=True)
+        sizes = np.bincount(y)
+        # Both classes count alike, and together as much as two samples of equal sizes that are as accurate together.
+        weights, signs = (2 / (1 / sizes).sum() / sizes)[y], np.where(y == 1, 1.0, -1.0)
+        features = self._features(X)
+        self.C_ = self._chosen(features, signs, weights, rng) if self.C is None else float(self.C)
+        self.coef_ = fit_logistic(self.C_, features, signs, weights)
+        return self
+
+    def decision_function(self, X: Floats) -> Floats:
+        """Give the log odds of class 1."""
+        return self._features(X) @ self.coef_
+
+    def predict_proba(self, X: Floats) -> Floats:
+        """Give the probabilities of both classes."""
+        log_odds = self.decision_function(X)
+        return expit(np.stack([-log_odds, log_odds], axis=1))
+
+    def predict(self, X: Floats) -> NDArray[np.int64]:
+        """Give the likelier class."""
+        return (self.decision_function(X) > 0).astype(np.int64)
+
+    def _chosen(self, features: Floats, signs: Floats, weights: Floats, rng: np.random.Generator) -> float:
+        """Choose the inverse penalty by the likelihood of folds that were left out."""
+        classes = [signs == 1, signs == -1]
+        n_folds = min(_N_FOLDS, *(int(each.sum()) for each in classes))
+        if n_folds < _LEAST_FOLDS:
+            return 1.0
+        fold, likelihood = np.empty(len(signs), dtype=np.intp), np.zeros(len(_CS))
+        for each in classes:
+            fold[each] = deal(int(each.sum()), n_folds, rng)
+        for k in range(n_folds):
+            kept, out, start = fold != k, fold == k, None
+            for i, C in enumerate(_CS):
+                start = fit_logistic(C, features[kept], signs[kept], weights[kept], start)
+                likelihood[i] -= weights[out] @ np.logaddexp(0, -signs[out] * (features[out] @ start))
+        gains = likelihood - likelihood[_CS.index(1.0)]
+        return _CS[int(gains.argmax())] if gains.max() > _LEAST_GAIN else 1.0
+
+    def _features(self, X: Floats) -> Floats:
+        rows = self._standard(X)
+        n_columns = rows.shape[1]
+        columns = _OF_COLUMNS**0.5 * rows[:, : n_columns if n_columns <= _MAX_COLUMNS else 0]
+        norms = (np.square(rows).mean(1, keepdims=True) - 1) * (_OF_NORM * n_columns) ** 0.5
+        kernels = solve_triangular(self._factor, self._kernel(rows).T, lower=True).T
+        return np.concatenate([columns, norms, kernels, np.ones((len(rows), 1))], axis=1)
+
+    def _standard(self, X: Floats) -> Floats:
+        return self._scaling(X).clip(-_FARTHEST, _FARTHEST)
+
+    def _kernel(self, rows: Floats) -> Floats:
+        kernel = _OF_KERNEL * gaussian_kernel(rows, self.centres_, self.width_)
+        return kernel if rows.shape[1] <= _MAX_COLUMNS else kernel + _OF_COLUMNS * rows @ self.centres_.T
+
+
+def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, start: Floats | None = None) -> Floats:
+    """Give the coefficients of a logistic regression; that of the last feature, which is 1, has no penalty.
+
+    By SciPy's minimiser, usually in ten steps: scikit-learn's Newton method warns where all rows are alike, and takes a
+    second to import.
+    """
+    penalty = np.full(features.shape[1], 1 / C)
+    penalty[-1] = 0
+
+    def loss(coef: Floats) -> tuple[float, Floats]:
+        margins = signs * (features @ coef)
+        value = weights @ np.logaddexp(0, -margins) + penalty @ coef**2 / 2
+        return float(value), features.T @ (-weights * signs * expit(-margins)) + penalty * coef
+
+    def hessian(coef: Floats) -> Floats:
+        p = expit(features @ coef)
+        return (features * (weights * p * (1 - p))[:, None]).T @ features + np.diag(penalty)
+
+    start = np.zeros(len(penalty)) if start is None else start
+    return np.asarray(minimize(loss, start, jac=True, hess=hessian, method="trust-exact", options={"gtol": 1e-6}).x)

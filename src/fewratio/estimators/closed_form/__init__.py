@@ -1,0 +1,1 @@
+"""Learning from related datasets in closed form."""

@@ -1,0 +1,398 @@
+"""Learn from related datasets in closed form: probabilistic discriminant analysis as a density ratio."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from fewratio.core.arrays import equal_shares
+from fewratio.core.discriminant import Coordinates, Support
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.threads import n_threads, one_thread
+from fewratio.core.units import ColumnScaling, column_scaling
+from fewratio.data.collection import Collection
+from fewratio.data.columns import counted
+from fewratio.errors import CollectionError, InputError
+from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, check_finite_result, common
+from fewratio.estimators.closed_form.discriminant_choice import Learned, learn
+from fewratio.estimators.closed_form.discriminant_model import (
+    Calibration,
+    DiscriminantModel,
+    Settings,
+    assembled,
+    ratio_of_log,
+)
+from fewratio.estimators.closed_form.feature_map import FeatureMap
+from fewratio.estimators.closed_form.summary import Summary
+from fewratio.estimators.closed_form.summary_settings import check_summaries, learn_from_summaries
+from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
+from fewratio.estimators.source_columns import (
+    SourceColumns,
+    check_collection,
+)
+
+# What is tried where a setting is "auto".
+_WIDTHS, _SHRINKAGES, _POWERS = (2.5, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
+_MOST_SHRINKAGE = 0.6
+_N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
+# With a background there are as many coordinates as features.
+_MOST_COMPONENTS_WITH_BACKGROUND = 512
+# Values of a block of pairs: 2 MB as float64, which a cache holds.
+_BLOCK_VALUES = 2**18
+
+
+@dataclass(eq=False, repr=False)
+class DiscriminantRatioEstimator(LearnedEstimator):
+    """Relative density ratio from a handful of instances, learned from related datasets in seconds.
+
+    Two covariance matrices say what the sources have in common: that of rows about their dataset's mean, and that of
+    these means. They give coordinates in which datasets are Gaussians about means of their own. The few instances given
+    to `fit` then give the posterior of either sample's mean, and the ratio of the two predictive densities, in closed
+    form. Nothing is iterated, any sample size from 1 on will do, and ``alpha`` may be changed after `pretrain`.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
+    features : {"auto", "columns", "cosines"}, default="auto"
+        What the covariances are of: the columns themselves, where datasets may also differ in their spread, or random
+        Fourier features of them. "auto" takes what does better on sources that are held out.
+    n_components : int, default=1024
+        Number of random features. More are better, and slower to learn from.
+    width : "auto" or float, default="auto"
+        Width of the kernel that the random features approximate, in units of the root mean square distance of rows.
+    shrinkage : "auto" or float, default="auto"
+        How far the covariance within datasets is drawn to a multiple of the identity, from 0 to 1.
+    scale : {"columns", "none"}, default="columns"
+        Whether columns are divided by their standard deviations over all sources first. Columns of one unit, such as
+        the pixels of an image, are better left as they are.
+    device : str, default="cpu"
+        Where features of rows are computed after `pretrain`: "cuda", or "auto" for CUDA if available, need torch.
+        It may be changed at any time, and is not saved.
+    random_state : int, default=0
+        Seed of the random features.
+
+    Attributes
+    ----------
+    model_ : DiscriminantModel
+        What was learned.
+    settings_ : Settings
+        The settings that were chosen.
+    summary_ : Summary or None
+        Sums over the sources; None in a model that was read from a file.
+    n_sources_, n_rows_ : int or None
+        Numbers of sources and of their rows; None in a model from a file that does not say.
+    epsilon_ : float or None
+        Largest epsilon of the sources' differential privacy; None if one has none, or it is not known.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`, each left out of its own sample; `predict` treats every row as new.
+
+    See Also
+    --------
+    MetaRatioEstimator : Learns a network by gradient descent, as the paper does.
+
+    Examples
+    --------
+    >>> from fewratio import DiscriminantRatioEstimator
+    >>> from fewratio.data.sources.gaussian import gaussian_family
+    >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
+    >>> estimator = DiscriminantRatioEstimator().pretrain(sources)
+    >>> estimator.fit([[0.1], [0.3], [-0.2]], [[1.0], [1.4]]).predict([[0.0], [1.2]]).round(1)
+    array([1.8, 0.2])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("alpha", "device"),
+        "features": [StrOptions({"auto", "columns", "cosines"})],
+        "n_components": [COUNT],
+        "width": [StrOptions({"auto"}), POSITIVE],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+        "scale": [StrOptions({"columns", "none"})],
+        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
+    }
+
+    alpha: float = 0.5
+    _: KW_ONLY
+    features: str = "auto"
+    n_components: int = 1024
+    width: str | float = "auto"
+    shrinkage: str | float = "auto"
+    scale: str = "columns"
+    device: str = "cpu"
+    random_state: int = 0
+    model_: DiscriminantModel = field(init=False)
+    settings_: Settings = field(init=False)
+    summary_: Summary | None = field(default=None, init=False)
+    # Far from all rows the ratio is near 1, so outliers are not found.
+    finds_outliers: ClassVar[bool] = False  # type: ignore[misc]
+
+    def pretrain(
+        self, collection: Collection | Summary | Sequence[Summary], validation: Collection | None = None
+    ) -> Self:
+        """Learn from related datasets.
+
+        Parameters
+        ----------
+        collection : Collection, Summary or sequence of Summary
+            The source datasets, at least two, or what `SourceMap.summarise` gave for them. The map then says which
+            features and units are used, not the parameters of this estimator; summaries of one source each are held
+            out in turn to choose the rest by.
+        validation : Collection, optional
+            Datasets to choose the settings by. By default, or where there are fewer than four of them, sources are
+            held out in turn for that; fewer than four sources are too few to choose anything.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if summaries := check_summaries(collection, validation):
+            return self._pretrain_on_summaries(summaries)
+        check_collection(collection, "collection", at_least=2)
+        assert isinstance(collection, Collection)
+        check_collection(validation, "validation", optional=True)
+        self._learn(collection, validation)
+        return self
+
+    def _learn(self, collection: Collection, validation: Collection | None) -> Learned:
+        """Learn, and give also what was learned without the datasets held out."""
+        sources = [_as_float64(dataset.X) for dataset in collection]
+        held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
+        mean, units = column_scaling(sources)
+        scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
+        settings = self._candidates(), float(self.alpha), int(self.random_state), n_threads()
+        with one_thread():
+            learned = learn(sources, collection.groups, held_out, scaling, *settings)
+        self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
+        return learned
+
+    def _pretrain_on_summaries(self, summaries: list[Summary]) -> Self:
+        features = summaries[0].features
+        assert features.columns is not None
+        kind, n_components = ("cosines", features.n_components) if features.n_components else ("columns", 1)
+        of_map = type(self)(features=kind, n_components=n_components, width=features.width, shrinkage=self.shrinkage)
+        candidates = [each for each in of_map._candidates() if each.n_components == features.n_components]
+        learned = learn_from_summaries(summaries, candidates, float(self.alpha))
+        self._set_model(learned.model, learned.settings, learned.summary, features.columns)
+        return self
+
+    def summarise(self, X: Any) -> Summary:
+        """Sum up one dataset, as `add_source` takes it; summaries of several datasets add up.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            All rows of one dataset.
+
+        Returns
+        -------
+        Summary
+        """
+        return Summary.of_rows(self._source_rows(X), self._learned().features)
+
+    def add_source(self, source: Any) -> Self:
+        """Learn from one more dataset without going over the others; settings stay as they are.
+
+        Parameters
+        ----------
+        source : array-like of shape (n, n_features) or Summary
+            All rows of the dataset, or what `summarise` gave for it.
+
+        Returns
+        -------
+        self
+        """
+        return self._relearn(self._summary() + self._as_summary(source))
+
+    def remove_source(self, source: Any) -> Self:
+        """Forget a dataset, as if it had never been among the sources; settings stay as they are.
+
+        No source is kept, so one that was never added is refused only where the sums tell that.
+
+        Parameters
+        ----------
+        source : array-like of shape (n, n_features) or Summary
+            All rows of the dataset, or what `summarise` gave for it.
+
+        Returns
+        -------
+        self
+        """
+        return self._relearn(self._summary() - self._as_summary(source))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def interval(self, X: Any, level: float = 0.9) -> Floats:
+        """Give, for each row, bounds that the ratio of the two datasets is within with this probability.
+
+        The probability is over the datasets' means, given the few instances; docs/how/discriminant.md says how often it
+        held.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Where to evaluate the ratio.
+        level : float
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper bounds; the ratio that `predict` gives is between them.
+        """
+        self._check_fitted()
+        if not (isinstance(level, Real) and 0 < level < 1):
+            raise InputError(f"level is {level!r}; a probability between 0 and 1 is needed. Use 0.9, say.")
+        deviations = float(ndtri(0.5 + level / 2))
+        bounds = [self._by_blocks(X, lambda rows, side=side: self._bound(rows, side * deviations)) for side in (-1, 1)]
+        check_finite_result("The interval of some rows of X", *bounds)
+        return np.stack(bounds, axis=1)
+
+    def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Give what was learned as arrays and a JSON header."""
+        model: DiscriminantModel = self._learned()
+        parameters = self.get_params(deep=False)
+        del parameters["device"]
+        header = header_of(type(self).__name__, self._source_columns, parameters)
+        header |= {
+            "settings": self.settings_._asdict(),
+            "calibration": model.calibration._asdict(),
+            "map": model.features.to_dict(),
+            **self._of_sources(),
+        }
+        return {**model.coordinates._asdict(), "spreads": model.spreads}, header
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
+        self._set_model(*_rebuilt(arrays, header))
+        self._restore_of_sources(header)
+
+    def _candidates(self) -> list[Settings]:
+        """Give the settings to choose from, the safest first."""
+        shrinkages = _SHRINKAGES if self.shrinkage == "auto" else (float(self.shrinkage),)
+        widths = _WIDTHS if self.width == "auto" else (float(self.width),)
+        # Columns may be of any kind, so that what is rare, a category say, can weigh too much: more shrinkage is tried.
+        more = (*shrinkages, _MOST_SHRINKAGE) if self.shrinkage == "auto" else shrinkages
+        of_columns = [Settings(0, 1.0, shrinkage, 0.0, _N_SPREADS) for shrinkage in more]
+        of_columns += [Settings(0, 1.0, shrinkage, 1.0, 1) for shrinkage in more]
+        of_cosines = [
+            Settings(self.n_components, width, shrinkage, power, 1)
+            for width in widths
+            for shrinkage in shrinkages
+            for power in _POWERS
+        ]
+        # Where sources are few, most directions in which datasets differ are not among theirs.
+        n_components = min(self.n_components, _MOST_COMPONENTS_WITH_BACKGROUND)
+        of_cosines += [
+            Settings(n_components, widths[-1], shrinkage, 1.0, 1, background)
+            for shrinkage in shrinkages[-2:]
+            for background in _BACKGROUNDS
+        ]
+        return {"columns": of_columns, "cosines": of_cosines, "auto": of_columns + of_cosines}[self.features]
+
+    def _set_model(
+        self, model: DiscriminantModel, settings: Settings, summary: Summary | None, columns: SourceColumns
+    ) -> None:
+        self.model_, self.settings_, self.summary_ = model, settings, summary
+        if summary is not None:
+            self.n_sources_, self.n_rows_, self.epsilon_ = summary.n_sources, summary.n_rows, summary.epsilon
+        self._keep_columns(columns)
+
+    def _learned(self) -> DiscriminantModel:
+        self.model_ = super()._learned().on(self.device)
+        return self.model_
+
+    def _summary(self) -> Summary:
+        self._learned()
+        if self.summary_ is None:
+            raise NotFittedError(
+                "This model was read from a file, which holds no sums over its sources, so none can be added or "
+                "removed. Call pretrain(collection) again."
+            )
+        return self.summary_
+
+    def _as_summary(self, source: Any) -> Summary:
+        return source if isinstance(source, Summary) else self.summarise(source)
+
+    def _source_rows(self, X: Any) -> Floats:
+        self._learned()
+        return self._open(X, "X").to_numpy()
+
+    def _relearn(self, summary: Summary) -> Self:
+        assert self._source_columns is not None
+        if summary.n_sources < 2:
+            raise CollectionError(
+                f"{counted(summary.n_sources, 'source')} left; at least two are needed to learn how datasets differ. "
+                "Keep more."
+            )
+        model = assembled(self.model_.features, summary, self.settings_, self.model_.calibration)
+        self._set_model(model, self.settings_, summary, self._source_columns)
+        return self
+
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
+        model = self._learned()
+        nu, de = model(X_nu), model(X_de)
+        at_nu, at_de = model.fitted_log_ratios(nu, de)
+        self._supports = Support.of(nu), Support.of(de)
+        self.ratio_nu_, self.ratio_de_ = (ratio_of_log(found, float(self.alpha)) for found in (at_nu, at_de))
+
+    def _ratio(self, X: Floats) -> NDArray[Any]:
+        nu, de = self._supports
+        model = self._learned()
+        return ratio_of_log(model.log_ratio(model(X), nu, de), float(self.alpha))
+
+    def _bound(self, X: Floats, deviations: float) -> NDArray[Any]:
+        """Give the ratio so many standard deviations of its logarithm away from its mean, or at its estimate."""
+        model, (nu, de) = self._learned(), self._supports
+        rows = model(X)
+        mean, variance = model.posterior.log_ratio_moments(rows, nu, de)
+        estimate = model.log_ratio(rows, nu, de)
+        # Not tempered: that takes from what is claimed, and would make the interval narrower.
+        bound = mean + deviations * np.sqrt(variance)
+        outer = np.minimum(bound, estimate) if deviations < 0 else np.maximum(bound, estimate)
+        return ratio_of_log(outer, float(self.alpha))
+
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        ratios = self._ratios_at_samples(rows, nu, de)
+        return relative_pearson_divergence(ratios, equal_shares(nu.shape[1], de.shape[1], ratios), float(self.alpha))
+
+    def _ratios_at_samples(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        """Give the ratios at the rows of both samples of many pairs, as `fit` would for each."""
+        model, alpha = self._learned(), float(self.alpha)
+        # Each row once, in however many pairs it is.
+        places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
+        coordinates, n_nu, n_de = model(rows[places]), nu.shape[1], de.shape[1]
+        numbers = numbers.reshape(len(nu), n_nu + n_de)
+        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(min(coordinates.shape[1], 128), 1)))
+        found, log_ratios_of = np.empty(numbers.shape), model.fitted_log_ratios_of(coordinates, len(nu), n_nu, n_de)
+        for start in range(0, len(numbers), step):
+            log_ratios = log_ratios_of(*np.split(numbers[start : start + step], [n_nu], axis=1))
+            found[start : start + step] = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
+        return found
+
+
+def _as_float64(X: NDArray[Any]) -> Floats:
+    return np.asarray(X, dtype=np.float64)
+
+
+def _rebuilt(
+    arrays: dict[str, NDArray[Any]], header: dict[str, Any]
+) -> tuple[DiscriminantModel, Settings, None, SourceColumns]:
+    columns, settings = columns_of(header), Settings(**header["settings"])
+    calibration = header["calibration"]
+    calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
+    features = FeatureMap.from_dict(header["map"])
+    coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
+    n_axes = len(coordinates.signal)
+    shapes = {"centre": (features.n_outputs,), "axes": (features.n_outputs, n_axes), "signal": (n_axes,)}
+    shapes |= {"spreads": arrays["spreads"].shape[:1]}
+    if {name: array.shape for name, array in arrays.items()} != shapes or not arrays["spreads"].size:
+        raise ValueError("its arrays are not those of its settings")
+    if (features.n_components, features.n_columns) != (settings.n_components, columns.n_features):
+        raise ValueError("its map is not that of its settings and columns")
+    model = DiscriminantModel(features, coordinates, arrays["spreads"], settings.power, calibration)
+    return model, settings, None, columns

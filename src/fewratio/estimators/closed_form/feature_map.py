@@ -1,0 +1,200 @@
+"""What rows become before their moments are taken; the same wherever it is applied."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fewratio.core.arrays import namespace
+from fewratio.core.shapes import Array, Floats
+from fewratio.core.units import ColumnScaling
+from fewratio.data.encoding import Encoding
+from fewratio.estimators.source_columns import SourceColumns
+from fewratio.lazy import import_home, torch_is_installed
+
+# Values of a block of features: about 30 MB as float64.
+BLOCK_VALUES = 2**22
+# More have no use, and a file must not make anybody run out of memory.
+_MOST_COMPONENTS = 2**15
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """What rows become before their moments are taken: columns in common units, or random cosines of them (Eq. D1).
+
+    Attributes
+    ----------
+    scaling : ColumnScaling
+        Origin and unit of each column.
+    n_components : int
+        Number of random Fourier features; 0 for the columns themselves.
+    width : float
+        Width of the Gaussian kernel that the features approximate.
+    seed : int
+        Seed of the random features: they are the same wherever they are drawn.
+    ranges : ndarray of shape (2, d) or None
+        Lowest and highest values of the columns, to which others are moved; infinite where there is none.
+    columns : SourceColumns or None
+        What the columns are, if they were fixed together with the features.
+    device : str
+        Where features are computed: "cpu", by NumPy, or what torch knows; no part of what the map is.
+    """
+
+    scaling: ColumnScaling
+    n_components: int = 0
+    width: float = 1.0
+    seed: int = 0
+    ranges: Floats | None = None
+    columns: SourceColumns | None = None
+    device: str = "cpu"
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features."""
+        return int(self.n_components) or self.n_columns
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of rows."""
+        return np.size(self.scaling.mean)
+
+    @property
+    def dtype(self) -> type[np.floating[Any]]:
+        """Kind of numbers that the features are: cosines are in single precision."""
+        return np.float32 if self.n_components else np.float64
+
+    @cached_property
+    def _waves(self) -> tuple[Array, Array]:
+        # The stream of RandomState is frozen (NEP 19), so that maps with one seed agree between versions of NumPy.
+        draws = np.random.RandomState(self.seed)
+        directions = draws.standard_normal((self.n_columns, self.n_components)) / self.width
+        phases = draws.uniform(0, 2 * np.pi, self.n_components)
+        return self.placed(directions.astype(np.float32)), self.placed(phases.astype(np.float32))
+
+    def __call__(self, rows: Floats) -> np.ndarray:
+        """Give the features of rows."""
+        return as_numpy(self.on_device(rows))
+
+    def on_device(self, rows: Floats) -> Array:
+        """Give the features of rows as an array of NumPy, or a tensor where the device is another."""
+        scaled = self.scaling(rows if self.ranges is None else rows.clip(*self.ranges)).astype(self.dtype, copy=False)
+        if not self.n_components:
+            return self.placed(scaled)
+        directions, phases = self._waves
+        waves = self.placed(scaled) @ directions
+        waves += phases
+        return namespace(waves).cos(waves, out=waves)
+
+    def placed(self, array: np.ndarray) -> Array:
+        """Give an array where features are computed."""
+        return array if self._gpu is None else import_home("torch").as_tensor(array, device=self._gpu)
+
+    @cached_property
+    def _gpu(self) -> Any:
+        """The device of torch, if it is another than the CPU; on that NumPy is as fast."""
+        if self.device == "cpu" or (self.device == "auto" and not torch_is_installed()):
+            return None
+        devices = import_home("fewratio.estimators.networks.devices", f"device={self.device!r}")
+        device = devices.resolve_device(self.device)
+        return None if device.type == "cpu" else device
+
+    def blocks(self, rows: Floats) -> Iterator[np.ndarray]:
+        """Give the features of rows a block at a time, so that memory stays bounded."""
+        return (self(rows[block]) for block in self.slices(len(rows)))
+
+    def slices(self, n_rows: int) -> Iterator[slice]:
+        """Say which rows are in each block."""
+        step = max(1, BLOCK_VALUES // self.n_outputs)
+        return (slice(start, start + step) for start in range(0, n_rows, step))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this map from others: summaries of different maps cannot be added."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the map as plain values, for JSON."""
+        columns = self.columns
+        return {
+            "columns": None
+            if columns is None
+            else {
+                "n_features": columns.n_features,
+                "names": None if columns.names is None else list(columns.names),
+                "encoding": None if columns.encoding is None else columns.encoding.to_dict(),
+            },
+            "ranges": None
+            if self.ranges is None
+            else [[value if np.isfinite(value) else None for value in side.tolist()] for side in self.ranges],
+            "mean": np.asarray(self.scaling.mean).tolist(),
+            "scale": np.asarray(self.scaling.scale).tolist(),
+            "n_components": self.n_components,
+            "width": float(self.width),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "FeatureMap":
+        """Give the map that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
+        mean = _numbers(content, "mean")
+        scale = _numbers(content, "scale", len(mean))
+        if not (scale > 0).all():
+            raise ValueError("scale has numbers that are not positive")
+        (width,) = _numbers({"width": [content["width"]]}, "width")
+        if not width > 0:
+            raise ValueError(f"width is {width}, not positive")
+        for name, most in (("n_components", _MOST_COMPONENTS), ("seed", 2**32 - 1)):
+            if type(content[name]) is not int or not 0 <= content[name] <= most:
+                raise ValueError(f"{name} is {content[name]!r}, not a whole number from 0 to {most}")
+        columns = None if content["columns"] is None else _columns(content["columns"], len(mean))
+        ranges = None if content["ranges"] is None else _ranges(content["ranges"], len(mean))
+        return cls(ColumnScaling(mean, scale), content["n_components"], float(width), content["seed"], ranges, columns)
+
+
+def as_numpy(array: Array) -> np.ndarray:
+    """Give an array, or a tensor on any device, as an array of NumPy."""
+    return array if isinstance(array, np.ndarray) else array.cpu().numpy()
+
+
+def _numbers(content: Mapping[str, Any], name: str, length: int | None = None) -> Floats:
+    """Give a list of finite numbers as an array."""
+    found = content[name]
+    if not isinstance(found, list) or not found or not all(type(value) in (int, float) for value in found):
+        raise ValueError(f"{name} is not a list of numbers")
+    values = np.array(found, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} has numbers that are not finite")
+    if length is not None and len(values) != length:
+        raise ValueError(f"{name} has {len(values)} numbers, not {length}")
+    return values
+
+
+def _columns(content: Mapping[str, Any], n_features: int) -> SourceColumns:
+    names, encoding = content["names"], content["encoding"]
+    encoding = None if encoding is None else Encoding.from_dict(encoding)
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise ValueError("names of columns are not a list of strings")
+    counts = [content["n_features"]]
+    counts += [] if names is None else [len(names)]
+    counts += [] if encoding is None else [encoding.n_features]
+    if any(count != n_features for count in counts):
+        raise ValueError(f"its numbers of columns differ: {counts}, and {n_features} means")
+    return SourceColumns(n_features, None if names is None else tuple(names), encoding)
+
+
+def _ranges(content: Any, n_features: int) -> Floats:
+    sides: list[Any] = content if isinstance(content, list) and len(content) == 2 else [None]
+    if not all(isinstance(side, list) and len(side) == n_features for side in sides):
+        raise ValueError(f"ranges are not {n_features} lowest and {n_features} highest values")
+    known = [value for side in sides for value in side if value is not None]
+    if known:
+        _numbers({"ranges": known}, "ranges")
+    none = -np.inf, np.inf
+    ranges = np.array([[other if v is None else v for v in side] for side, other in zip(sides, none, strict=True)])
+    if not (ranges[0] <= ranges[1]).all():
+        raise ValueError("a range has a lowest value above its highest")
+    return ranges

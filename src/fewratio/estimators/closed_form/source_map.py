@@ -1,0 +1,246 @@
+"""What is fixed before datasets are summed up where they are: columns, ranges, units and features, and no rows."""
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Unpack
+
+import numpy as np
+
+from fewratio.core.arguments import as_floats, as_path, as_rng, shown
+from fewratio.core.container import new_file, write_atomically
+from fewratio.core.shapes import Floats
+from fewratio.core.units import ColumnScaling, column_scaling
+from fewratio.data.columns import DATE, NUMBER, counted, first_few
+from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
+from fewratio.data.raw import as_raw
+from fewratio.data.table import Table, as_table, check_same_features
+from fewratio.errors import DataNotFoundError, InputError, ModelFileError, ModelVersionError, ParameterError
+from fewratio.estimators.closed_form.feature_map import FeatureMap
+from fewratio.estimators.closed_form.privacy import private_summary
+from fewratio.estimators.closed_form.summary import TWO_ROWS, Summary
+from fewratio.estimators.source_columns import SourceColumns
+
+FORMAT_VERSION = 1
+# A column without a range has that of the example, and so many times its length on either side.
+_MARGIN = 0.5
+_MAP = "the map"
+
+
+@dataclass(frozen=True, eq=False)
+class SourceMap:
+    """What all who sum up a dataset must agree on, so that their summaries can be added: made from one example table.
+
+    It holds the names and kinds of columns, their ranges and units, and the seed of the features; no rows. Means,
+    deviations, medians, categories and, where no ranges are given, extremes of the example's columns are in it, so the
+    example should be a table that may be shown: public, or made up.
+
+    Attributes
+    ----------
+    features : FeatureMap
+        What becomes of rows.
+
+    See Also
+    --------
+    DiscriminantRatioEstimator : Learns from the summaries.
+
+    Examples
+    --------
+    >>> from fewratio import DiscriminantRatioEstimator, SourceMap
+    >>> from fewratio.data.sources.gaussian import gaussian_family
+    >>> datasets = [dataset.X for dataset in gaussian_family(20, n_instances=50, random_state=0).collection]
+    >>> source_map = SourceMap.from_table([[-3.0], [0.0], [3.0]], ranges={0: (-9, 9)}, n_components=0)
+    >>> summaries = [source_map.summarise(X) for X in datasets]
+    >>> sum(summaries).n_rows
+    1000
+    >>> estimator = DiscriminantRatioEstimator().pretrain(summaries)
+    """
+
+    features: FeatureMap
+
+    @classmethod
+    def from_table(
+        cls,
+        example: Any,
+        ranges: Mapping[Any, tuple[float, float]] | None = None,
+        *,
+        n_components: int = 512,
+        width: float = 0.8,
+        scale: str = "columns",
+        random_state: int = 0,
+        **options: Unpack[ColumnOptions],
+    ) -> "SourceMap":
+        """Make a map from an example of the tables to come.
+
+        Parameters
+        ----------
+        example : array-like of shape (n, n_columns)
+            A table with the same columns, of at least two rows.
+        ranges : mapping of column to (low, high), optional
+            Lowest and highest values of columns of numbers; others are moved to them. By default those of the example,
+            of all columns together if ``scale`` is "none", with half as much again on either side.
+        n_components : int
+            Number of random features; 0 for the columns themselves.
+        width : float
+            Width of the kernel that they approximate, in units of the root mean square distance of the example's rows.
+        scale : {"columns", "none"}
+            Whether columns are divided by their standard deviations in the example.
+        random_state : int
+            Seed of the random features.
+        **options
+            What to do with columns; see `fewratio.ColumnOptions`.
+        """
+        if not isinstance(scale, str) or scale not in ("columns", "none"):
+            raise ParameterError(f"scale is {scale!r}; it must be 'columns' or 'none'. Choose one of them.")
+        encoding, (table,) = encode_together({"example": example}, ColumnRules.of(options))
+        rows = np.asarray(table.numbers, dtype=np.float64)
+        if len(rows) < 2:
+            raise InputError("example has one row, which says nothing of units; at least two are needed. Add some.")
+        if ranges is not None and not isinstance(ranges, Mapping):
+            found = f"ranges is {shown(ranges)}"
+            raise ParameterError(f"{found}; needed are pairs of numbers by column. Pass a dict.")
+        bounds = _bounds(rows, encoding, ranges or {}, in_one_unit=scale == "none")
+        rows = rows.clip(*bounds)
+        mean, unit = column_scaling([rows])
+        scaling = ColumnScaling(mean, unit if scale == "columns" else np.ones_like(unit))
+        distance = float(np.sqrt(2 * scaling(rows).var(0).sum())) or 1.0
+        columns = SourceColumns(rows.shape[1], table.feature_names, encoding)
+        try:
+            numbers = index(n_components), float(width) * distance, index(random_state)
+            return cls(FeatureMap.from_dict(FeatureMap(scaling, *numbers, bounds, columns).to_dict()))
+        except (TypeError, ValueError, OverflowError, MemoryError) as error:
+            raise ParameterError(f"No map can be made with these arguments ({error}). Change them.") from error
+
+    def summarise(
+        self,
+        table: Any,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        random_state: int | np.random.Generator | None = None,
+    ) -> Summary:
+        """Sum up one dataset; summaries of several add up.
+
+        Parameters
+        ----------
+        table : array-like of shape (n, n_columns)
+            All rows of the dataset, with the columns of the map.
+        epsilon, delta : float, optional
+            Add noise, so that the summary is differentially private: any row might have been another one. That takes
+            thousands of rows. Every summary of the same rows uses up as much again.
+        random_state : int or Generator, optional
+            Seed of the noise, for tests: with a seed that others know it hides nothing.
+        """
+        columns = self.features.columns
+        assert columns is not None
+        assert self.features.ranges is not None
+        encoded = self._encoded(table, columns)
+        rows = np.asarray(encoded.numbers, dtype=np.float64)
+        if len(rows) < 2:
+            raise InputError(f"{encoded.argument} has one row, and its summary would be that row itself; {TWO_ROWS}")
+        low, high = self.features.ranges
+        outside = ((rows < low) | (rows > high)).sum(0)
+        if outside.any():
+            names = columns.names or tuple(map(str, range(columns.n_features)))
+            where = first_few(f"{names[place]}: {outside[place]}" for place in np.flatnonzero(outside))
+            warnings.warn(
+                f"{counted(int(outside.sum()), 'value')} outside the map's ranges ({where}): the nearest value within "
+                "is taken instead. Make a map with wider ranges if these are no mistakes.",
+                stacklevel=2,
+            )
+        if epsilon is None:
+            return Summary.of_rows(rows, self.features)
+        return private_summary(rows, self.features, epsilon, delta, as_rng(random_state))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map as JSON.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced once the new one is complete.
+        """
+        content = {"kind": "map", "format": FORMAT_VERSION, **self.features.to_dict()}
+        content |= {"sha256": _checksum(content)}
+        write_atomically(new_file(path, "map"), f"{json.dumps(content, indent=1, allow_nan=False)}\n".encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "SourceMap":
+        """Read a map that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        path = as_path(path)
+        if not path.is_file():
+            raise DataNotFoundError(f"There is no file {path}; a map is needed. Make one with `fewratio map`.")
+        try:
+            content = json.loads(path.read_bytes())
+            # Older maps have no checksum.
+            promised = content.pop("sha256", None)
+            if promised is not None and promised != _checksum(content):
+                raise ValueError("its contents do not match its checksum")
+            if content["kind"] != "map":
+                raise ValueError(f"it holds a {content['kind']}")
+            if type(content["format"]) is int and content["format"] > FORMAT_VERSION:
+                raise ModelVersionError(
+                    f"{path} has format version {content['format']}; this fewratio reads up to {FORMAT_VERSION}. "
+                    "Upgrade fewratio to read it."
+                )
+            if content["format"] != FORMAT_VERSION:
+                raise ValueError(f"its format is {content['format']!r}")
+            features = FeatureMap.from_dict(content)
+            if features.columns is None or features.ranges is None:
+                raise ValueError("its columns or ranges are missing")
+        except ModelVersionError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            problem = f"{error} is missing" if isinstance(error, KeyError) else error
+            raise ModelFileError(
+                f"{path} is not a map, or a damaged one ({problem}). Use another copy, or make it with `fewratio map`."
+            ) from error
+        return cls(features)
+
+    def _encoded(self, table: Any, columns: SourceColumns) -> Table:
+        if columns.encoding is not None:
+            return columns.encoding.encode(table, "table", _MAP, is_lenient=True)
+        encoded = table if isinstance(table, Table) else as_table(as_raw(table, "table"))
+        check_same_features(encoded, columns.n_features, columns.names, _MAP)
+        return encoded
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _bounds(
+    rows: Floats, encoding: Encoding | None, ranges: Mapping[Any, tuple[float, float]], in_one_unit: bool
+) -> Floats:
+    """Give lowest and highest values of encoded columns: those that are given, or wider ones than the rows have."""
+    low, high = rows.min(0), rows.max(0)
+    if in_one_unit:
+        low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
+    margin = _MARGIN * (high - low)
+    # An example in which a column is constant says nothing of its range.
+    bounds = np.where(high > low, [low - margin, high + margin], [[-np.inf], [np.inf]])
+    if encoding is None:
+        places: dict[Any, int] = {number: number for number in range(rows.shape[1])}
+    else:
+        numbers = [column.name for column in encoding.used if column.kind in (NUMBER, DATE)]
+        places = {name: encoding.places[name].start for name in numbers}
+    for column, given in ranges.items():
+        if column not in places:
+            raise ParameterError(
+                f"ranges names {column!r}, but the columns of numbers that are used are "
+                f"{first_few(map(str, places))}. Name one of them."
+            )
+        pair = as_floats(f"The range of {column!r}", given, "are two numbers, the lower one first")
+        if pair.shape != (2,) or not pair[0] < pair[1]:
+            raise ParameterError(f"The range of {column!r} is {given!r}; needed are two numbers, the lower one first.")
+        bounds[:, places[column]] = pair
+    return bounds

@@ -1,0 +1,355 @@
+"""Sources as sums: what a closed-form learner needs of related datasets, additive and without their rows."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fewratio.core.arguments import check_finite_result
+from fewratio.core.container import read_tensors, write_tensors
+from fewratio.core.shapes import Floats
+from fewratio.data.columns import counted
+from fewratio.errors import InputError, ModelFileError
+from fewratio.estimators.closed_form.feature_map import BLOCK_VALUES, FeatureMap
+
+# Spreads of datasets are counted on a grid of logarithms, 32 bins per factor of e, from e^-20 to e^20.
+_BINS_PER_UNIT, _LARGEST_LOG = 32, 20
+_N_BINS = 2 * _LARGEST_LOG * _BINS_PER_UNIT + 1
+# So many means are kept as they are, however few features there are.
+_MOST_MEANS = 64
+# What files call a summary.
+_KIND = "summary"
+_NUMBERS = ("n_sources", "n_rows", "inverse_sizes", "mean_noise")
+_ROUNDING = 1e-6
+# Relative error of sums of cosines, which are in float32.
+_SINGLE_PRECISION = 1e-4
+# Of noisy covariances, as a share of the mean eigenvalue.
+_LEAST_VARIANCE = 1e-4
+# Eigenvalues below this share of the largest are rounding.
+_NEGLIGIBLE = 1e-14
+TWO_ROWS = "at least two rows are needed, and many to hide a single one. Add rows, or leave the dataset out."
+
+
+def _outer(blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """Give the sum of outer products of the rows of all blocks."""
+    rows = np.concatenate(blocks)
+    return rows.T @ rows
+
+
+def _bin(variance: float) -> int:
+    place = round((np.log(max(variance, 1e-300)) + _LARGEST_LOG) * _BINS_PER_UNIT)
+    return min(max(place, 0), _N_BINS - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Sums over one or more source datasets; those of different datasets add up.
+
+    ``a + b`` is the summary of the sources of both, ``a - b`` undoes that. No rows are kept, but a summary of very few
+    rows nearly is those rows.
+
+    Attributes
+    ----------
+    features : FeatureMap
+        What rows become before they are summed up.
+    n_sources, n_rows : int
+        Numbers of datasets and of their rows.
+    inverse_sizes : float
+        Sum of 1 / n over the datasets.
+    mean_sum : ndarray of shape (H,)
+        Sum of the datasets' means.
+    factor, signs : ndarray of shape (r, H) and (r,)
+        The sum of outer products of the means is ``factor.T @ diag(signs) @ factor``.
+    scatter : ndarray of shape (H, H)
+        Sum of outer products of rows less their dataset's mean.
+    spreads : ndarray of int
+        Counts of the datasets by their mean variance, on a fixed logarithmic grid.
+    mean_noise : float
+        Sum over the datasets of the variance that noise, added to hide single rows, gives each feature of a mean.
+    epsilon : float or None
+        Largest epsilon of the datasets' differential privacy; None if one has none, or it is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import SourceMap
+    >>> rng = np.random.default_rng(0)
+    >>> source_map = SourceMap.from_table(rng.uniform(size=(9, 3)), n_components=0)
+    >>> here, there = (source_map.summarise(rng.uniform(size=(n, 3))) for n in (50, 40))
+    >>> here + there
+    Summary(2 sources, 90 rows, 3 features, map ...)
+    """
+
+    features: FeatureMap
+    n_sources: int
+    n_rows: int
+    inverse_sizes: float
+    mean_sum: Floats
+    factor: Floats
+    signs: Floats
+    scatter: Floats
+    spreads: np.ndarray
+    mean_noise: float = 0.0
+    epsilon: float | None = None
+
+    def __repr__(self) -> str:
+        counts = f"{counted(self.n_sources, 'source')}, {counted(self.n_rows, 'row')}"
+        return f"Summary({counts}, {self.features.n_outputs} features, map {self.features.fingerprint[:8]})"
+
+    @classmethod
+    def of_rows(cls, rows: Floats, features: FeatureMap) -> "Summary":
+        """Sum up one dataset."""
+        return cls.of_many([rows], features)
+
+    @classmethod
+    def of_sums(cls, features: FeatureMap, n: int, total: Floats, outer: Floats, mean_noise: float = 0.0) -> "Summary":
+        """Make the summary of one dataset of the sums of its features and of their outer products."""
+        mean, width = total / n, len(total)
+        scatter = outer - n * np.outer(mean, mean)
+        factor, signs = mean[None], np.ones(1)
+        if mean_noise:
+            # The noise in a mean is in its square as well; how much is known.
+            scatter[np.diag_indices(width)] += n * mean_noise
+            factor = np.concatenate([factor, np.sqrt(mean_noise) * np.eye(width)])
+            signs = np.append(signs, -np.ones(width))
+        variance = max(float(np.trace(scatter)), 0.0) / (max(n - 1, 1) * width)
+        counts = np.zeros(_N_BINS, dtype=np.int64)
+        if n > 1:
+            counts[_bin(variance)] = 1
+        return cls(features, 1, n, 1 / n, mean, factor, signs, scatter, counts, mean_noise)
+
+    @classmethod
+    @np.errstate(over="ignore", invalid="ignore")
+    def of_many(cls, datasets: Iterable[Floats], features: FeatureMap) -> "Summary":
+        """Sum up datasets one after the other, in the memory of one summary and a block of features."""
+        total = cls.nothing(features)
+        scatter, spreads, mean_sum = total.scatter, total.spreads, total.mean_sum
+        sizes: list[int] = []
+        means: list[Floats] = []
+        centred: list[np.ndarray] = []
+        n_values = 0
+        for rows in datasets:
+            n, moved, squares = len(rows), np.zeros(features.n_outputs), 0.0
+            origin = None
+            for block in features.blocks(rows):
+                if origin is None:
+                    origin = block.mean(0, dtype=np.float64)
+                block -= origin.astype(block.dtype)
+                moved += block.sum(0, dtype=np.float64)
+                squares += float(np.square(block).sum(dtype=np.float64))
+                centred.append(block)
+                # Products of large matrices are faster than many of small ones.
+                n_values += block.size
+                if n_values >= BLOCK_VALUES:
+                    scatter += _outer(centred)
+                    centred, n_values = [], 0
+            assert origin is not None
+            moved /= n
+            if n * features.n_outputs > BLOCK_VALUES:
+                # The first block's mean was not yet that of all.
+                scatter -= n * np.outer(moved, moved)
+            squares = max(squares - n * float(moved @ moved), 0.0)
+            check_finite_result("The spread of a source dataset", squares, (origin + moved) @ (origin + moved))
+            if n > 1:
+                spreads[_bin(squares / ((n - 1) * features.n_outputs))] += 1
+            sizes.append(n)
+            means.append(origin + moved)
+            mean_sum += means[-1]
+            if len(means) > max(features.n_outputs, _MOST_MEANS):
+                total, means = total._with_means(np.array(means)), []
+        if centred:
+            scatter += _outer(centred)
+        total = replace(total, n_sources=len(sizes), n_rows=sum(sizes), inverse_sizes=float(sum(1 / n for n in sizes)))
+        return total._with_means(np.array(means)) if means else total
+
+    @classmethod
+    def nothing(cls, features: FeatureMap) -> "Summary":
+        """Give the summary of no datasets."""
+        width = features.n_outputs
+        empty = np.zeros((0, width)), np.zeros(0), np.zeros((width, width)), np.zeros(_N_BINS, dtype=np.int64)
+        return cls(features, 0, 0, 0.0, np.zeros(width), *empty)
+
+    def __add__(self, other: Any) -> "Summary":
+        return self._combined(other, 1) if isinstance(other, Summary) else NotImplemented
+
+    def __sub__(self, other: Any) -> "Summary":
+        if not isinstance(other, Summary):
+            return NotImplemented
+        fits = other.n_sources <= self.n_sources and other.n_rows <= self.n_rows
+        left = self._combined(other, -1) if fits and (other.spreads <= self.spreads).all() else None
+        if left is None or not left._is_sum():
+            raise InputError(
+                f"To be taken out: {counted(other.n_sources, 'source')} of {counted(other.n_rows, 'row')}, which are "
+                f"not among the {self.n_sources} that were summed up. Take out only what was added."
+            )
+        return left
+
+    def _is_sum(self) -> bool:
+        """Tell whether this can be a sum over datasets: then the sum of outer products has no negative eigenvalue."""
+        if self.mean_noise or not len(self.factor):
+            return True
+        _, triangle = np.linalg.qr(self.factor.T)
+        eigenvalues = np.linalg.eigvalsh((triangle * self.signs) @ triangle.T)
+        return bool(eigenvalues[0] >= -_SINGLE_PRECISION * float(np.square(self.factor).sum()))
+
+    def __radd__(self, other: Any) -> "Summary":
+        # So that sum() works.
+        return self if other == 0 else NotImplemented
+
+    def _combined(self, other: "Summary", sign: int) -> "Summary":
+        if self.features is not other.features and self.features.fingerprint != other.features.fingerprint:
+            raise InputError(
+                "The summaries were made with different maps, so they can be neither added nor taken out. Make all of "
+                "them with one map."
+            )
+        combined = replace(
+            self,
+            n_sources=self.n_sources + sign * other.n_sources,
+            n_rows=self.n_rows + sign * other.n_rows,
+            inverse_sizes=self.inverse_sizes + sign * other.inverse_sizes,
+            mean_sum=self.mean_sum + sign * other.mean_sum,
+            scatter=self.scatter + sign * other.scatter,
+            spreads=self.spreads + sign * other.spreads,
+            mean_noise=max(self.mean_noise + sign * other.mean_noise, 0.0),
+            epsilon=None if self.epsilon is None or other.epsilon is None else max(self.epsilon, other.epsilon),
+        )
+        return combined._with_means(other.factor, sign * other.signs)
+
+    def _with_means(self, factor: Floats, signs: Floats | None = None) -> "Summary":
+        """Give the same with more means."""
+        signs = np.ones(len(factor)) if signs is None else signs
+        factor, signs = np.concatenate([self.factor, factor]), np.concatenate([self.signs, signs])
+        found = replace(self, factor=factor, signs=signs)
+        return found._compact() if len(factor) > 2 * max(factor.shape[1], _MOST_MEANS) else found
+
+    def _compact(self) -> "Summary":
+        """Give the same with as few rows of the factor as its outer products need, at most one per column."""
+        factor, signs = _factor_of((self.factor.T * self.signs) @ self.factor)
+        return replace(self, factor=factor, signs=signs)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the sums and their map to a file: safetensors with a JSON header and a checksum.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced once the new one is complete.
+        """
+        if self.features.columns is None:
+            raise InputError(
+                "The summary does not know what its columns are: an estimator made it. Make it with a SourceMap, which "
+                "says that."
+            )
+        triangle, places = np.triu_indices(self.features.n_outputs), np.flatnonzero(self.spreads)
+        arrays = {
+            "mean_sum": self.mean_sum,
+            "scatter": self.scatter[triangle],
+            "spread_places": places,
+            "spread_counts": self.spreads[places],
+        }
+        if self.n_sources > 1 or self.mean_noise:
+            # Of several sources the sum of outer products, not the means that it is made of.
+            arrays["outer"] = ((self.factor.T * self.signs) @ self.factor)[triangle]
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
+        write_tensors(path, _KIND, arrays, {**numbers, "epsilon": self.epsilon, "map": self.features.to_dict()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Summary":
+        """Read a summary that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        arrays, header = read_tensors(path, _KIND, finite=True)
+        try:
+            features = FeatureMap.from_dict(header["map"])
+            mean_sum, width = arrays["mean_sum"], features.n_outputs
+            spreads = np.zeros(_N_BINS, dtype=np.int64)
+            spreads[arrays["spread_places"]] = arrays["spread_counts"]
+            means = (mean_sum[None], np.ones(1))
+            if "outer" in arrays:
+                means = _factor_of(_symmetric(arrays["outer"], width))
+            # Older files do not know epsilon.
+            numbers = {name: header[name] for name in _NUMBERS} | {"epsilon": header.get("epsilon")}
+            scatter = _symmetric(arrays["scatter"], width)
+            summary = cls(
+                features,
+                mean_sum=mean_sum,
+                factor=means[0],
+                signs=means[1],
+                scatter=scatter,
+                spreads=spreads,
+                **numbers,
+            )
+            summary._check(path)
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise ModelFileError(
+                f"{path} does not fit together ({error}): it is damaged. Make it again, or use another copy."
+            ) from error
+        return summary
+
+    def _check(self, path: str | os.PathLike[str]) -> None:
+        """Raise ``ValueError`` unless the sums can be those of datasets, and ``InputError`` if one has a single row."""
+        width, n = self.features.n_outputs, self.n_sources
+        if not (
+            type(n) is int
+            and type(self.n_rows) is int
+            and 0 < n <= self.n_rows
+            and isinstance(self.inverse_sizes, float)
+        ):
+            raise ValueError("its numbers of sources and rows are not whole numbers")
+        if self.n_rows < 2 * n or self.inverse_sizes > n * (0.5 + _ROUNDING):
+            raise InputError(f"{path} sums up a dataset of one row, which is that row itself; {TWO_ROWS}")
+        fits = (
+            self.features.columns is not None
+            and self.mean_sum.shape == (width,)
+            and self.factor.shape == (len(self.signs), width)
+            and self.inverse_sizes * self.n_rows >= n * n * (1 - _ROUNDING)
+            and (self.spreads >= 0).all()
+            and self.spreads.sum() == n
+            and 0 <= self.mean_noise < np.inf
+            and (self.epsilon is None or 0 < self.epsilon < np.inf)
+            and (self.mean_noise or (np.diag(self.scatter) >= -_ROUNDING * self.n_rows).all())
+        )
+        if not fits:
+            raise ValueError("its sums are not those of its map and its numbers of rows")
+
+    @property
+    def within(self) -> Floats:
+        """Covariance of rows about their dataset's mean."""
+        found = self.scatter / max(self.n_rows - self.n_sources, 1)
+        if not self.mean_noise:
+            return found
+        # Noise makes eigenvalues negative.
+        values, vectors = np.linalg.eigh(found)
+        return np.asarray((vectors * values.clip(_LEAST_VARIANCE * np.abs(values).mean())) @ vectors.T)
+
+    def spread_quantiles(self, count: int) -> Floats:
+        """Give so many spreads that datasets have, equally probable, in units of their mean."""
+        counts, grid = self.spreads, np.exp((np.arange(_N_BINS) / _BINS_PER_UNIT) - _LARGEST_LOG)
+        if count < 2 or counts.sum() < 2:
+            return np.ones(1)
+        shares = (np.cumsum(counts) - 0.5 * counts) / counts.sum()
+        found = np.flatnonzero(counts)
+        values = np.exp(np.interp((np.arange(count) + 0.5) / count, shares[found], np.log(grid[found])))
+        return np.asarray(values / ((grid * counts).sum() / counts.sum()))
+
+
+def _symmetric(triangle: np.ndarray, width: int) -> Floats:
+    """Give the matrix of an upper triangle."""
+    found = np.zeros((width, width))
+    found[np.triu_indices(width)] = triangle
+    return found + np.triu(found, 1).T
+
+
+def _factor_of(outer: Floats) -> tuple[Floats, Floats]:
+    """Give ``factor`` and ``signs`` of a symmetric matrix, as few rows as it needs."""
+    values, vectors = np.linalg.eigh(outer)
+    kept = np.abs(values) > _NEGLIGIBLE * np.abs(values).max(initial=0.0)
+    return (vectors * np.sqrt(np.abs(values))).T[kept], np.sign(values[kept])

@@ -1,0 +1,100 @@
+"""What kernel estimators share: Gaussian kernels around some of the instances, their centres and widths."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewratio.core.kernels import median_distance, squared_distances
+from fewratio.core.moments import Moments
+from fewratio.core.shapes import Floats
+from fewratio.core.units import ColumnScaling
+from fewratio.errors import InputError
+
+# More centres cost much and gain little; so do more rows for a median.
+MAX_CENTRES = 300
+MEDIAN_ROWS = 1000
+# Kernel values in a block of rows: half a megabyte, so that what is made of a block stays in the processor's cache.
+_BLOCK_VALUES = 2**16
+# Rows that are checked at a time.
+_BLOCK_ROWS = 2**16
+
+
+def check_squares(*samples: Floats) -> None:
+    """Refuse samples whose distances cannot be computed."""
+    # A block of rows at a time: they may be in a file. The norm overflows where the squares do.
+    with np.errstate(over="ignore"):
+        norms = [
+            np.linalg.norm(rows[start : start + _BLOCK_ROWS].astype(np.float64, copy=False))
+            for rows in samples
+            for start in range(0, len(rows), _BLOCK_ROWS)
+        ]
+        fine = np.isfinite(np.linalg.norm(norms))
+    if not fine:
+        raise InputError(
+            "The samples hold values whose squares, and so whose distances, are beyond float64 (about 1e154). "
+            "Rescale the columns (to about unit size) before fitting."
+        )
+
+
+def choose_centres(nu: Floats, de: Floats, centres: str | int, rng: np.random.Generator) -> Floats:
+    """Give the instances that carry a kernel: of the numerator, of both samples, or so many of both."""
+    at_most = MAX_CENTRES if isinstance(centres, str) else centres
+    return pooled_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
+
+
+def median_of_some(nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> float:
+    """Give the median distance between the scaled rows of both samples together; where there are many, of some."""
+    return float(median_distance(scaling(pooled_rows(nu, de, MEDIAN_ROWS, rng))))
+
+
+def pooled_rows(nu: Floats, de: Floats, at_most: int, rng: np.random.Generator) -> Floats:
+    """Give all rows of both samples, or so many drawn from them; for that they must be in the order of `row_order`."""
+    n_rows = len(nu) + len(de)
+    if n_rows <= at_most:
+        return np.concatenate([nu, de])
+    drawn = np.sort(rng.choice(n_rows, at_most, replace=False))
+    return np.concatenate([nu[drawn[drawn < len(nu)]], de[drawn[drawn >= len(nu)] - len(nu)]])
+
+
+@dataclass(frozen=True)
+class GaussianBasis:
+    """Features exp(-|x - c|^2 / sigma^2), one per centre c, of one or of several widths, evaluated block by block.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (t, d)
+        The centres, in the units of the samples.
+    scaling : ColumnScaling
+        What is done to centres and instances before distances are taken.
+    """
+
+    centres: Floats
+    scaling: ColumnScaling
+
+    def blocks(self, rows: Floats, sigmas: Sequence[float]) -> Iterator[Iterator[Floats]]:
+        """Go through the rows in blocks; for each give its features of shape (n_block, t), width by width."""
+        centres, unit = self.scaling(self.centres), min(sigmas)
+        step = max(1, _BLOCK_VALUES // len(centres))
+        for start in range(0, len(rows), step):
+            # Distances are the dearer part for more than a few columns, so all widths share them.
+            squares = squared_distances(self.scaling(rows[start : start + step]), centres, unit)
+            yield (np.exp(-((unit / sigma) ** 2) * squares) for sigma in sigmas)
+
+    def moments(self, nu: Floats, de: Floats, sigmas: Sequence[float]) -> list[Moments]:
+        """Sum what the weights depend on over all rows, width by width."""
+        none = np.empty((0, len(self.centres)))
+        moments = [Moments.of(none, none)] * len(sigmas)
+        for features in self.blocks(nu, sigmas):
+            moments = [each + Moments.of(phi, none) for each, phi in zip(moments, features, strict=True)]
+        for features in self.blocks(de, sigmas):
+            moments = [each + Moments.of(none, phi) for each, phi in zip(moments, features, strict=True)]
+        return moments
+
+    def ratios(self, rows: Floats, sigmas: Sequence[float], weights: Floats) -> Floats:
+        """Give max(0, w'phi) at the rows, of shape (n_sigmas, ..., n), for weights of shape (n_sigmas, ..., t)."""
+        blocks = [
+            np.stack([w @ phi.T for w, phi in zip(weights, features, strict=True)])
+            for features in self.blocks(rows, sigmas)
+        ]
+        return np.concatenate(blocks, -1).clip(min=0)

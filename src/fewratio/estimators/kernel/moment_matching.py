@@ -1,0 +1,174 @@
+"""Kernel mean matching: weights of the denominator's instances that give both samples the same mean kernel."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg.lapack import dpstrf
+from scipy.spatial.distance import cdist
+from scipy.special import softmax
+from sklearn.utils._param_validation import Interval
+
+from fewratio.core.draws import in_row_order
+from fewratio.core.kernels import gaussian_kernel
+from fewratio.core.shapes import Floats
+from fewratio.core.units import ColumnScaling
+from fewratio.errors import InputError, TrainingError
+from fewratio.estimators.base import NOT_NEGATIVE, POSITIVE, RatioEstimator, common
+from fewratio.estimators.kernel.gaussian_basis import check_squares
+from fewratio.estimators.kernel.selection import kernel_widths
+from fewratio.lazy import import_home
+
+# What is left of a kernel (its values are 1 at most) when its factor is complete: far below any `reg` of use.
+FACTOR_TOLERANCE = 1e-10
+TOLERANCE = 1e-10
+# Squared distances held at a time: about 30 MB as float64.
+BLOCK_VALUES = 2**22
+# The programme has one unknown per denominator row, and the kernel a value for each pair of rows: 3 GB at this many.
+MAX_ROWS = 20_000
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KMM(RatioEstimator):
+    """Kernel mean matching (Huang et al. 2007), for the plain ratio.
+
+    The ratios b at the m denominator rows solve the quadratic programme ::
+
+        minimise 1/2 b'(K + reg I)b - kappa'b    where 0 <= b <= bound, |sum(b) - m| <= m tolerance
+
+    with K the Gaussian kernel of the denominator's rows and kappa_i = m mean_j k(de_i, nu_j). Elsewhere the ratio is
+    their mean, weighted by ``k(x, de_i) / |x - de_i|^2``: it passes through b at the denominator's rows, is continuous,
+    and stays between the least and the largest b.
+
+    The solver is Clarabel (``pip install 'fewratio[kmm]'``). Time and memory grow fast with the denominator's rows, of
+    which there may be 20,000 at most.
+
+    Parameters
+    ----------
+    sigma : "median" or float, default="median"
+        Kernel width; "median" is the median distance between the instances of both samples together.
+    reg : float, default=0.1
+        Added to the diagonal of K; makes the solution unique, and smooth.
+    bound : float, default=1000
+        Largest ratio; at least 1.
+    tolerance : float, default=0.01
+        How far from 1 the mean ratio over the denominator may be.
+    scale : {"columns", "none"}, default="none"
+        Units of the columns, as in `RuLSIF`.
+    random_state : int, numpy Generator or None
+        Draws rows for the median where there are many.
+
+    Attributes
+    ----------
+    sigma_ : float
+        The width that was used.
+    X_de_ : ndarray of shape (n_de, n_features)
+        The denominator's rows.
+    weights_ : ndarray of shape (n_de,)
+        The ratios b at these rows.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import KMM
+    >>> rng = np.random.default_rng(0)
+    >>> estimator = KMM().fit(rng.normal(0, 1, (10, 1)), rng.normal(1, 1, (12, 1)))
+    >>> estimator.predict([[-1.0], [2.0]]).round(2)
+    array([1.99, 0.1 ])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("sigma", "scale", "random_state"),
+        "reg": [POSITIVE],
+        "bound": [Interval(Real, 1, None, closed="left")],
+        "tolerance": [NOT_NEGATIVE],
+    }
+
+    sigma: str | float = "median"
+    reg: float = 0.1
+    bound: float = 1000.0
+    tolerance: float = 0.01
+    scale: str = "none"
+    random_state: int | np.random.Generator | None = None
+
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
+        m = len(X_de)
+        if m > MAX_ROWS:
+            raise InputError(
+                f"X_de has {m} rows; KMM solves for one number per row and takes {MAX_ROWS} at most. Pass a "
+                "sample of them, or use RuLSIF, which takes as many as there are."
+            )
+        check_squares(X_nu, X_de)
+        scaling = ColumnScaling.of([X_nu, X_de], self.scale)
+        rng = np.random.default_rng(self.random_state)
+        sigma = float(kernel_widths(self.sigma, in_row_order(X_nu), in_row_order(X_de), scaling, rng)[0])
+        nu, de = scaling(X_nu), scaling(X_de)
+        step = max(1, BLOCK_VALUES // m)
+        blocks = (gaussian_kernel(de, nu[start : start + step], sigma) for start in range(0, len(nu), step))
+        self.weights_ = _quadratic_programme(
+            gaussian_kernel(de, de, sigma),
+            m / len(nu) * np.sum([block.sum(-1) for block in blocks], 0),
+            float(self.reg),
+            float(self.bound),
+            (m * (1 - self.tolerance), m * (1 + self.tolerance)),
+        )
+        self.sigma_, self.X_de_, self._scaling = sigma, X_de, scaling
+        self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self.weights_
+
+    def _ratio(self, X: Floats) -> Floats:
+        rows, x = (self._scaling(each) / self.sigma_ for each in (self.X_de_, X))
+        step = max(1, BLOCK_VALUES // len(rows))
+        ratios = []
+        for start in range(0, len(x), step):
+            # Exact distances: a denominator row must be at a distance of zero from itself.
+            square = cdist(x[start : start + step], rows, "sqeuclidean")
+            # Logarithms, so that far rows still have a nearest one; at a distance of zero that row alone counts.
+            share = softmax(-square - np.log(square.clip(min=1e-300)), axis=-1)
+            ratios.append(share @ self.weights_)
+        return np.concatenate(ratios)
+
+
+def _quadratic_programme(
+    kernel: Floats, target: Floats, reg: float, bound: float, total: tuple[float, float]
+) -> Floats:
+    """Minimise 1/2 b'(kernel + reg I)b - target'b where 0 <= b <= bound and total[0] <= sum(b) <= total[1].
+
+    With kernel = LL' and y = L'b beside b the quadratic form is diagonal. Kernel matrices are of low rank where the
+    data have few features, so L has few columns and a step of the solver costs little.
+    """
+    clarabel = import_home("clarabel", "KMM")
+    m = len(kernel)
+    factor = _factor(kernel)
+    rank = factor.shape[1]
+    quadratic = sparse.diags_array(np.repeat([reg, 1.0], [m, rank])).tocsc()
+    linear = np.concatenate([-target, np.zeros(rank)])
+    identity = sparse.eye_array(m)
+    ones = np.ones((1, m))
+    # Clarabel's form: A(b, y) + s = c, with s = 0 in the first rows and s >= 0 in the others.
+    on_b = sparse.vstack([sparse.csc_array(factor.T), -identity, identity, sparse.csc_array(np.vstack([-ones, ones]))])
+    on_y = sparse.vstack([-sparse.eye_array(rank), sparse.csc_array((2 * m + 2, rank))])
+    limits = np.concatenate([np.zeros(rank + m), np.full(m, bound), [-total[0], total[1]]])
+    cones = [clarabel.ZeroConeT(rank), clarabel.NonnegativeConeT(2 * m + 2)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    constraints = sparse.csc_matrix(sparse.hstack([on_b, on_y]))
+    solver = clarabel.DefaultSolver(sparse.csc_matrix(quadratic), linear, constraints, limits, cones, settings)
+    solution = solver.solve()
+    if str(solution.status) not in ("Solved", "AlmostSolved"):
+        raise TrainingError(
+            f"The quadratic programme ended as {solution.status}. Use a larger reg, or a larger tolerance."
+        )
+    return np.clip(solution.x[:m], 0, bound)
+
+
+def _factor(kernel: Floats) -> Floats:
+    """Give L of few columns with kernel = LL', by a pivoted Cholesky factorisation that stops where nothing is left."""
+    lower, pivots, rank, _ = dpstrf(kernel, tol=FACTOR_TOLERANCE, lower=1)
+    factor = np.empty((len(kernel), rank))
+    factor[pivots - 1] = np.tril(lower)[:, :rank]
+    return factor

@@ -1,0 +1,1 @@
+"""Estimators that average the ratios of others."""

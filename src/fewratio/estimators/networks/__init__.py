@@ -1,0 +1,1 @@
+"""Neural networks that estimate ratios; only this package imports torch."""

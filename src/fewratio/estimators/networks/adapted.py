@@ -1,0 +1,78 @@
+"""Estimators that are a trained network: fitting adapts it to the two samples."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fewratio.core.arrays import equal_shares
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.estimators.base import BLOCK_VALUES, HIDDEN_VALUES, RatioEstimator, check_finite_result
+from fewratio.estimators.networks.nn import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, SampleScaled
+from fewratio.estimators.networks.pair import Pair
+
+Model = RatioModel | RatioCommittee | SampleScaled
+
+
+class NetworkEstimator(RatioEstimator):
+    """Base of estimators that adapt a network to the samples; a subclass gives `_model`."""
+
+    alpha: float
+    model_: Model
+    ratio_: AdaptedRatio | MeanRatio
+
+    @abstractmethod
+    def _model(self) -> Model:
+        """Give the network, or say why there is none."""
+
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
+        model = self._model()
+        pair = Pair(*(as_rows(model, X) for X in (X_nu, X_de)))
+        with torch.no_grad():
+            ratio = model.adapt(pair)
+            values: Floats = ratio.at_support().double().cpu().numpy()
+        check_finite_result("The ratio of these samples", values)
+        # Only now: a refused fit leaves the one before it as it was.
+        self.model_, self.ratio_ = model, ratio
+        self.ratio_nu_, self.ratio_de_ = values[: len(X_nu)], values[len(X_nu) :]
+
+    @torch.no_grad()
+    def _ratio(self, X: Floats) -> NDArray[Any]:
+        return self.ratio_(as_rows(self.model_, X)).cpu().numpy()
+
+    @torch.no_grad()
+    def _ratios_of_pairs(self, nu: Floats, de: Floats, rows: Floats) -> Floats:
+        """Give the ratios of many pairs of samples, of shape (pair, n, d), at rows of each."""
+        model = self._model()
+        step = max(1, BLOCK_VALUES // (rows.shape[1] * (rows.shape[2] + nu.shape[1] * HIDDEN_VALUES)))
+        found = []
+        for start in range(0, len(rows), step):
+            block = [as_rows(model, X[start : start + step]) for X in (nu, de, rows)]
+            found.append(model.adapt(Pair(block[0], block[1]))(block[2]).double().cpu().numpy())
+        return np.concatenate(found)
+
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        ratios = self._ratios_at_samples(rows, nu, de)
+        return relative_pearson_divergence(ratios, equal_shares(nu.shape[1], de.shape[1], ratios), float(self.alpha))
+
+    @torch.no_grad()
+    def _ratios_at_samples(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        """Give the ratios at the rows of both samples of many pairs, as `fit` would for each."""
+        model, n_nu = self._model(), nu.shape[1]
+        table, numbers = as_rows(model, rows), torch.from_numpy(np.concatenate([nu, de], axis=1))
+        step = max(1, BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + HIDDEN_VALUES)))
+        found = np.empty(numbers.shape)
+        for start in range(0, len(numbers), step):
+            block = numbers[start : start + step].to(table.device)
+            pair = Pair(table[block[:, :n_nu]], table[block[:, n_nu:]])
+            found[start : start + step] = model.adapt(pair).at_support().double().cpu().numpy()
+        return found
+
+
+def as_rows(model: Model, X: Floats) -> Tensor:
+    """Give rows as what a model takes, where it is."""
+    return torch.from_numpy(X).to(next(model.parameters()).device, model.row_dtype)

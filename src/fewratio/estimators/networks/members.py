@@ -1,0 +1,198 @@
+"""Which networks a meta-learned estimator is made of, and the training of all of them."""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from itertools import accumulate, pairwise
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.base import clone
+
+from fewratio.core.seeds import seed_for
+from fewratio.data.collection import Collection
+from fewratio.estimators.networks import nn
+from fewratio.estimators.networks.optim import History
+from fewratio.estimators.networks.pretraining import Job, squared_error, train_jobs
+from fewratio.estimators.networks.settings import KINDS, Architecture, Training, architecture_of
+from fewratio.estimators.networks.universal import universal_start
+from fewratio.estimators.source_columns import SourceColumns
+
+UNIVERSAL = "universal"
+# What is already good needs smaller steps.
+_FINE_TUNING = 0.1
+
+
+class Network(NamedTuple):
+    """A trained network: its kind, itself, and how the training went."""
+
+    kind: str
+    model: nn.RatioModel
+    history: History
+
+    def summary(self) -> str:
+        """Say in a line how the training went."""
+        history = self.history
+        steps = history.step[-1] if history.step else 0
+        return (
+            f"{self.kind}: {steps} steps in {history.seconds:.0f} s; best validation at step {history.best_step} "
+            f"(loss {history.best_validation:.4g})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give kind, number of features and history as plain values."""
+        return {"kind": self.kind, "width": self.model.features.n_outputs, "history": self.history.to_dict()}
+
+
+class Trained(NamedTuple):
+    """What a training gives, and what a model file holds.
+
+    Attributes
+    ----------
+    parameters : dict
+        The estimator's parameters at the time of the training.
+    networks : list of Network
+        The networks.
+    columns : SourceColumns
+        Of the sources.
+    """
+
+    parameters: dict[str, Any]
+    networks: list[Network]
+    columns: SourceColumns
+
+
+def network_kinds(architecture: Architecture, init: str) -> dict[str, range]:
+    """Say which kinds of networks to train, and the numbers of those of each kind."""
+    counts = dict.fromkeys(KINDS[architecture.features], architecture.n_networks)
+    counts = {UNIVERSAL: 1} if init == UNIVERSAL else counts
+    ends = [*accumulate(counts.values(), initial=0)]
+    return {kind: range(*span) for kind, span in zip(counts, pairwise(ends), strict=True)}
+
+
+def train_networks(
+    parameters: Sequence[dict[str, Any]],
+    collections: Sequence[Collection],
+    validations: Sequence[Collection | None],
+    checkpoint: str | os.PathLike[str] | None,
+) -> list[list[Network]]:
+    """Train the networks of several estimators, those of a kind together; an interruption leaves out later kinds.
+
+    Parameters
+    ----------
+    parameters : sequence of dict
+        The parameters of each estimator. They differ in ``random_state`` and in the sizes of the samples at most.
+    collections, validations, checkpoint
+        As in `pretrain_together`.
+
+    Returns
+    -------
+    list of list of Network
+        The networks of each estimator.
+    """
+    first, architecture = parameters[0], architecture_of(parameters[0]["network"])
+    kinds = network_kinds(architecture, first["init"])
+    alpha = float(first["alpha"])
+    networks: list[list[Network]] = [[] for _ in parameters]
+    for kind, numbers in kinds.items():
+        training: Training = clone(first["training"])
+        if kind == UNIVERSAL:
+            training.learning_rate = _FINE_TUNING * training.learning_rate
+        jobs = [
+            Job(
+                collection,
+                validation,
+                partial(build, kind, architecture, alpha),
+                each["episodes"],
+                _seed(each["random_state"], number),
+            )
+            for each, collection, validation in zip(parameters, collections, validations, strict=True)
+            for number in numbers
+        ]
+        learned = train_jobs(
+            jobs,
+            training,
+            squared_error(kind, alpha, float(training.calibration)),
+            scale=first["scale"],
+            device=first["device"],
+            progress=first["progress"],
+            checkpoint=checkpoint if checkpoint is None or len(kinds) == 1 else f"{os.fspath(checkpoint)}.{kind}",
+            # A training may be resumed with other max_steps, elsewhere; the seeds are compared on their own.
+            identity=[kind, *map(_identity, parameters)],
+        )
+        for place, (model, history) in enumerate(learned):
+            networks[place // len(numbers)].append(Network(kind, model, history))
+        if any(history.stopped == "interrupted" for _, history in learned):
+            break
+    return networks
+
+
+def assembled(models: Sequence[nn.RatioModel]) -> nn.RatioModel | nn.RatioCommittee:
+    """Put trained networks together; one alone stays what it is."""
+    return models[0] if len(models) == 1 else nn.RatioCommittee(models)
+
+
+def build(
+    kind: str,
+    architecture: Architecture,
+    alpha: float,
+    n_features: int,
+    generator: torch.Generator | None,
+    scaler: nn.Standardiser | None,
+) -> nn.RatioModel:
+    """Put the parts of a network together, untrained.
+
+    Parameters
+    ----------
+    kind : {"mlp", "relational", "universal"}
+        Which network; the universal one is as it comes with the package.
+    architecture : Architecture
+        Sizes and forms.
+    alpha : float
+        Relative parameter.
+    n_features : int
+        Number of columns of an instance.
+    generator : torch.Generator, optional
+        Where the start is drawn from.
+    scaler : Standardiser, optional
+        Applied to every instance first.
+    """
+    if kind == UNIVERSAL:
+        return universal_start(alpha, scaler)
+    width, latent_dim, learn_alpha = architecture.width, architecture.latent_dim, architecture.learn_alpha
+    encoder: torch.nn.Module
+    features: torch.nn.Module
+    first: torch.nn.Module | None = scaler
+    if kind == "relational":
+        n_learned = 0 if architecture.space == "raw" else width
+        space = nn.Space(n_features, architecture.space != "learned", n_learned, width, generator)
+        encoder = nn.RelationalEncoder(space.blocks, latent_dim, width, absolute=True, generator=generator)
+        features = nn.RelationalFeatures(space.blocks, latent_dim, width, architecture.n_outputs, latent_dim, generator)
+        head = nn.RidgeHead(alpha, learn_alpha=learn_alpha, n_latent=latent_dim)
+        first = space if scaler is None else torch.nn.Sequential(scaler, space)
+    elif kind == "mlp":
+        encoder = nn.SetEncoder(n_features, latent_dim, width, pooling=architecture.pooling, generator=generator)
+        features = nn.MLPFeatures(
+            n_features, encoder.n_outputs, width, architecture.depth, architecture.n_outputs, generator
+        )
+        head = nn.RidgeHead(alpha, learn_alpha=learn_alpha)
+    else:
+        raise ValueError(f"a network of the kind {kind!r} is not known here")
+    return nn.RatioModel(encoder, features, head, architecture.clip, first, alpha)
+
+
+def _identity(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Give the settings that a training must share with the one that it resumes."""
+    kept = {name: parameters[name] for name in ("alpha", "init", "scale")}
+    training = clone(parameters["training"]).set_params(max_steps=1)
+    groups = parameters["episodes"], architecture_of(parameters["network"]), training
+    return kept | {type(group).__name__: group.get_params() for group in groups}
+
+
+def _seed(random_state: int | np.random.Generator | None, number: int) -> int | np.random.Generator | None:
+    """Give each network after the first a seed of its own; a generator gives each other numbers anyway."""
+    if number and isinstance(random_state, Integral):
+        return seed_for("network", number, int(random_state))
+    return random_state

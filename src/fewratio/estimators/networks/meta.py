@@ -1,0 +1,294 @@
+"""The paper's method: learn from related datasets how to estimate a ratio from a handful of instances."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._param_validation import StrOptions
+
+from fewratio.core.container import Arrays, read_tensors
+from fewratio.data.collection import Collection
+from fewratio.errors import ParameterError
+from fewratio.estimators.base import common
+from fewratio.estimators.learned_file import LearnedEstimator
+from fewratio.estimators.networks.adapted import Model, NetworkEstimator
+from fewratio.estimators.networks.devices import resolve_device
+from fewratio.estimators.networks.members import UNIVERSAL, Network, Trained, assembled, network_kinds, train_networks
+from fewratio.estimators.networks.model_file import parameters_of, payload_of, trained_of
+from fewratio.estimators.networks.nn import SampleScaled
+from fewratio.estimators.networks.optim import History
+from fewratio.estimators.networks.pretraining import raise_if_diverged
+from fewratio.estimators.networks.settings import KINDS, Architecture, Episodes, Pairs, Training, architecture_of
+from fewratio.estimators.networks.universal import check_known_alpha, shipped_parts
+from fewratio.estimators.source_columns import SourceColumns
+
+
+@dataclass(eq=False, repr=False)
+class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
+    """Relative density ratio from a handful of instances, learned from related datasets.
+
+    Call `pretrain` once with the related datasets, then `fit` with two small samples and `predict`, as often as
+    you like: fitting is one pass through a network and one small linear system. If the source collection was encoded,
+    samples are data frames of the original columns, or arrays of the encoded ones.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
+    episodes : Pairs or Inliers, optional
+        What is trained on, and for samples of what size; ``Pairs()`` by default.
+    network : {"mlp", "relational", "both"} or Architecture, default="mlp"
+        The network, or networks; a name is short for ``Architecture(name)``.
+    training : Training, optional
+        How it is trained; ``Training()`` by default.
+    init : {"random", "universal"}, default="random"
+        Where the training starts. With "universal" the network of `UniversalRatioEstimator` is trained further;
+        without any sources (`fit` at once) it is used as it is. It has an architecture of its own, and knows alpha from
+        0.1 to 0.9. It is of no use for inlier episodes.
+    scale : {"columns", "none"}, default="none"
+        Whether to centre and scale the columns by the sources' means and deviations, which the model then keeps.
+    device : str, default="auto"
+        "auto" takes a CUDA device if there is one.
+    random_state : int, numpy Generator or None
+        Seed of everything random.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal.
+
+    Attributes
+    ----------
+    model_ : RatioModel, RatioCommittee or SampleScaled
+        The trained model, an ordinary ``torch.nn.Module``.
+    networks_ : list of Network
+        The kind, the model and the history of each network that was trained.
+    history_ : History
+        Losses by step, the chosen step and its standard error, of the first network.
+    encoding_ : Encoding or None
+        The source collection's encoding of categories and missing values, applied to all samples.
+    ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
+        The ratio at the rows given to `fit`. Networks of relational features leave each row out of its own features;
+        `predict` treats every row as new.
+
+    Examples
+    --------
+    >>> from fewratio import MetaRatioEstimator, Pairs, Training
+    >>> from fewratio.data.sources.gaussian import gaussian_family
+    >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
+    >>> estimator = MetaRatioEstimator(episodes=Pairs(n_support=5), training=Training(max_steps=5), random_state=0)
+    >>> estimator.pretrain(sources).fit([[0.1], [0.3], [-0.2]], [[1.0], [1.4]]).predict([[0.0], [1.2]]).shape
+    (2,)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("alpha", "device", "random_state"),
+        "episodes": [Episodes],
+        "network": [StrOptions(set(KINDS)), Architecture],
+        "training": [Training],
+        "init": [StrOptions({"random", UNIVERSAL})],
+        "scale": [StrOptions({"columns", "none"})],
+        "progress": [None, "boolean"],
+    }
+
+    alpha: float = 0.5
+    _: KW_ONLY
+    episodes: Episodes = None  # type: ignore[assignment] # until __post_init__
+    network: str | Architecture = "mlp"
+    training: Training = None  # type: ignore[assignment]
+    init: str = "random"
+    scale: str = "none"
+    device: str = "auto"
+    random_state: int | np.random.Generator | None = None
+    progress: bool | None = None
+    networks_: list[Network] = field(init=False)
+    history_: History = field(init=False)
+    # What was learned from sources; nothing at first.
+    _trained: Trained | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        # Not shared between estimators: set_params(training__max_steps=...) changes the object.
+        self.episodes = Pairs() if self.episodes is None else self.episodes
+        self.training = Training() if self.training is None else self.training
+
+    def pretrain(
+        self,
+        collection: Collection,
+        validation: Collection | None = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from related datasets.
+
+        Ctrl-C stops after the current step and keeps the best model so far, with a warning; a second one aborts. Of
+        several networks those of another kind that have not begun are left out then.
+
+        Parameters
+        ----------
+        collection : Collection
+            The source datasets, at least two.
+        validation : Collection, optional
+            Datasets for early stopping. By default a tenth of the sources (2 to 10) is held out for that; with fewer
+            than six sources, all are used for both.
+        checkpoint : path, optional
+            File to keep the state of the training in. If it is there, the training resumes from it; that needs a
+            ``random_state``. Networks of several kinds have a file each, with the kind at the end of its name.
+
+        Returns
+        -------
+        self
+        """
+        pretrain_together([self], [collection], [validation], checkpoint=checkpoint)
+        return self
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], device: str = "auto") -> Self:
+        """Read a model that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        device : str
+            Where to put the model.
+        """
+        # First, so that a wrong name is not blamed on the file.
+        resolve_device(device)
+        return cls._of_file(path, *read_tensors(path, "model", finite=True), device=device)
+
+    def _payload(self) -> tuple[Arrays, dict[str, Any]]:
+        assert self._trained is not None
+        return payload_of(type(self).__name__, self._trained)
+
+    @staticmethod
+    def _parameters_of(header: dict[str, Any]) -> dict[str, Any]:
+        # That of the training may not be here.
+        return parameters_of(header) | {"device": "auto"}
+
+    def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
+        # A copy, so that changed settings are seen to be others than those of the training.
+        self._set_trained(trained_of(arrays, header, clone(self).get_params(deep=False)))
+        self.model_.to(resolve_device(self.device))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters as in scikit-learn; ``network__`` ones turn a network's name into an `Architecture`."""
+        if isinstance(self.network, str) and any(name.startswith("network__") for name in params):
+            self.network = Architecture(self.network)
+        return super().set_params(**params)
+
+    def _set_trained(self, trained: Trained) -> None:
+        """Take over what was learned from sources."""
+        self._trained, self.networks_ = trained, trained.networks
+        self.model_ = assembled([network.model for network in trained.networks])
+        self.history_ = trained.networks[0].history
+        self._keep_columns(trained.columns)
+
+    def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
+        super()._check_parameters(owner, prefix)
+        architecture = architecture_of(self.network)
+        for name, settings in (("episodes", self.episodes), ("network", architecture), ("training", self.training)):
+            settings._check_parameters(owner or type(self).__name__, f"{prefix}{name}__")
+        if architecture.learn_alpha and self.alpha == 0:
+            raise ParameterError(
+                "alpha is 0, but it must be positive to be learned. Give it a positive value to start from, or use "
+                "learn_alpha=False."
+            )
+
+    def _model(self) -> Model:
+        model: Model = self._learned()
+        return model
+
+    def _learned(self) -> Any:
+        if self._trained is None:
+            if self.init != UNIVERSAL:
+                return super()._learned()
+            check_known_alpha(self.alpha)
+            model, _ = shipped_parts(str(resolve_device(self.device)))
+            return SampleScaled(model, float(self.alpha), self.scale)
+        now, then = (_shape(parameters) for parameters in (self.get_params(deep=False), self._trained.parameters))
+        for name, value in now.items():
+            if value != then[name]:
+                raise ParameterError(
+                    f"{name} is {value!r}, but the model was trained with {then[name]!r}. Call pretrain again, or set "
+                    "it back."
+                )
+        return self.model_
+
+
+def _shape(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Give the parameters that make a model what it is; the others only say how it is trained."""
+    architecture = architecture_of(parameters["network"]).get_params()
+    kept = {name: parameters[name] for name in ("alpha", "init", "scale")}
+    return kept | architecture | {"episodes": type(parameters["episodes"]).__name__}
+
+
+def pretrain_together(
+    estimators: Sequence[MetaRatioEstimator],
+    collections: Sequence[Collection],
+    validations: Sequence[Collection | None],
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> None:
+    """Train several estimators of the same settings as one batched program, each on its own sources.
+
+    Much faster than one by one, and with the same result up to rounding.
+
+    Parameters
+    ----------
+    estimators : sequence of MetaRatioEstimator
+        They may differ in ``random_state`` and in the episodes' ``n_support`` and ``n_support_de`` only.
+    collections : sequence of Collection
+        The sources of each.
+    validations : sequence of Collection or None
+        The validation datasets of each.
+    checkpoint : path, optional
+        As in `MetaRatioEstimator.pretrain`.
+    """
+    if not estimators or not len(estimators) == len(collections) == len(validations):
+        raise ParameterError(
+            f"Got {len(estimators)} estimators, {len(collections)} collections and {len(validations)} validations; "
+            "each estimator needs one of both (None for no validation). Pass lists of equal lengths."
+        )
+    for estimator in estimators:
+        estimator._check_parameters()
+        if _common(estimator) != _common(estimators[0]):
+            raise ParameterError(
+                "Estimators that are trained together have different settings; only random_state, n_support and "
+                "n_support_de may differ. Train them in groups of equal settings."
+            )
+    parameters = [estimator.get_params(deep=False) for estimator in estimators]
+    networks = train_networks(parameters, collections, validations, checkpoint)
+    diverged, incomplete = [], []
+    for estimator, collection, found in zip(estimators, collections, networks, strict=True):
+        # A network that has diverged is no reason to lose the others.
+        kept = [network for network in found if np.isfinite(network.history.best_validation)]
+        if not kept:
+            diverged.append(collection.name)
+            continue
+        settings = clone(estimator).get_params(deep=False)
+        estimator._set_trained(Trained(settings, kept, SourceColumns.of(collection)))
+        kinds = network_kinds(architecture_of(estimator.network), estimator.init)
+        if len(kept) < (n_networks := sum(map(len, kinds.values()))):
+            kept_kinds = ", ".join(network.kind for network in kept)
+            incomplete.append(
+                f"Of {n_networks} networks {len(kept)} were trained ({kept_kinds}) on {collection.name!r}; the "
+                "model consists of these."
+            )
+    raise_if_diverged(diverged)
+    histories = [network.history for found in networks for network in found]
+    for history in [history for history in histories if history.stopped == "interrupted"][:1]:
+        incomplete.insert(
+            0,
+            f"Training was interrupted at step {history.step[-1] if history.step else 0} of "
+            f"{estimators[0].training.max_steps}; the best model so far, of step {history.best_step}, is kept.",
+        )
+    for message in incomplete:
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def _common(estimator: MetaRatioEstimator) -> dict[str, Any]:
+    """Give the settings that estimators must share to be trained together."""
+    episodes = clone(estimator.episodes).set_params(n_support=1, n_support_de=1)
+    changed = {"episodes": episodes, "network": architecture_of(estimator.network), "random_state": None}
+    return estimator.get_params(deep=False) | changed

@@ -1,0 +1,174 @@
+"""What applications are given: numbers, tables and the estimator, of which they use a seeded copy."""
+
+import math
+from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fewratio.core.arguments import as_rng as as_rng
+from fewratio.core.arguments import check_count as check_count
+from fewratio.core.arguments import check_number as check_number
+from fewratio.core.arguments import check_switch as check_switch
+from fewratio.core.draws import seeded
+from fewratio.core.shapes import Floats
+from fewratio.core.units import ColumnScaling
+from fewratio.data.columns import listed
+from fewratio.data.encoding import Column, ColumnOptions, ColumnRules, Encoding
+from fewratio.data.separating import Separating, separating_columns, without_columns
+from fewratio.data.table import Table
+from fewratio.errors import CollectionError, ParameterError
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.kernel.least_squares import RuLSIF
+
+
+def default_estimator() -> RatioEstimator:
+    """Give a new estimator of the kind that tests and changes use by default.
+
+    Measured (docs/design.md): tests have no more power with the universal network and take five to ten times as long.
+    """
+    return RuLSIF(scale="columns")
+
+
+def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> RatioEstimator:
+    """Copy the user's estimator, or the default where there is none, and seed what in it has no fixed seed.
+
+    A copy, not scikit-learn's clone, which would forget what was learned from related datasets. Every random state in
+    it is a whole number, so that the same samples give the same however many were fitted before.
+
+    Parameters
+    ----------
+    estimator : RatioEstimator or None
+        What the user gave.
+    default : RatioEstimator
+        What to take instead of None.
+    rng : numpy Generator
+        Where seeds are drawn from.
+    """
+    if estimator is not None and not isinstance(estimator, RatioEstimator):
+        found = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
+        raise ParameterError(
+            f"estimator is {found}; needed is a ratio estimator. Pass an instance of one, such as RuLSIF(), or None "
+            "for the default."
+        )
+    copied = deepcopy(default if estimator is None else estimator)
+    copied._check_parameters()
+    generators = {k: v for k, v in copied.get_params().items() if isinstance(v, np.random.Generator)}
+    copied.set_params(**{name: int(generator.integers(2**31)) for name, generator in generators.items()})
+    return seeded(copied, rng)
+
+
+def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
+    """Return an estimator with the units of all rows, if it would take those of each pair of samples.
+
+    So all pairs have the same units; for those that are made of all rows, as in a permutation test, nothing changes.
+    """
+    allowed = estimator._parameter_constraints.get("scale", ())
+    if ColumnScaling not in allowed or estimator.get_params()["scale"] == "none":
+        return estimator
+    return copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
+
+
+def fitted_copy(estimator: RatioEstimator, X_nu: Floats, X_de: Floats) -> RatioEstimator:
+    """Fit a copy to two valid samples; the estimator itself stays as it is, so that threads may share it."""
+    fitted = copy(estimator)
+    fitted._fit(X_nu, X_de)
+    return fitted
+
+
+def check_named(argument: str, tables: Any, known: Sequence[str], where: str) -> None:
+    """Refuse what are not tables by names, and names that are taken.
+
+    Parameters
+    ----------
+    argument : str
+        What messages call the tables.
+    tables : object
+        What the user gave.
+    known : sequence of str
+        Names that are taken.
+    where : str
+        What has them.
+    """
+    if not isinstance(tables, Mapping):
+        found = f"{argument} is a {type(tables).__name__}"
+        raise ParameterError(f"{found}; needed are tables by their names. Pass a dict such as {{'name': table}}.")
+    taken = sorted(set(map(str, tables)) & set(known))
+    if taken:
+        raise CollectionError(f"{where} has {listed(taken)} already; each needs a name of its own. Rename them.")
+
+
+class Samples(NamedTuple):
+    """Tables that were read together.
+
+    Attributes
+    ----------
+    encoding : Encoding or None
+        What became of their columns; None if a model that was trained on numbers takes them as they are.
+    tables : list of Table
+        Encoded.
+    separating : list of Separating
+        The columns that tell two tables apart by themselves, and were left out unless they were to be kept.
+    given : tuple
+        The tables as the user gave them, not copied.
+    """
+
+    encoding: Encoding | None
+    tables: list[Table]
+    separating: list[Separating]
+    given: tuple[Any, ...] = ()
+
+    @property
+    def columns(self) -> dict[str | int, tuple[Column, slice]]:
+        """What became of each column that is used, and where its features are."""
+        table = self.tables[0]
+        encoding = self.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
+        labels = encoding.names if encoding.is_named else range(len(encoding.used))
+        return dict(zip(labels, zip(encoding.used, encoding.places.values(), strict=True), strict=True))
+
+
+def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: ColumnOptions) -> Samples:
+    """Validate tables and encode them alike, and leave out what tells two of them apart by itself.
+
+    Parameters
+    ----------
+    estimator : RatioEstimator
+        What they are for; one that has learned from sources encodes them as those were, and leaves nothing out.
+    tables : mapping of str to array-like
+        By what messages call them.
+    options : ColumnOptions
+        What the user said about columns.
+    """
+    rules, given = ColumnRules.of(options), tuple(tables.values())
+    encoding, encoded = estimator._read(tables, rules, leave_out=True)
+    # Arrays of numbers are taken as they are.
+    if len(encoded) != 2 or encoding is None or not encoding.is_named or estimator.has_sources:
+        return Samples(encoding, encoded, [], given)
+    first, second = encoded
+    found = separating_columns(encoding, first.numbers, second.numbers)
+    names = [column.column for column in found if column.column not in rules.keep]
+    return Samples(*without_columns(encoding, encoded, names), found, given)
+
+
+def plain(result: Any, *names: str) -> dict[str, Any]:
+    """Give attributes of a result as numbers, strings and lists, by their names; None for NaN, which JSON has not."""
+    return {name: _plain(getattr(result, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:
+    """Give independent generators: what is drawn from one does not depend on how much is drawn from another."""
+    seed = int(as_rng(random_state).integers(2**63))
+    return np.random.default_rng(seed).spawn(n)

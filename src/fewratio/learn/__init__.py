@@ -1,0 +1,1 @@
+"""Models learned from related datasets, as commands."""

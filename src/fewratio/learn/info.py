@@ -1,0 +1,92 @@
+"""``fewratio info``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fewratio.cli import frame
+
+if TYPE_CHECKING:
+    from fewratio.estimators.closed_form.discriminant_model import Settings
+
+# Rows per sample that a person is told the weight of sources for.
+_SIZES = (1, 3, 5)
+
+
+@frame.verb
+def info(
+    model: Annotated[Path, typer.Argument(help="A model that `fewratio train` wrote.")],
+    as_json: frame.AsJson = False,
+) -> None:
+    """Describe a model: its columns, parameters and training.
+
+    Example: fewratio info sites.safetensors
+    """
+    from fewratio import load_model
+
+    estimator = load_model(model)
+    names = list(getattr(estimator, "feature_names_in_", ()))
+    encoding, networks = estimator.encoding_, getattr(estimator, "networks_", [])
+    parameters = {name: value for name, value in estimator.get_params().items() if not hasattr(value, "get_params")}
+    members = [repr(member) for member in parameters.pop("members", ())]
+    payload = {
+        "model": str(model),
+        "estimator": type(estimator).__name__,
+        "parameters": parameters,
+        "n_features": estimator.n_features_in_,
+        "feature_names": names or None,
+        "encoding": None if encoding is None else encoding.to_dict(),
+        "networks": [network.to_dict() for network in networks],
+    }
+    # What an automatic choice has learned is in its parts, all from the same sources.
+    parts = getattr(estimator, "learned_", [estimator])
+    chosen = [part.settings_ for part in parts if hasattr(part, "settings_")]
+    if chosen:
+        payload["settings"] = [settings._asdict() for settings in chosen]
+        parameters = {name: value for name, value in parameters.items() if value != "auto"}
+    counts = {name: getattr(parts[0], f"{name}_", None) for name in ("n_sources", "n_rows")}
+    epsilon = getattr(parts[0], "epsilon_", None)
+    payload |= {**counts, "epsilon": epsilon}
+    if hasattr(estimator, "learned_shares_"):
+        payload["learned_shares"] = estimator.learned_shares_
+    if members:
+        payload["members"] = members
+    if networks:
+        payload["history"] = estimator.history_.to_dict()
+    shown = ", ".join(names[: frame.SHOWN]) + ", ..." * (len(names) > frame.SHOWN) or "without names"
+    lines = [
+        f"model       {type(estimator).__name__}: {model}",
+        f"features    {estimator.n_features_in_} ({shown})",
+        *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
+        *(
+            []
+            if counts["n_sources"] is None
+            else ["learned     from {n_sources} sources, {n_rows} rows".format(**counts)]
+        ),
+        *([] if epsilon is None else [f"private     epsilon {epsilon:g} at most for the rows of each source"]),
+        *(f"chosen      {_described(settings)}" for settings in chosen),
+        *(f"sources     {line}" for line in weight_of_sources(estimator)),
+        *(f"trained     {network.summary()}" for network in networks),
+        *(f"member      {member}" for member in members),
+        f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
+    ]
+    frame.Request(as_json=as_json).deliver(frame.Answer(lines, payload, {}))
+
+
+def _described(settings: "Settings") -> str:
+    of_cosines = f"{settings.n_components} random features of width {settings.width:.3g}"
+    return f"{of_cosines if settings.n_components else 'the columns themselves'}, shrinkage {settings.shrinkage:.3g}"
+
+
+def weight_of_sources(estimator: Any) -> list[str]:
+    """Say how much sources count beside what needs none, and whether that was measured."""
+    if not hasattr(estimator, "learned_shares_"):
+        return []
+    from fewratio.estimators.closed_form.discriminant_model import at_size
+    from fewratio.estimators.mixtures.source_shares import are_measured
+
+    is_measured = are_measured(estimator._shares_of_learned)
+    fixed = "" if is_measured else " (fixed shares: fewer than four sources, or very short ones, cannot be held out)"
+    of_sizes = (f"{at_size(estimator.learned_shares_, size):.0%} at {size}" for size in _SIZES)
+    return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest{fixed}"]

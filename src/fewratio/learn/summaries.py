@@ -1,0 +1,151 @@
+"""``fewratio map`` and ``fewratio summarise``, and learning from summaries."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewratio.cli import frame
+from fewratio.errors import ParameterError
+
+SUFFIX = ".summary"
+
+
+@partial(frame.verb, without=("model", "scale", "common", "output", "plot", "report"))
+def map_(
+    request: frame.Request,
+    example: Annotated[Path, typer.Argument(help="Table with the columns of those to come, that may be shown.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the map, ending in .json.")],
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option("--range", help="Lowest and highest value of a column, such as age=0:120. Several: again."),
+    ] = None,
+    components: Annotated[int, typer.Option(min=0, help="Number of random features; 0: the columns themselves.")] = 512,
+    scale: Annotated[str, typer.Option(help="columns: in a common unit; none: in their own.")] = "columns",
+) -> None:
+    """Fix columns, ranges, units and features from an example, for `fewratio summarise` wherever tables are.
+
+    Example: fewratio map example.csv --range age=0:120 -o map.json
+    """
+    frame.check_target(output, "--output", example, endings=(".json",))
+    frame.check_scale(scale)
+    given = dict(map(_range, ranges or []))
+    from fewratio.estimators.closed_form.source_map import SourceMap
+
+    (raw,), _ = request.read(example)
+    source_map = SourceMap.from_table(
+        raw, given, n_components=components, scale=scale, random_state=request.seed, **request.options(raw)
+    )
+    source_map.save(output)
+    columns = source_map.features.columns
+    encoding = None if columns is None else columns.encoding
+    lines = [
+        *([] if encoding is None else [f"columns  {encoding.summary}"]),
+        f"features {source_map.features.n_outputs}",
+        f"Map: {output}",
+    ]
+    request.deliver(frame.Answer(lines, {"map": str(output), **source_map.features.to_dict()}, {}))
+
+
+# What is said about columns is said when the map is made.
+_OF_COLUMNS = ("columns", "drop", "keep", "id", "categorical", "numeric", "common")
+
+
+@partial(frame.verb, without=("model", "scale", *_OF_COLUMNS, "output", "plot", "report", "seed"))
+def summarise(
+    request: frame.Request,
+    table: Annotated[Path, typer.Argument(help="All rows of one dataset; - for CSV on standard input.")],
+    map_file: Annotated[Path, typer.Option("--map", help="The map that `fewratio map` wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the summary, ending in .summary.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="Add noise for differential privacy with this epsilon; none by default.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="The delta of differential privacy.")] = 1e-5,
+) -> None:
+    """Sum up a dataset where it is: its mean and covariances, no rows. `fewratio train` learns from summaries.
+
+    Example: fewratio summarise clinic.csv --map map.json -o clinic.summary
+    """
+    frame.check_target(output, "--output", table, map_file, endings=(SUFFIX,))
+    from fewratio.estimators.closed_form.source_map import SourceMap
+
+    source_map = SourceMap.load(map_file)
+    (raw,), _ = request.read(table)
+    summary = source_map.summarise(raw, epsilon, delta)
+    summary.save(output)
+    noise = [] if epsilon is None else [f"Differentially private: epsilon {epsilon:g}, delta {delta:g}."]
+    lines = [f"{frame.label(table)} ({summary.n_rows} rows)", *noise, f"Summary: {output}"]
+    request.deliver(frame.Answer(lines, {"summary": str(output), "n_rows": summary.n_rows}, {}))
+
+
+def learn(request: frame.Request, files: Sequence[Path], output: Path) -> None:
+    """Learn a model from files with summaries, for ``fewratio train``."""
+    if tables := [str(file) for file in files if file.suffix != SUFFIX]:
+        raise ParameterError(
+            f"{tables[0]!r} is no {SUFFIX} file, but others are; all must be. Make it one with `fewratio summarise`, "
+            "or give a folder of tables instead."
+        )
+    of_files = {"separator": request.separator is not None, "decimal": request.decimal != "."}
+    if given := [name for name, is_given in of_files.items() if is_given]:
+        raise ParameterError(
+            f"--{given[0]} is given, but it is for text files, and summaries are none. Leave it out, or give it to "
+            "`fewratio summarise`."
+        )
+    if of_tables := request.options():
+        raise ParameterError(
+            f"--{next(iter(of_tables))} is given, but the summaries' map has fixed what becomes of columns. Leave it "
+            "out, or give it to `fewratio map`."
+        )
+    from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
+    from fewratio.estimators.closed_form.summary import Summary
+
+    found = [Summary.load(file) for file in files]
+    first_of: dict[bytes, Path] = {}
+    for file, summary in zip(files, found, strict=True):
+        first = first_of.setdefault(summary.mean_sum.tobytes() + summary.scatter.tobytes(), file)
+        if first is not file:
+            raise ParameterError(
+                f"{str(file)!r} has the same content as {str(first)!r}; each dataset must count once. Leave one out."
+            )
+    estimator = DiscriminantRatioEstimator().pretrain(found)
+    estimator.save(output)
+    n_sources, n_rows = (sum(getattr(each, name) for each in found) for name in ("n_sources", "n_rows"))
+    name = type(estimator).__name__
+    lines = [f"Learned a {name} from summaries of {n_sources} datasets ({n_rows} rows).", f"Model: {output}"]
+    payload = {
+        "model": str(output),
+        "estimator": name,
+        "n_datasets": n_sources,
+        "n_rows": n_rows,
+        **estimator.settings_._asdict(),
+    }
+    request.deliver(frame.Answer(lines, payload, {}))
+
+
+def only_folder(sources: Sequence[Path]) -> Path:
+    """Give the one folder to learn from, where sources are no summaries."""
+    if len(sources) != 1:
+        raise ParameterError(
+            f"{len(sources)} sources are given, and {str(sources[0])!r} is no {SUFFIX} file; one folder of tables, or "
+            f"{SUFFIX} files alone, are needed. Put the tables into a folder."
+        )
+    if sources[0].is_file():
+        raise ParameterError(
+            f"{str(sources[0])!r} is a file; a folder with one table per dataset, or {SUFFIX} files, are needed. Put "
+            "the tables into a folder."
+        )
+    return sources[0]
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    """Read a column and its range, such as ``age=0:120``."""
+    column, _, values = text.rpartition("=")
+    try:
+        low, high = map(float, values.split(":"))
+    except ValueError:
+        column = ""
+    if not column:
+        raise ParameterError(f"--range is {text!r}; a column and two numbers are needed. Write it as age=0:120.")
+    return column, (low, high)

@@ -1,0 +1,148 @@
+"""``fewratio train``."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fewratio.cli import frame
+from fewratio.errors import ParameterError
+from fewratio.learn import summaries
+from fewratio.learn.info import weight_of_sources
+from fewratio.progress import is_first_process
+
+if TYPE_CHECKING:
+    from fewratio.data.collection import Collection
+
+_EPISODES = ("pairs", "inliers")
+_LEARNERS = ("fast", "network", "best")
+
+
+@partial(frame.verb, without=("model", "scale", "output", "plot", "report"))
+def train(
+    request: frame.Request,
+    sources: Annotated[
+        list[Path], typer.Argument(help="Folder of tables, one related dataset per file; or summaries (*.summary).")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
+    learner: Annotated[
+        str,
+        typer.Option(
+            help="fast: in closed form, in seconds; network: by gradient descent, in minutes; best: both, and the mean "
+            "of all; an hour or more without a GPU."
+        ),
+    ] = "fast",
+    episodes: Annotated[str, typer.Option(help="What to learn: pairs, or inliers for outlier detection.")] = "pairs",
+    outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
+    scale: Annotated[str, typer.Option(help="columns: centre and scale the columns; none: as they are.")] = "columns",
+    features: Annotated[
+        str | None,
+        typer.Option(help="Of networks: mlp (default), relational, or both (slow without a GPU; default for best)."),
+    ] = None,
+    networks: Annotated[
+        int | None, typer.Option(min=1, help="Networks of each kind, whose mean is taken; 1, or 2 for best.")
+    ] = None,
+    init: Annotated[
+        str | None, typer.Option(help="Where networks start: random (default), or universal, of a fixed kind.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Training steps of networks, 5,000 by default.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where networks train: cpu, cuda, or auto (default) for CUDA if available.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File that keeps the state of the training; if it exists, the training resumes from it."),
+    ] = None,
+) -> None:
+    """Learn a model from related datasets.
+
+    With networks, Ctrl-C stops early and keeps the best model so far.
+
+    Example: fewratio train sites/ -o sites.safetensors
+    """
+    frame.check_target(output, "--output", *sources, checkpoint)
+    if checkpoint is not None:
+        frame.check_target(checkpoint, "--checkpoint", *sources)
+    frame.check_scale(scale)
+    for option, value, known in (("learner", learner, _LEARNERS), ("episodes", episodes, _EPISODES)):
+        if value not in known:
+            raise ParameterError(f"--{option} must be one of {', '.join(known)}; it is {value!r}. Choose one.")
+    given: dict[str, Any] = {"features": features, "networks": networks, "init": init, "steps": steps}
+    given |= {"device": device, "checkpoint": checkpoint}
+    of_networks = {name: value for name, value in given.items() if value is not None}
+    if learner == "fast" and episodes == "inliers" and scale != "columns":
+        raise ParameterError("--scale none is not for inliers in closed form. Leave it out, or give --learner network.")
+    if learner == "best" and episodes == "inliers":
+        raise ParameterError("--learner best is for pairs. Give --learner network, or leave it out.")
+    if learner == "fast" and of_networks:
+        raise ParameterError(
+            f"--{next(iter(of_networks))} is for networks. Give --learner network as well, or leave it out."
+        )
+    if any(source.suffix == summaries.SUFFIX for source in sources):
+        if (learner, episodes, scale, outlier) != ("fast", "pairs", "columns", None):
+            raise ParameterError(
+                "--learner, --episodes, --scale and --outlier are for tables; summaries and their map leave no choice. "
+                "Leave them out, or give a folder of tables."
+            )
+        summaries.learn(request, sources, output)
+        return
+    folder = summaries.only_folder(sources)
+    from fewratio.data.collection import Collection
+
+    collection = Collection.from_folder(
+        folder, outlier, separator=request.separator, decimal=request.decimal, **request.options()
+    )
+    estimator = _trained(collection, learner, episodes, scale, request.seed, of_networks)
+    if not is_first_process():
+        return
+    estimator.save(output)
+    trained = getattr(estimator, "networks_", [])
+    lines = [
+        f"Learned from {collection!r}.",
+        *([] if collection.encoding is None else [f"columns  {collection.encoding.summary}"]),
+        *(f"sources  {line}" for line in weight_of_sources(estimator)),
+        *(f"  {network.summary()}" for network in trained),
+        f"Model: {output}",
+    ]
+    payload = {
+        "model": str(output),
+        "estimator": type(estimator).__name__,
+        "n_datasets": len(collection),
+        "n_features": collection.n_features,
+        "networks": [network.to_dict() for network in trained],
+    }
+    if hasattr(estimator, "learned_shares_"):
+        payload["learned_shares"] = estimator.learned_shares_
+    if trained:
+        payload["history"] = estimator.history_.to_dict()
+    request.deliver(frame.Answer(lines, payload, {}))
+
+
+def _trained(
+    collection: "Collection", learner: str, episodes: str, scale: str, seed: int, of_networks: dict[str, Any]
+) -> Any:
+    """Learn from the datasets with what the options name."""
+    import fewratio
+
+    if learner == "fast":
+        if episodes == "inliers":
+            return fewratio.PooledRatioEstimator(random_state=seed).pretrain(collection)
+        return fewratio.AutoRatioEstimator(scale=scale, random_state=seed).pretrain(collection)
+    usual = ("both", 2) if learner == "best" else ("mlp", 1)
+    shape = of_networks.pop("features", usual[0]), of_networks.pop("networks", usual[1])
+    checkpoint, steps = of_networks.pop("checkpoint", None), of_networks.pop("steps", 5_000)
+    estimator = fewratio.MetaRatioEstimator(
+        episodes=fewratio.Inliers() if episodes == "inliers" else fewratio.Pairs(),
+        network=fewratio.Architecture(*shape),
+        training=fewratio.Training(max_steps=steps),
+        scale=scale,
+        random_state=seed,
+        **of_networks,
+    )
+    if learner == "best":
+        from fewratio.estimators.mixtures.ensemble import best_members
+
+        ensemble = fewratio.EnsembleRatioEstimator(members=best_members(estimator, random_state=seed))
+        return ensemble.pretrain(collection, checkpoint=checkpoint)
+    return estimator.pretrain(collection, checkpoint=checkpoint)

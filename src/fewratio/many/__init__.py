@@ -1,0 +1,1 @@
+"""Many datasets: all pairs of them, and an index to search."""

@@ -1,0 +1,231 @@
+"""Compare all datasets of a collection with each other, a block of pairs at a time."""
+
+import os
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Unpack
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.core.draws import draw_rows
+from fewratio.core.shapes import Floats
+from fewratio.data.collection import Collection
+from fewratio.data.columns import counted
+from fewratio.data.dataset import Dataset
+from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.data.table import Table
+from fewratio.errors import CollectionError, ParameterError
+from fewratio.estimators import samples as inputs
+from fewratio.estimators.base import RatioEstimator, check_finite_result
+from fewratio.estimators.source_columns import SourceColumns, as_sources
+from fewratio.many.novelty import Profiles
+from fewratio.many.pair_blocks import AllPairs, Block, Checkpoint, PairTest, blocks
+from fewratio.many.result import AllPairsResult
+from fewratio.many.workers import Backend, check_backend, in_workers
+from fewratio.progress import progress_bar
+from fewratio.testing import LEVEL
+from fewratio.testing.permutations import Exchange
+
+if TYPE_CHECKING:
+    pass
+
+_SAVE_SECONDS = 60.0
+
+
+def compare_all(
+    collection: Collection | Iterable[Any] | Mapping[Any, Any],
+    estimator: RatioEstimator | None = None,
+    n_permutations: int = 0,
+    n_rows: int | None = 100,
+    n_jobs: int = 1,
+    random_state: int | np.random.Generator | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+    backend: Backend | None = None,
+    new: Mapping[str, Any] | None = None,
+    **columns: Unpack[ColumnOptions],
+) -> AllPairsResult:
+    """Compare all datasets of a collection with each other: the divergences of all ordered pairs.
+
+    Pairs are worked on in blocks, so memory is that of the rows, of the result (8 bytes per ordered pair, 16 with
+    p-values) and of a few blocks. Workers are sent the rows once. Whichever they are and how many, the result is the
+    same to the last bit on machines of one kind; what a worker had that died is given to another one.
+
+    Parameters
+    ----------
+    collection : Collection, or what `Collection.from_arrays` takes
+        Two datasets at least. Their sizes may differ.
+    estimator : RatioEstimator, optional
+        Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It stays
+        as it is; of an `AutoRatioEstimator` what it learned from sources is used, as the rest would take long.
+    n_permutations : int, default=0
+        Permutations per pair for p-values, as in `compare_datasets`; 0 for none.
+    n_rows : int or None, default=100
+        Of a larger dataset so many rows are drawn, once; None for all rows.
+    n_jobs : int, default=1
+        Number of workers, as joblib counts: -1 for one per core, -2 for one less, and so on. They are processes, or
+        what ``joblib.parallel_config(backend=...)`` says.
+    random_state : int, numpy Generator or None
+        Draws rows and permutations, and seeds an estimator that has no seed. The number of workers has no influence.
+    checkpoint : path, optional
+        File that keeps what was done, every minute and when interrupted. If it is there, the work is resumed from it;
+        that needs a whole number as `random_state`.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal, after two seconds.
+    backend : {"dask", "ray"}, optional
+        A cluster to compute on instead, whatever `n_jobs`: that of the current ``dask.distributed.Client``, or that of
+        ``ray.init(...)``, else Ray on this machine. Needs ``pip install 'fewratio[dask]'`` or ``'fewratio[ray]'``,
+        fewratio on all machines of the cluster too.
+    new : mapping of str to array-like, optional
+        Further datasets by their names, which are encoded as the others and judged by them: `new_p_values` of the
+        result tells whether they are unlike all. Of each dataset at most as many rows are
+        then drawn as a new one has, and at most the median number of rows.
+    **columns
+        What to do with columns of data frames, as in `Collection.from_arrays`.
+
+    Returns
+    -------
+    AllPairsResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import compare_all
+    >>> rng = np.random.default_rng(0)
+    >>> samples = {name: rng.normal(mean, 1, (n, 2)) for name, mean, n in (("a", 0, 6), ("b", 3, 5), ("c", 0.1, 6))}
+    >>> result = compare_all(samples)
+    >>> result.divergences.shape
+    (3, 3)
+    >>> result.nearest("a", 1)[0][0]
+    'c'
+    """
+    inputs.check_count("n_permutations", n_permutations, 0)
+    if n_rows is not None:
+        inputs.check_count("n_rows", n_rows)
+    _check_workers(n_jobs)
+    check_backend(backend)
+    if checkpoint is not None and not isinstance(random_state, int | np.integer):
+        raise ParameterError(
+            f"random_state is {random_state!r}, but a checkpoint can only be resumed from if the same is drawn again; "
+            "needed is a whole number. Pass random_state=0, for instance."
+        )
+    if not isinstance(collection, Collection):
+        collection = Collection.from_arrays(collection, **columns)
+    if len(collection) < 2:
+        raise CollectionError(
+            f"collection {collection.name!r} has {counted(len(collection), 'dataset')}; at least two are needed to "
+            "compare. Add another."
+        )
+    if new is not None:
+        inputs.check_named("new", new, collection.names, "the collection")
+    if new:
+        collection, n_rows = _with_new(collection, new, n_rows)
+    seed = int(inputs.as_rng(random_state).integers(2**63))
+    for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
+    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
+    samples = samples_of(collection, model, n_rows, for_rows)
+    model = inputs.in_common_units(model, np.concatenate(samples))
+    work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
+    test = None
+    if n_permutations:
+        encoding = collection.encoding or Encoding.of_numbers(None, collection.n_features)
+        test = PairTest(list(encoding.places.values()), None if estimator is None else model, n_permutations, seed)
+    state = Checkpoint(len(collection), test is not None, checkpoint)
+    if checkpoint is not None:
+        settings = [type(model).__qualname__, repr(model), collection.names, n_permutations, seed]
+        probe = inputs.fitted_copy(model, samples[0], samples[1]).divergence()
+        state.resume(joblib.hash([*settings, samples]), probe)
+
+    starts = np.cumsum([0, *map(len, samples)])
+    pairs, todo = AllPairs(model, np.concatenate(samples), starts, test), work[state.n_done :]
+    saved = time.monotonic()
+    with progress_bar(len(work), "comparing", progress) as report:
+        report(state.n_done, None)
+        try:
+            for block, found in zip(todo, in_workers(AllPairs.compare, pairs, todo, n_jobs, backend), strict=True):
+                _store(state, block, found, collection)
+                report(state.n_done, None)
+                if time.monotonic() - saved > _SAVE_SECONDS:
+                    state.save()
+                    saved = time.monotonic()
+        finally:
+            # Also when interrupted: blocks that were not stored are done again.
+            state.save()
+    told: dict[str, Any] = {"estimator": estimator, "n_permutations": n_permutations, "n_rows": n_rows}
+    told |= {"random_state": random_state, "new": new or None, **columns}
+    profiles = Profiles.of(samples, collection.feature_names or range(collection.n_features)) if new else None
+    result = AllPairsResult(collection.names, **state.matrices, settings=told, new=tuple(new or ()), profiles=profiles)
+    if n_permutations:
+        _warn_of_few_permutations(result, [len(sample) for sample in samples], n_permutations)
+    return result
+
+
+def _with_new(collection: Collection, new: Mapping[str, Any], n_rows: int | None) -> tuple[Collection, int]:
+    """Add datasets, and say how many rows to draw of each: with more rows than the others one would seem nearer."""
+    columns, named = SourceColumns.of(collection), {str(name): X for name, X in new.items()}
+    tables = {name: as_sources(columns, X, f"dataset {name!r}", sources="the collection") for name, X in named.items()}
+    sizes = [int(np.median(collection.sizes)), *(table.n_rows for table in tables.values())]
+    added = [Dataset(name, None, table.numbers) for name, table in tables.items()]
+    return replace(collection, datasets=[*collection, *added]), min([*sizes, n_rows or max(sizes)])
+
+
+def _check_workers(n_jobs: Any) -> None:
+    # None is joblib's word for what `joblib.parallel_config` says.
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ParameterError(
+            f"n_jobs is {n_jobs!r}; needed is a number of workers. Pass a whole number from 1, or -1 for one per core."
+        )
+
+
+def samples_of(
+    collection: Collection, model: RatioEstimator, n_rows: int | None, rng: np.random.Generator
+) -> list[Floats]:
+    """Draw rows of large datasets, and let the estimator object to columns before the work begins."""
+    names = None if collection.feature_names is None else tuple(collection.feature_names)
+    samples = []
+    for dataset in collection:
+        X = drawn_rows(dataset.X, n_rows, rng)
+        argument = f"dataset {dataset.name!r}"
+        table = Table(X, names, argument)
+        samples.append((model._open(table, argument) if model.has_sources else table).to_numpy())
+    return samples
+
+
+def drawn_rows(X: NDArray[Any], n_rows: int | None, rng: np.random.Generator) -> NDArray[Any]:
+    """Draw so many rows, whatever their order, if there are more."""
+    return X if n_rows is None or len(X) <= n_rows else X[draw_rows(X, n_rows, rng)]
+
+
+def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permutations: int) -> None:
+    """Warn if more permutations could have shown something: nothing is significant, and hardly could have been."""
+    n_pairs = len(sizes) * (len(sizes) - 1) // 2
+    # The largest datasets have the most permutations, so the smallest p-value of all.
+    *_, second, first = sorted(sizes)
+    smallest = Exchange((first + second,), (first,)).smallest_p_value(n_permutations)
+    adjusted = result.adjusted_p_values
+    if smallest > LEVEL / n_pairs and adjusted is not None and not (adjusted <= LEVEL).any():
+        needed = int(np.ceil(smallest * n_pairs / LEVEL))
+        warnings.warn(
+            f"The smallest p-value that {n_permutations} permutations of these datasets can give is {smallest:.2g}. "
+            f"Of {n_pairs} pairs none is significant at {LEVEL} after Benjamini and Hochberg's adjustment, and none "
+            f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / LEVEL))} permutations, or compare "
+            "fewer datasets.",
+            stacklevel=3,
+        )
+
+
+def _store(state: Checkpoint, block: Block, found: Floats, collection: Collection) -> None:
+    i, j = block.pairs()
+    bad = ~np.isfinite(found[:2]).all(0)
+    for first, second, both in zip(i[bad], j[bad], found[:2, bad].T, strict=True):
+        check_finite_result(f"The divergence of {collection.names[first]!r} and {collection.names[second]!r}", both)
+    divergences = state.matrices["divergences"]
+    divergences[i, j], divergences[j, i] = found[:2]
+    for p_values in found[2:]:
+        state.matrices["p_values"][i, j] = state.matrices["p_values"][j, i] = p_values
+    state.n_done += 1

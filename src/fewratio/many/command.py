@@ -1,0 +1,102 @@
+"""``fewratio compare-all``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fewratio.cli import frame
+from fewratio.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fewratio.data.collection import Collection
+    from fewratio.data.raw import RawTable
+    from fewratio.estimators.base import RatioEstimator
+    from fewratio.many.result import AllPairsResult
+    from fewratio.many.workers import Backend
+
+
+@frame.verb
+def compare_all(
+    request: frame.Request,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset per file.")],
+    new: Annotated[
+        Path | None,
+        typer.Option(help="A new table to judge: which datasets are nearest, and is it unlike all?"),
+    ] = None,
+    permutations: Annotated[int, typer.Option(min=0, help="Permutations per pair for p-values; 0 for none.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1,
+    dask: Annotated[str | None, typer.Option(help="Compute on a Dask cluster: the address of its scheduler.")] = None,
+    ray: Annotated[str | None, typer.Option(help="Compute on Ray: its address, auto or local.")] = None,
+) -> None:
+    """Compare all datasets of a folder with each other.
+
+    Example: fewratio compare-all sites/ --report sites.html
+    """
+    from fewratio.many.workers import cluster
+
+    if dask is not None and ray is not None:
+        raise ParameterError("--dask and --ray are given, but there is one cluster to compute on. Leave one out.")
+    collection, estimator = request.read_folder(folder, *([] if new is None else [new]))
+    tables = {}
+    if new is not None:
+        from fewratio.data.readers.files import find_file, read_raw
+
+        file = find_file(new, separator=request.separator, decimal=request.decimal)
+        name = f"{file.name} (new)" if file.name in collection else file.name
+        tables[name] = read_raw(file)
+    with cluster(dask, ray) as backend:
+        deliver_all(request, collection, estimator, permutations, jobs, backend, tables)
+
+
+def deliver_all(
+    request: frame.Request,
+    datasets: "Collection",
+    estimator: "RatioEstimator | None",
+    permutations: int,
+    jobs: int = 1,
+    backend: "Backend | None" = None,
+    new: "dict[str, RawTable] | None" = None,
+) -> "AllPairsResult":
+    """Compare all datasets of a collection, deliver the answer, and return the result."""
+    from fewratio.many.all_pairs import compare_all as compare_all_datasets
+
+    result = compare_all_datasets(
+        datasets, estimator, permutations, n_jobs=jobs, random_state=request.seed, backend=backend, new=new
+    )
+    lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
+    lines += _lines(result, request)
+    # Each pair as a row is many times the memory of the result.
+    whole = (result.to_dict(), _columns(result)) if request.as_json or request.output else ({}, {})
+    request.deliver(frame.Answer(lines, *whole), result.plot, result._report)
+    return result
+
+
+def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
+    from fewratio.data.columns import counted
+
+    names = [result.names[i] for i in result.order()]
+    for name in result.new:
+        yield result.verdict(name)
+        yield f"nearest  {', '.join(f'{other} ({divergence:.3g})' for other, divergence in result.nearest(name))}"
+    yield f"{counted(len(names), 'dataset')}, similar ones side by side:"
+    nearest = [(name, *result.nearest(name, 1)[0]) for name in names[: frame.SHOWN]]
+    yield from frame.aligned([("", "nearest", "divergence"), *nearest])
+    yield from request.and_more(len(names) - frame.SHOWN)
+    if result.adjusted_p_values is not None:
+        n_pairs = len(names) * (len(names) - 1) // 2
+        # Each pair stands twice in the table.
+        n_different = int((result.adjusted_p_values <= frame.LEVEL).sum()) // 2
+        yield f"{n_different} of {counted(n_pairs, 'pair')} differ (adjusted p-value at most {frame.LEVEL})"
+
+
+def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
+    import numpy as np
+
+    i, j = (~np.eye(len(result.names), dtype=np.bool_)).nonzero()
+    names, adjusted = np.array(result.names), result.adjusted_p_values
+    matrices = {"divergence": result.divergences, "p_value": result.p_values, "adjusted_p_value": adjusted}
+    values = {name: matrix[i, j].tolist() for name, matrix in matrices.items() if matrix is not None}
+    return {"numerator": names[i].tolist(), "denominator": names[j].tolist(), **values}

@@ -1,0 +1,339 @@
+"""An index of many datasets: which of them differ least from a table, without comparing it with each."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from fewratio.core.container import Arrays, read_tensors, write_tensors
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.units import ColumnScaling
+from fewratio.data.collection import Collection
+from fewratio.data.columns import counted
+from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.errors import ModelFileError, ParameterError
+from fewratio.estimators import samples as inputs
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
+from fewratio.estimators.kernel.least_squares import RuLSIF
+from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of, refused_if_unfit
+from fewratio.estimators.source_columns import SourceColumns, as_sources
+from fewratio.many.all_pairs import drawn_rows, samples_of
+from fewratio.many.dataset_vectors import Coordinates, DatasetVectors, Kernels, searcher_of
+from fewratio.many.pair_blocks import PairTest
+from fewratio.progress import progress_bar
+from fewratio.testing.permutations import both_directions
+
+# Rows that units and kernel centres are learned from.
+_LEARNED_ROWS = 100_000
+# At least as many datasets are compared as for so many neighbours.
+_MIN_NEIGHBOURS = 10
+# So few datasets are compared one by one, in some tenths of a second.
+_FEW_DATASETS = 5_000
+# Datasets that are made vectors of at a time, and rows of those that are compared at a time.
+_BLOCK, _COMPARED_ROWS = 1_000, 4_096
+_KIND = "index"
+# What a file holds of each kind of vectors.
+_ARRAYS = "origin", "axes", "vectors"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Neighbours:
+    """What a search found, the nearest first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The datasets.
+    divergences : ndarray of shape (k,)
+        The mean of both directions' divergence from the table; 0 where the estimate is negative.
+    p_values : ndarray of shape (k,) or None
+        Permutation p-values, not adjusted; None if not asked for.
+    """
+
+    names: tuple[str, ...]
+    divergences: Floats
+    p_values: Floats | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, strings and lists."""
+        return inputs.plain(self, "names", "divergences", "p_values")
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name} {value:.3g}" for name, value in zip(self.names, self.divergences, strict=True))
+        return f"Neighbours({found})"
+
+
+class DatasetIndex:
+    """Find the datasets that differ least from a table among very many.
+
+    Each dataset becomes two vectors, the mean of kernel features of its rows and its mean in units of its spread; or
+    one, the mean of the coordinates that a `DiscriminantRatioEstimator` has learned. The nearest vectors are looked up
+    (with the library faiss), and their datasets are compared with the table as `compare_all` would. Up to 5,000
+    datasets are compared one by one. Make one with `build` or `load`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import DatasetIndex
+    >>> rng = np.random.default_rng(0)
+    >>> index = DatasetIndex.build({f"site {i}": rng.normal(i, 1, (5, 2)) for i in range(30)})
+    >>> index
+    DatasetIndex(30 datasets)
+    >>> index.search(rng.normal(12, 1, (8, 2)), k=3).names
+    ('site 12', 'site 11', 'site 13')
+    """
+
+    def __init__(
+        self, estimator: RatioEstimator, columns: SourceColumns, vectors: DatasetVectors, n_rows: int | None, seed: int
+    ) -> None:
+        self._estimator, self._columns, self._vectors_of = estimator, columns, vectors
+        self._n_rows, self._seed = n_rows, seed
+        self._names: list[str] = []
+        self._samples: list[Floats] = []
+        # Of each kind, in blocks of datasets.
+        self._vectors: list[list[NDArray[np.float32]]] = [[] for _ in vectors.axes]
+        self._searchers: list[Any] = []
+
+    @classmethod
+    def build(
+        cls,
+        collection: Collection | Iterable[Any] | Mapping[Any, Any],
+        estimator: RatioEstimator | None = None,
+        n_rows: int | None = 100,
+        random_state: int | np.random.Generator | None = 0,
+        progress: bool | None = None,
+        **columns: Unpack[ColumnOptions],
+    ) -> Self:
+        """Make an index of a collection.
+
+        Units, kernel centres and axes are learned from up to 100,000 of its rows and 5,000 of its datasets, and stay
+        as they are when datasets are added.
+
+        Parameters
+        ----------
+        collection : Collection, or what `Collection.from_arrays` takes
+            The datasets. Their sizes may differ.
+        estimator : RatioEstimator, optional
+            What compares datasets. Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one
+            must be pretrained.
+        n_rows : int or None, default=100
+            Of a larger dataset so many rows are drawn, once; None for all rows.
+        random_state : int, numpy Generator or None, default=0
+            Draws rows and permutations.
+        progress : bool, optional
+            Whether to show a progress bar; by default on a terminal.
+        **columns
+            What to do with columns of data frames, as in `Collection.from_arrays`.
+        """
+        if n_rows is not None:
+            inputs.check_count("n_rows", n_rows)
+        if not isinstance(collection, Collection):
+            collection = Collection.from_arrays(collection, **columns)
+        seed = int(inputs.as_rng(random_state).integers(2**63))
+        for_estimator, for_rows, for_vectors = np.random.default_rng(seed).spawn(3)
+        model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
+        dtype = collection[0].X.dtype
+        samples = [sample.astype(dtype) for sample in samples_of(collection, model, n_rows, for_rows)]
+        rows = np.concatenate(samples)
+        if len(rows) > _LEARNED_ROWS:
+            rows = rows[for_vectors.choice(len(rows), _LEARNED_ROWS, replace=False)]
+        model = inputs.in_common_units(model, rows)
+        vectors = DatasetVectors.learn(_features(model, rows, for_vectors), samples, for_vectors)
+        index = cls(model, SourceColumns.of(collection), vectors, n_rows, seed)
+        index._append(collection.names, samples, progress)
+        return index
+
+    def add(self, tables: Mapping[str, Any], progress: bool | None = None) -> Self:
+        """Add datasets, whose columns are encoded as those of the others; the others are not gone over again.
+
+        Parameters
+        ----------
+        tables : mapping of str to array-like
+            Tables by names that the index does not have yet.
+        progress : bool, optional
+            Whether to show a progress bar; by default on a terminal.
+        """
+        inputs.check_named("tables", tables, self._names, "the index")
+        samples = [self._sample(X, f"dataset {str(name)!r}") for name, X in tables.items()]
+        self._append(list(map(str, tables)), samples, progress)
+        return self
+
+    def search(self, table: Any, k: int = 10, n_permutations: int = 0, n_compared: int | None = None) -> Neighbours:
+        """Give the datasets that differ least from a table; if it is in the index itself, it comes first.
+
+        Parameters
+        ----------
+        table : array-like of shape (n, n_features)
+            The table.
+        k : int, default=10
+            How many at most.
+        n_permutations : int, default=0
+            Permutations for the p-value of each, as in `compare_datasets`; 0 for none.
+        n_compared : int, optional
+            How many datasets, those of the nearest vectors, to compare with the table. The more, the fewer
+            neighbours are missed and the longer it takes; ``len(index)`` misses none. By default all of up to 5,000
+            datasets; of more, 20 for each of the k neighbours (10 with a learned model), and for ten at least.
+        """
+        inputs.check_count("k", k)
+        inputs.check_count("n_permutations", n_permutations, 0)
+        if n_compared is not None:
+            inputs.check_count("n_compared", n_compared)
+            if n_compared < min(k, len(self)):
+                found = f"n_compared is {n_compared} and k is {k}"
+                raise ParameterError(f"{found}; at least k datasets must be compared. Raise it, or lower k.")
+        sample = self._sample(table, "table")
+        candidates = self._candidates(sample, k, n_compared)
+        # An estimate below zero is noise; the vectors, nearest first, decide between such datasets.
+        divergences = self._divergences(sample, candidates).clip(min=0)
+        order = np.argsort(divergences, kind="stable")[:k]
+        nearest, p_values = candidates[order].tolist(), None
+        if n_permutations:
+            encoding = self._columns.encoding or Encoding.of_numbers(None, self._columns.n_features)
+            test = PairTest(list(encoding.places.values()), None, n_permutations, self._seed)
+            p_values = np.array([test.p_value(sample, self._samples[i], [i]) for i in nearest])
+        return Neighbours(tuple(self._names[i] for i in nearest), divergences[order], p_values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the datasets."""
+        return tuple(self._names)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index, with the rows of its datasets, to a file: safetensors with a JSON header and a checksum.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced once the new one is complete.
+        """
+        model, features = self._estimator, self._vectors_of.features
+        if isinstance(model, DiscriminantRatioEstimator):
+            arrays, header = model._payload()
+        elif isinstance(model, RuLSIF) and isinstance(features, Kernels):
+            # Units of columns are those of the kernels.
+            parameters = model.get_params() | ({} if isinstance(model.scale, str) else {"scale": None})
+            arrays, header = features._asdict(), header_of("RuLSIF", self._columns, parameters)
+        else:
+            raise ParameterError(
+                f"This index compares with {type(model).__name__}(), which its file cannot hold; needed is the default "
+                "or a DiscriminantRatioEstimator. Build it with one of these."
+            )
+        own = {
+            "rows": np.concatenate(self._samples),
+            "sizes": np.array([len(sample) for sample in self._samples]),
+        }
+        own |= {f"estimator.{name}": array for name, array in arrays.items()}
+        kinds = zip(self._vectors_of.origins, self._vectors_of.axes, map(np.concatenate, self._vectors), strict=True)
+        parts: list[Arrays] = [dict(zip(_ARRAYS, kind, strict=True)) for kind in kinds]
+        header |= {"names": self._names, "n_rows": self._n_rows, "seed": self._seed}
+        write_tensors(path, _KIND, own | joined(parts), header)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an index that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        arrays, header = read_tensors(path, _KIND, finite=True)
+        with refused_if_unfit(path, cls.__name__):
+            of_model = {name.partition(".")[2]: arrays[name] for name in arrays if name.startswith("estimator.")}
+            model, features = _restored(of_model, header)
+            parts = [part_of(arrays, number) for number in range(len(features.candidates))]
+            if not all(parts):
+                found = f"{path} lacks the second vectors of its datasets"
+                raise ModelFileError(f"{found}; needed is an index of this version. Build the index again.")
+            origins, axes, vectors = ([part[name] for part in parts] for name in _ARRAYS)
+            index = cls(
+                model,
+                columns_of(header),
+                DatasetVectors(features, origins, axes),
+                header["n_rows"],
+                int(header["seed"]),
+            )
+            ends, names = np.cumsum(arrays["sizes"]), list(map(str, header["names"]))
+            if {len(ends), len(set(names))} != set(map(len, vectors)) or ends[-1] != len(arrays["rows"]):
+                raise ValueError("it does not have a name, vectors and rows of each dataset")
+            index._names, index._vectors = names, [[each] for each in vectors]
+            index._samples = np.split(arrays["rows"], ends[:-1])
+        return index
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"DatasetIndex({counted(len(self), 'dataset')})"
+
+    def _sample(self, table: Any, argument: str) -> Floats:
+        numbers = as_sources(self._columns, table, argument, sources="the index").numbers
+        return drawn_rows(numbers, self._n_rows, np.random.default_rng(self._seed))
+
+    def _append(self, names: Sequence[str], samples: list[Floats], progress: bool | None) -> None:
+        vectors = []
+        with progress_bar(len(samples), "indexing", progress) as report:
+            for batch in gen_batches(len(samples), _BLOCK) if samples else ():
+                vectors.append(self._vectors_of(samples[batch]))
+                report(batch.stop, None)
+        self._names += names
+        self._samples += samples
+        for block in vectors:
+            for known, new in zip(self._vectors, block, strict=True):
+                known.append(new)
+        self._searchers = []
+
+    def _candidates(self, sample: Floats, k: int, n_compared: int | None) -> Numbers:
+        """Return the datasets that a sample is compared with, those of the nearest vectors first."""
+        self._searchers = self._searchers or [searcher_of(np.concatenate(blocks)) for blocks in self._vectors]
+        per_neighbour = self._vectors_of.features.candidates
+        is_exact_number = n_compared is not None or len(self) <= _FEW_DATASETS
+        if n_compared is None:
+            n_compared = len(self) if is_exact_number else max(k, _MIN_NEIGHBOURS) * sum(per_neighbour)
+        n_compared = min(n_compared, len(self))
+        first: list[int] = []
+        others: list[int] = []
+        for searcher, vector, number in zip(self._searchers, self._vectors_of([sample]), per_neighbour, strict=True):
+            share = -(-number * n_compared // sum(per_neighbour))
+            # What several kinds of vectors find counts once; more of each then makes up the number.
+            nearest = searcher.search(vector, n_compared if is_exact_number else share)[1][0].tolist()
+            first += nearest[:share]
+            others += nearest[share:]
+        return np.array(list(dict.fromkeys(first + others))[:n_compared])
+
+    def _divergences(self, sample: Floats, numbers: Numbers) -> Floats:
+        """Give the mean divergence of both directions between a sample and each of these datasets."""
+        found = np.empty(len(numbers))
+        sizes = np.array([len(self._samples[i]) for i in numbers])
+        for size in np.unique(sizes).tolist():
+            alike = np.flatnonzero(sizes == size)
+            for batch in gen_batches(len(alike), max(1, _COMPARED_ROWS // size)):
+                others = np.concatenate([self._samples[numbers[i]] for i in alike[batch]])
+                of_others = len(sample) + np.arange(len(others)).reshape(-1, size)
+                of_sample = np.tile(np.arange(len(sample)), (len(of_others), 1))
+                rows = np.concatenate([sample, others], dtype=np.float64)
+                found[alike[batch]] = both_directions(self._estimator, rows, of_sample, of_others).mean(0)
+        return found
+
+
+def _features(model: RatioEstimator, rows: Floats, rng: np.random.Generator) -> Kernels | Coordinates:
+    if isinstance(model, DiscriminantRatioEstimator):
+        return Coordinates(model.model_)
+    return Kernels.of(rows, model.get_params().get("scale", "columns"), rng)
+
+
+def _restored(arrays: Arrays, header: dict[str, Any]) -> tuple[RatioEstimator, Kernels | Coordinates]:
+    """Undo what `DatasetIndex.save` made of an estimator and its features."""
+    if header["estimator"] != "RuLSIF":
+        model = DiscriminantRatioEstimator._of_payload(arrays, header)
+        return model, Coordinates(model.model_)
+    kernels = Kernels(**arrays)
+    parameters = header["parameters"]
+    estimator = RuLSIF(**parameters | {"scale": parameters["scale"] or ColumnScaling(kernels.mean, kernels.scale)})
+    estimator._check_parameters()
+    return estimator, kernels

@@ -1,0 +1,144 @@
+"""Vectors of datasets whose distances tell which datasets may differ little, and the search among them."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from fewratio.core.kernels import gaussian_kernel, median_distance
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.units import ColumnScaling
+from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel
+from fewratio.lazy import import_home
+
+# Kernel centres whose kernels are averaged over a dataset, and the most numbers of a vector.
+_N_CENTRES, _LENGTH = 500, 64
+# A dataset that scatters less, in units of the usual distance of rows, or has one row only, is given that distance.
+_LEAST_SPREAD = 0.1
+# Datasets that axes are learned from, and of which features are taken at a time.
+_LEARNED_DATASETS, _BLOCK = 5_000, 1_000
+# More vectors than that are rounded; and how many times the candidates are looked at again as they are.
+_MAX_EXACT, _LOOKED_AT_AGAIN = 20_000, 5
+
+
+class Kernels(NamedTuple):
+    """Gaussian kernels with some rows, in units of columns, averaged over a dataset; and its mean over its spread.
+
+    RuLSIF takes the median distance of a pair for width. So what counts is the distance of two means in units of the
+    spread of the two datasets; kernels of one width for all do not know it, but know where datasets lie.
+    """
+
+    mean: Floats
+    scale: Floats
+    centres: Floats
+    width: Floats
+
+    @classmethod
+    def of(cls, rows: Floats, scale: str | ColumnScaling, rng: np.random.Generator) -> "Kernels":
+        """Draw centres from rows."""
+        scaling = ColumnScaling.of([rows], scale)
+        centres = scaling(rows[rng.choice(len(rows), min(_N_CENTRES, len(rows)), replace=False)])
+        return cls(*(np.asarray(each) for each in (scaling.mean, scaling.scale, centres, median_distance(centres))))
+
+    def __call__(self, rows: Floats, sizes: Numbers) -> list[Floats]:
+        """Give the features of datasets of these sizes, whose rows are joined: one array per kind of vector."""
+        rows, width = (rows - self.mean) / self.scale, float(self.width)
+        means = _means(rows, sizes)
+        squares = np.square(rows - means.repeat(sizes, axis=0)).sum(1, keepdims=True)
+        # The root of the mean squared distance of two rows.
+        spreads = np.sqrt(2 * _means(squares, sizes) * (sizes / (sizes - 1).clip(min=1))[:, None])
+        spreads = np.where(spreads > _LEAST_SPREAD * width, spreads, width)
+        return [_means(gaussian_kernel(rows, self.centres, width), sizes), (means - self.centres.mean(0)) / spreads]
+
+    @property
+    def candidates(self) -> tuple[int, ...]:
+        """How many datasets are compared for each neighbour asked for, by each kind of vector."""
+        return 5, 15
+
+    def roots(self) -> list[Floats]:
+        """Give what to multiply features by, so that inner products of the first are kernels (Nystrom)."""
+        values, vectors = np.linalg.eigh(gaussian_kernel(self.centres, self.centres, float(self.width)))
+        kept = values > 1e-8 * values[-1]
+        return [vectors[:, kept] / np.sqrt(values[kept]), np.eye(self.centres.shape[1])]
+
+
+class Coordinates(NamedTuple):
+    """The mean of the coordinates of a closed-form learner."""
+
+    model: DiscriminantModel
+
+    def __call__(self, rows: Floats, sizes: Numbers) -> list[Floats]:
+        """Give the features of datasets of these sizes, whose rows are joined."""
+        return [_means(self.model(rows), sizes)]
+
+    @property
+    def candidates(self) -> tuple[int, ...]:
+        """How many datasets are compared for each neighbour asked for."""
+        return (10,)
+
+    def roots(self) -> list[Floats]:
+        """Give what to multiply features by, so that coordinates count by how much datasets differ in them."""
+        return [np.diag(np.sqrt(self.model.posterior.signal / (1 + self.model.posterior.signal)))]
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetVectors:
+    """The vectors of a dataset: its features, on principal axes of those of many.
+
+    Attributes
+    ----------
+    features : Kernels or Coordinates
+    origins, axes : list of ndarray
+        Of each kind of vector, what to take off the features and what to multiply them by.
+    """
+
+    features: Kernels | Coordinates
+    origins: list[Floats]
+    axes: list[Floats]
+
+    @classmethod
+    def learn(
+        cls, features: Kernels | Coordinates, samples: list[Floats], rng: np.random.Generator
+    ) -> "DatasetVectors":
+        """Learn axes from samples of datasets."""
+        if len(samples) > _LEARNED_DATASETS:
+            samples = [samples[i] for i in rng.choice(len(samples), _LEARNED_DATASETS, replace=False)]
+        blocks = [_of_datasets(features, samples[block]) for block in gen_batches(len(samples), _BLOCK)]
+        origins, axes = [], []
+        for parts, root in zip(zip(*blocks, strict=True), features.roots(), strict=True):
+            values = np.concatenate(parts)
+            origins.append(values.mean(0))
+            _, _, directions = np.linalg.svd((values - origins[-1]) @ root, full_matrices=False)
+            axes.append(root @ directions[:_LENGTH].T)
+        return cls(features, origins, axes)
+
+    def __call__(self, samples: list[Floats]) -> list[NDArray[np.float32]]:
+        """Give the vectors of samples, one array per kind."""
+        kinds = zip(_of_datasets(self.features, samples), self.origins, self.axes, strict=True)
+        return [((values - origin) @ axes).astype(np.float32) for values, origin, axes in kinds]
+
+
+def searcher_of(vectors: NDArray[np.float32]) -> Any:
+    """Give faiss's index of vectors. Many are rounded to 16 values per axis, and the nearest looked at again."""
+    faiss: Any = import_home("faiss", "DatasetIndex")
+    length = vectors.shape[1]
+    if len(vectors) <= _MAX_EXACT:
+        searcher = faiss.IndexFlatL2(length)
+    else:
+        searcher = faiss.index_factory(length, f"PQ{length}x4fs,RFlat")
+        searcher.k_factor = _LOOKED_AT_AGAIN
+        searcher.train(vectors)
+    searcher.add(vectors)
+    return searcher
+
+
+def _of_datasets(features: Kernels | Coordinates, samples: list[Floats]) -> list[Floats]:
+    sizes = np.array([len(sample) for sample in samples])
+    return features(np.concatenate(samples, dtype=np.float64), sizes)
+
+
+def _means(values: Floats, sizes: Numbers) -> Floats:
+    """Give the mean of each dataset's rows."""
+    return np.add.reduceat(values, np.cumsum(sizes) - sizes) / sizes[:, None]

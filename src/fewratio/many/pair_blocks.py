@@ -1,0 +1,195 @@
+"""All pairs of datasets in blocks of pairs of the same two sizes, and the file that keeps what is done of them."""
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from typing import NamedTuple
+
+import numpy as np
+
+from fewratio.core.arguments import as_path
+from fewratio.core.container import read_tensors, write_tensors
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.threads import one_thread
+from fewratio.errors import ModelFileError
+from fewratio.estimators.base import RatioEstimator
+from fewratio.testing.permutations import both_directions
+from fewratio.testing.two_sample import rows_to_test, two_sample_test
+
+# Rows of one side of a block: as many as an estimator with a kernel can hold all distances of. And their values: 8 MB.
+_SIDE_ROWS = 2**9
+_SIDE_VALUES = 2**20
+_KIND = "checkpoint"
+
+
+class Block(NamedTuple):
+    """Numbers of the datasets on either side, all of one size per side; the same ones, or no common one."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+
+    def pairs(self) -> tuple[Numbers, Numbers]:
+        """Give the numbers of the datasets of each unordered pair."""
+        a, b = self.places()
+        return np.array(self.first)[a], np.array(self.second)[b]
+
+    def places(self) -> tuple[Numbers, Numbers]:
+        """Give the pairs as places on either side."""
+        apart = np.ones((len(self.first), len(self.second)))
+        a, b = np.nonzero(np.triu(apart, 1) if self.first == self.second else apart)
+        return a, b
+
+
+def blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> list[Block]:
+    """Cut the pairs of datasets into blocks, in an order that depends on nothing but the arguments.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Number of rows of each dataset.
+    n_features : int
+    n_permutations : int
+        With permutations a block has fewer pairs, so that it does not take too long.
+    """
+    of_size: dict[int, list[int]] = defaultdict(list)
+    for number, size in enumerate(sizes):
+        of_size[size].append(number)
+    sides: list[tuple[int, ...]] = []
+    for size, numbers in sorted(of_size.items()):
+        most = min(_SIDE_ROWS // size, _SIDE_VALUES // (size * n_features))
+        step = max(1, int(most / (1 + n_permutations) ** 0.5))
+        sides += [tuple(numbers[start : start + step]) for start in range(0, len(numbers), step)]
+    return [Block(first, second) for first, second in combinations_with_replacement(sides, 2)]
+
+
+class PairTest(NamedTuple):
+    """The test of `compare_datasets`, for each pair.
+
+    Attributes
+    ----------
+    columns : sequence of slice
+        Where the features of each column are.
+    estimator : RatioEstimator or None
+        What a user gave; its divergence is one more statistic.
+    n_permutations, seed : int
+        What is drawn for a pair depends on the seed and on the numbers of its datasets only.
+    """
+
+    columns: Sequence[slice]
+    estimator: RatioEstimator | None
+    n_permutations: int
+    seed: int
+
+    def p_value(self, first: Floats, second: Floats, pair: Sequence[int]) -> float:
+        """Test the two datasets of a pair."""
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=pair))
+        rows, is_first = np.concatenate([first, second]), np.repeat([True, False], [len(first), len(second)])
+        used = rows_to_test(rows, is_first, rng)
+        rows, is_first = rows[used], is_first[used]
+        return two_sample_test(
+            rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator, with_shares=False
+        ).p_value
+
+
+class AllPairs(NamedTuple):
+    """What all blocks need: it is sent to each worker once.
+
+    Attributes
+    ----------
+    estimator : RatioEstimator
+        Seeded, if it draws anything.
+    rows : ndarray of shape (n, d)
+        Those of all datasets, one after the other.
+    starts : int ndarray of shape (n_datasets + 1,)
+        Where the rows of each begin, and the end.
+    test : PairTest or None
+    """
+
+    estimator: RatioEstimator
+    rows: Floats
+    starts: Numbers
+    test: PairTest | None
+
+    def compare(self, block: Block) -> Floats:
+        """Give both divergences, and the p-value if there is a test, of each pair: shape (2 or 3, n_pairs)."""
+        is_square = block.first == block.second
+        sides = [self._numbers(side) for side in ([block.first] if is_square else block)]
+        rows, numbers = self.rows[np.concatenate(sides, axis=None)], np.arange(sum(side.size for side in sides))
+        of_first = numbers[: sides[0].size].reshape(sides[0].shape)
+        of_second = numbers[-sides[-1].size :].reshape(sides[-1].shape)
+        a, b = block.places()
+        # One thread for all of it: several would wait for each other, and their number would change the last digits.
+        with one_thread():
+            found = both_directions(self.estimator, rows, of_first[a], of_second[b])
+            if self.test is None:
+                return found
+            pairs = zip(rows[of_first[a]], rows[of_second[b]], np.stack(block.pairs(), axis=1).tolist(), strict=True)
+            return np.stack([*found, [self.test.p_value(*pair) for pair in pairs]])
+
+    def _numbers(self, side: Sequence[int]) -> Numbers:
+        """Give the numbers of the rows of datasets of one size: shape (n_datasets, size)."""
+        starts = self.starts[list(side)]
+        numbers: Numbers = starts[:, None] + np.arange(self.starts[side[0] + 1] - starts[0])
+        return numbers
+
+
+class Checkpoint:
+    """Divergences and p-values of all pairs, as far as they are known, and the file that keeps them.
+
+    Parameters
+    ----------
+    n_datasets : int
+    with_p_values : bool
+    path : path or None
+        Where they are kept; None for nowhere.
+
+    Attributes
+    ----------
+    matrices : dict of ndarray of shape (n, n)
+        "divergences" (one row per numerator; 0 on the diagonal) and, if asked for, "p_values" (1 on the diagonal).
+    n_done : int
+        How many blocks are done.
+    """
+
+    def __init__(self, n_datasets: int, with_p_values: bool, path: str | os.PathLike[str] | None) -> None:
+        self.matrices: dict[str, Floats] = {"divergences": np.zeros((n_datasets, n_datasets))}
+        if with_p_values:
+            self.matrices["p_values"] = np.ones((n_datasets, n_datasets))
+        self.n_done = 0
+        self._path = None if path is None else as_path(path, "checkpoint")
+        self._header: dict[str, object] = {}
+        self._n_saved = -1
+
+    def resume(self, fingerprint: str, probe: float) -> None:
+        """Read the file if it is there; if not, write it, which shows before the work that it can be written.
+
+        Parameters
+        ----------
+        fingerprint : str
+            Of data and settings; a file with another one belongs to another comparison.
+        probe : float
+            The divergence of two of the datasets: parameters do not tell one learned model from another.
+        """
+        self._header = {"compare_all": fingerprint, "probe": probe}
+        if self._path is None:
+            return
+        if not self._path.exists():
+            self.save()
+            return
+        found, header = read_tensors(self._path, _KIND)
+        same = math.isclose(header.get("probe", math.nan), probe, rel_tol=1e-4, abs_tol=1e-6)
+        if header.get("compare_all") != fingerprint or not same:
+            raise ModelFileError(
+                f"{self._path} was written for another comparison (other data, estimator or settings); "
+                "needed is one of this comparison. Delete it to start afresh, or give another name."
+            )
+        self.matrices = {name: np.array(found[name]) for name in self.matrices}
+        self.n_done = self._n_saved = int(header["n_done"])
+
+    def save(self) -> None:
+        """Write the file, unless there is nothing new."""
+        if self._path is not None and self._n_saved != self.n_done:
+            write_tensors(self._path, _KIND, self.matrices, {**self._header, "n_done": self.n_done})
+            self._n_saved = self.n_done

@@ -1,0 +1,155 @@
+"""The report of a comparison of all datasets of a collection."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fewratio.charts.heat import heat_map
+from fewratio.charts.vega import marked_histogram
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.columns import counted
+from fewratio.report import page
+from fewratio.report.distributions import counts_around
+from fewratio.testing import LEVEL
+
+# Cells along a side of the heat map; more datasets share cells.
+_MOST_CELLS = 80
+_NEAREST, _SHOWN, _MOST_ROWS = 3, 10, 2000
+
+
+def report_all_pairs(result: Any, command: str | None) -> page.Report:
+    """Say which datasets are like each other.
+
+    Parameters
+    ----------
+    result : AllPairsResult
+    command : str or None
+        What makes the report again; by default a call in Python.
+    """
+    n = len(result.names)
+    mean = (result.divergences + result.divergences.T) / 2
+    apart = mean[~np.eye(n, dtype=np.bool_)]
+    order = result.order()
+    facts = {
+        "Datasets": f"{n}, so {counted(n * (n - 1) // 2, 'pair')}",
+        "Divergences": f"{apart.min():.3g} to {apart.max():.3g}, median {np.median(apart):.3g}",
+        "Most alike": _pair(result, mean, apart.min()),
+        "Most different": _pair(result, mean, apart.max()),
+    }
+    answer = f"Most alike are {facts['Most alike']}; most different are {facts['Most different']}."
+    if result.adjusted_p_values is not None:
+        different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
+        facts["Test"] = f"{different} pairs differ (adjusted p-value at most {LEVEL})"
+        answer = f"{different} of {counted(n * (n - 1) // 2, 'pair')} differ. {answer}"
+    title, judged = f"{counted(n, 'dataset')} compared", []
+    if result.new:
+        title = f"{', '.join(result.new)} among {counted(n - len(result.new), 'dataset')}"
+        nearest = {name: ", ".join(other for other, _ in result.nearest(name, _NEAREST)) for name in result.new}
+        answer = " ".join(f"{result.verdict(name)} Nearest: {nearest[name]}." for name in result.new)
+        facts = {f"Nearest to {name}": "{} ({:.3g})".format(*result.nearest(name, 1)[0]) for name in result.new} | facts
+        judged = [page.Section(f"How far {name} is from the others", _judged(result, name)) for name in result.new]
+    call = page.made_with(result.settings, command, "compare_all", ("collection",))
+    sections = [
+        *judged,
+        page.Section("All pairs", _heat(result, order)),
+        page.Section("Nearest neighbours", [_neighbours(result, mean, order)]),
+        page.Section("How this was made", call),
+    ]
+    return page.Report(title, answer, facts, sections)
+
+
+def _judged(result: Any, name: str) -> list[page.Block]:
+    """Show how unlike the rest a new dataset and the others are, its columns, and the datasets nearest to it."""
+    *others, score = result.unlikeness[name].tolist()
+    edges, counts = counts_around(np.array(others), score)
+    chart = marked_histogram(edges, counts, score, "how unlike the rest", "datasets", name)
+    n_far = sum(other >= score for other in others)
+    about = (
+        f"Bars: how unlike the rest each of the {len(others)} other datasets is; line: how unlike {name} is. It is "
+        "the divergence from the nearest dataset or the farthest column, whichever is more unusual. "
+        f"{n_far} of them are at least as unlike, so p = (1 + {n_far}) / (1 + {len(others)}). At most "
+        f"{result.settings['n_rows']} rows were drawn of each dataset."
+    )
+    columns = [
+        (each.column, each.statistic, *map(_number, (each.value, each.low, each.high, each.score)))
+        for each in result.new_columns(name)[:_SHOWN]
+    ]
+    of_columns = ("column", "statistic", name, "smallest of the others", "largest", "score")
+    nearest = [(other, _number(far)) for other, far in result.nearest(name, _SHOWN)]
+    noise = "; estimates below 0 are noise" if any(far.value < 0 for _, far in nearest) else ""
+    return [
+        replace(chart, caption=about),
+        page.Table(f"Columns of {name}, the farthest from the others first", of_columns, columns),
+        page.Table(f"Nearest to {name}{noise}", ("dataset", "divergence"), nearest),
+    ]
+
+
+def _number(value: float) -> page.Number:
+    return page.Number(float(f"{value:.4g}"), f"{value:.3g}")
+
+
+def _pair(result: Any, mean: Floats, value: float) -> str:
+    """Name the first pair of this divergence."""
+    i, j = next((i, j) for i, j in np.argwhere(mean == value).tolist() if i != j)
+    return f"{result.names[i]} and {result.names[j]} ({value:.3g})"
+
+
+def _heat(result: Any, order: Numbers) -> list[page.Block]:
+    groups = np.array_split(order, min(len(order), _MOST_CELLS))
+    names = [_name(result, group) for group in groups]
+    starts = np.cumsum([0, *map(len, groups)])[:-1]
+    sizes = np.diff([*starts, len(order)])
+    cells = {"divergence": result.divergences}
+    if len(groups) == len(order):
+        # A mean of p-values says nothing.
+        cells["adjusted p"] = result.adjusted_p_values
+    means = {
+        title: _block_means(matrix[np.ix_(order, order)], starts, sizes)
+        for title, matrix in cells.items()
+        if matrix is not None
+    }
+    titles = "numerator", "denominator", "divergence"
+    chart = heat_map((names, names), means, titles, f"Heat map of the divergences of {len(order)} datasets.")
+    about = (
+        "The divergence of each dataset (row) from each other one (column): 0 where they are alike. Similar datasets "
+        "are side by side, in the order of a hierarchical clustering by average linkage."
+    )
+    if len(groups) < len(order):
+        about += (
+            f" Each cell is the mean over {sizes.min()} to {sizes.max()} neighbouring datasets of either side; the "
+            "table below has every dataset."
+        )
+    return [page.Text(about), chart]
+
+
+def _name(result: Any, group: Numbers) -> str:
+    first, last = result.names[group[0]], result.names[group[-1]]
+    return str(first) if len(group) == 1 else f"{first} to {last} ({len(group)})"
+
+
+def _block_means(matrix: Floats, starts: Numbers, sizes: Numbers) -> list[float]:
+    """Return means over blocks of pairs; those of a dataset with itself count only where a block has no other."""
+    is_shared = len(starts) < len(matrix)
+    matrix = matrix - np.diag(np.diag(matrix)) if is_shared else matrix
+    n_pairs = np.outer(sizes, sizes) - np.diag(sizes) * is_shared
+    sums = np.add.reduceat(np.add.reduceat(matrix, starts, axis=0), starts, axis=1)
+    return [float(f"{value:.3g}") for value in (sums / np.maximum(n_pairs, 1)).ravel().tolist()]
+
+
+def _neighbours(result: Any, mean: Floats, order: Numbers) -> page.Table:
+    n_nearest = min(_NEAREST, len(order) - 1)
+    table = []
+    for place in order[:_MOST_ROWS].tolist():
+        nearest = [i for i in np.argsort(mean[place], kind="stable")[: n_nearest + 1].tolist() if i != place]
+        cells: list[Any] = [result.names[place]]
+        for i in nearest[:n_nearest]:
+            cells += [result.names[i], page.Number(float(f"{mean[place, i]:.4g}"), f"{mean[place, i]:.3g}")]
+        middle = float(np.median(np.delete(mean[place], place)))
+        table.append([*cells, page.Number(float(f"{middle:.4g}"), f"{middle:.3g}")])
+    words = ("nearest", "second", "third")[:n_nearest]
+    headings = ["dataset", *(text for word in words for text in (word, "divergence")), "median to all"]
+    note = "Means of the divergences of both directions."
+    left = len(order) - len(table)
+    note += f" {left} more datasets are left out here; compare_all(...).nearest(name) has them." * (left > 0)
+    return page.Table("Nearest neighbours of each dataset, similar ones side by side", headings, table, True, note)

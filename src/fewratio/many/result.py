@@ -1,0 +1,218 @@
+"""What comparing all datasets gives: divergences, neighbours, and how unlike the others a new dataset is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.spatial.distance import squareform
+
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.columns import counted, listed
+from fewratio.errors import ParameterError
+from fewratio.estimators import samples as inputs
+from fewratio.many.novelty import ColumnOfDataset, Profiles, unlikeness
+from fewratio.report.reported import Reported
+from fewratio.testing import LEVEL
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fewratio.report.page import Report
+
+# Datasets that a notebook shows as a report.
+_MOST_SHOWN = 1000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AllPairsResult(Reported):
+    """What `compare_all` found.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Names of the n datasets.
+    divergences : ndarray of shape (n, n)
+        The divergence of the row's dataset (numerator) from the column's; 0 on the diagonal.
+    p_values : ndarray of shape (n, n) or None
+        The permutation p-value of each pair, whichever is first; 1 on the diagonal. None if not asked for.
+    settings : dict
+        What `compare_all` was told.
+    new : tuple of str
+        Those of the datasets that are judged by the others.
+    profiles : Profiles or None
+        Means and deviations of the columns, if datasets are judged.
+
+    Examples
+    --------
+    >>> from fewratio import compare_all
+    >>> result = compare_all({"a": [[0.0], [1.0]], "b": [[8.0], [9.0], [9.5]], "c": [[0.5], [0.8]]})
+    >>> result
+    AllPairsResult(3 datasets, divergences ... to ...)
+    >>> [result.names[i] for i in result.order()]
+    ['b', 'a', 'c']
+    """
+
+    names: Sequence[str]
+    divergences: Floats
+    p_values: Floats | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    new: tuple[str, ...] = ()
+    profiles: Profiles | None = None
+
+    @cached_property
+    def nearest_divergences(self) -> Floats:
+        """The mean divergence of both directions of each dataset and the nearest other one that is not new."""
+        distance = (self.divergences + self.divergences.T) / 2
+        np.fill_diagonal(distance, np.inf)
+        return np.asarray(distance[:, [name not in self.new for name in self.names]].min(1))
+
+    @cached_property
+    def unlikeness(self) -> dict[str, Floats]:
+        """For each new dataset, how unlike the rest the others are, and last itself: the larger of two scores.
+
+        One is the divergence from the nearest dataset, the other the mean or deviation of the column that is farthest
+        from those of the others; in mean absolute deviations from the median.
+        """
+        return {name: unlikeness(self._profiles, self.nearest_divergences, *self._judged(name)) for name in self.new}
+
+    @cached_property
+    def new_p_values(self) -> dict[str, float]:
+        """The p-value of each new dataset: small if it is unlike all others.
+
+        It is the share of datasets, the new one included, that are at least as unlike the rest (`unlikeness`). If all
+        were drawn alike, have equally many rows, and no model has learned from the others, it is at most t with a
+        chance of at most t. A p-value of 0.05 needs 19 datasets or more.
+        """
+        return {name: float((scores >= scores[-1]).mean()) for name, scores in self.unlikeness.items()}
+
+    def new_columns(self, name: str) -> list[ColumnOfDataset]:
+        """Tell how the columns of a new dataset lie among those of the others, the farthest first.
+
+        Parameters
+        ----------
+        name : str
+            One of `new`.
+        """
+        return self._profiles.found(*self._judged(name))
+
+    @property
+    def _profiles(self) -> Profiles:
+        if self.profiles is None:
+            raise ParameterError(
+                "No dataset was judged; needed is a new one. Pass compare_all(..., new={'name': table})."
+            )
+        return self.profiles
+
+    def _judged(self, name: str) -> tuple[list[int], int]:
+        """Give the places of the datasets that are not new, and that of one that is."""
+        if name not in self.new:
+            raise ParameterError(f"{name!r} is no new dataset; there are {listed(self.new)}. Name one of them.")
+        return [i for i, each in enumerate(self.names) if each not in self.new], list(self.names).index(name)
+
+    @cached_property
+    def adjusted_p_values(self) -> Floats | None:
+        """The p-values adjusted by Benjamini and Hochberg: those below q make a share of at most q false discoveries.
+
+        Pairs that share a dataset are not independent; the control under such dependence is not proved, but usual.
+        """
+        if self.p_values is None:
+            return None
+        from scipy.stats import false_discovery_control
+
+        adjusted: Floats = squareform(false_discovery_control(squareform(self.p_values, checks=False)))
+        return adjusted + np.eye(len(self.names))
+
+    def verdict(self, name: str) -> str:
+        """Say whether a new dataset is unlike the others.
+
+        Parameters
+        ----------
+        name : str
+            One of `new`.
+        """
+        p_value, n_others = self.new_p_values[name], len(self.names) - len(self.new)
+        others = counted(n_others, "other dataset")
+        if p_value <= LEVEL:
+            first = self.new_columns(name)[0]
+            range_ = f"{first.low:.4g} to {first.high:.4g} in the others"
+            farthest = f"Farthest column: {first.column}, {first.statistic} {first.value:.4g}; {range_}."
+            return f"{name} is unlike all {others} (p = {p_value:.2g}). {farthest}"
+        smallest = 1 / (1 + n_others)
+        few = f" They are too few to tell: no p-value can be below {smallest:.2g}." * (smallest > LEVEL)
+        return f"Nothing shows that {name} is unlike the {others} (p = {p_value:.2g}).{few}"
+
+    def nearest(self, name: str, k: int = 5) -> list[tuple[str, float]]:
+        """Give the datasets that differ least from one, the nearest first, with the mean divergence of both directions.
+
+        Parameters
+        ----------
+        name : str
+            The dataset.
+        k : int
+            How many at most.
+        """
+        inputs.check_count("k", k)
+        if name not in self.names:
+            raise ParameterError(f"There is no dataset {name!r}; there are {listed(self.names)}. Name one of them.")
+        place = list(self.names).index(name)
+        distance = (self.divergences[place] + self.divergences[:, place]) / 2
+        # What is new is judged by the others alone.
+        left_out = {*self.new, name} if name in self.new else {name}
+        order = [i for i in np.argsort(distance, kind="stable").tolist() if self.names[i] not in left_out]
+        return [(self.names[i], float(distance[i])) for i in order[:k]]
+
+    def order(self) -> Numbers:
+        """Give the datasets' numbers in an order in which like ones are neighbours.
+
+        They are the leaves of hierarchical clustering by average linkage on the mean divergence of both directions.
+        """
+        from scipy.cluster.hierarchy import leaves_list, linkage
+
+        # Row by row: of ten thousand datasets, each matrix of all pairs is 0.8 GB.
+        n, start = len(self.names), 0
+        distance = np.empty(n * (n - 1) // 2)
+        for i in range(n):
+            row = distance[start : start + n - 1 - i]
+            row[:] = (self.divergences[i, i + 1 :] + self.divergences[i + 1 :, i]) / 2
+            start += len(row)
+        # An estimate may be negative, a distance may not; all are moved alike.
+        distance -= distance.min()
+        return np.asarray(leaves_list(linkage(distance, "average")), dtype=np.intp)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, strings and lists."""
+        known = inputs.plain(self, "names", "divergences", "p_values", "adjusted_p_values")
+        judged = inputs.plain(self, "new_p_values", "nearest_divergences") if self.new else {}
+        if self.new:
+            judged["new_columns"] = {name: [each._asdict() for each in self.new_columns(name)] for name in self.new}
+        return known | judged | {"order": self.order().tolist()}
+
+    def plot(self) -> "Figure":
+        """Draw the divergences as a heat map, like datasets side by side.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from fewratio.charts.results import draw_all_pairs
+
+        order = self.order()
+        return draw_all_pairs([self.names[i] for i in order], self.divergences[np.ix_(order, order)])
+
+    def _report(self, command: str | None = None) -> "Report":
+        from fewratio.many.report import report_all_pairs
+
+        return report_all_pairs(self, command)
+
+    def _repr_html_(self) -> str | None:
+        # Clustering many takes long, and nobody has asked for it.
+        return super()._repr_html_() if len(self.names) <= _MOST_SHOWN else None
+
+    def __repr__(self) -> str:
+        apart = self.divergences[~np.eye(len(self.names), dtype=np.bool_)]
+        parts = [counted(len(self.names), "dataset"), f"divergences {apart.min():.3g} to {apart.max():.3g}"]
+        if self.p_values is not None:
+            parts.append(f"p-values from {self.p_values.min():.3g}")
+        return f"AllPairsResult({', '.join(parts)})"

@@ -1,0 +1,1 @@
+"""Rows that are unlike rows known to be normal."""

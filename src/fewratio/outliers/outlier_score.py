@@ -1,0 +1,170 @@
+"""How normal the rows of a batch are, beside rows that are known to be normal: the score of the outlier detector."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from fewratio.core.arrays import real_deviation
+from fewratio.core.draws import draw_rows, row_order
+from fewratio.core.shapes import Floats
+from fewratio.estimators.base import in_blocks
+from fewratio.estimators.kernel.gaussian_basis import check_squares
+from fewratio.progress import progress_bar
+
+# All measured on 21 tables, docs/design.md.
+NEIGHBOURS = 3
+_PARTITIONS, _CELLS = 100, 16
+_RATIO_WEIGHT, _HALF_WEIGHT = 3.0, 30.0
+_TO_ALL_WEIGHT, _HALF_TO_ALL = 4.0, 5.0
+# Distances to so many of all rows are taken, and that to the 20th nearest other.
+_DRAWN, _NEAREST = 400, 20
+# The logarithm makes scores of normals symmetric enough for a prediction bound; nearer than that is near.
+_NEAR = 0.3
+_MIDDLE = 0.05, 0.95
+# Farther than that is no farther, so that squares keep their digits.
+_FAR = 1e6
+# More normals hardly change the distance to the nearest, and cost as much as they are.
+_MAX_NORMALS = 5000
+# So many normals and rows of the batch tell units and densities as well as more would.
+_MAX_ROWS = 100_000
+# Distances of a block of rows to all centres: 32 MB.
+_BLOCK_ROWS = 2**22 // (_PARTITIONS * _CELLS)
+
+
+class Normality(NamedTuple):
+    """Scores, higher where more normal.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows,)
+        Of the rows of the batch.
+    left_out : ndarray
+        Of the normals, each counted to the batch as if it were not known to be normal; of 5,000 drawn ones if there
+        are more. Of a single normal there are none.
+    """
+
+    rows: Floats
+    left_out: Floats
+
+
+def normality(normals: Floats, rows: Floats) -> Normality:
+    """Score rows by their density ratio to the normals, their distance from them, and their distance from all rows.
+
+    The score is w r - log(0.3 + s) - v log(0.3 + t). r is the relative density ratio (alpha = 0.5) of the normals to
+    the batch, as counts in the cells of 100 random partitions give it: each consists of the Voronoi cells of 16 rows. s
+    is a mean of the distances to the three nearest normals, each over the square root of the number of columns, in
+    which the nearest counts most: 0.3 + s is the harmonic mean of 0.3 + distance. Columns are in units of their
+    standard deviation over all rows, normals and batch; for that, values farther from the middle 90 % of a column than
+    these are wide are moved there. The ratio sees outliers that lie close together or among the normals, the distance
+    those that are scattered. Few rows tell little of the ratio, so its weight w grows with them: it is 3 e / (e + 30)
+    where e = n_normals n_rows / (n_normals + n_rows). t is the distance within which a twentieth of all rows lie, as
+    400 of them tell: where normals are few, it helps to know where most rows are. Its weight v is 4 / (e + 5).
+
+    The partitions depend on nothing but the values of all rows together, so nothing here is left to chance, and a
+    score does not change with the order of the rows. Of more than 100,000 normals, or rows of the batch, so many are
+    drawn to tell units and densities by.
+
+    Parameters
+    ----------
+    normals : ndarray of shape (n_normals, d)
+        Rows known to be normal.
+    rows : ndarray of shape (n_rows, d) or FileNumbers
+        The batch.
+
+    Examples
+    --------
+    >>> normality(np.array([[0.0], [0.1], [0.3]]), np.array([[0.2], [9.0]])).rows.round(2)
+    array([ 1.87, -0.25])
+    """
+    check_squares(normals, rows)
+    score = _Score(*(_drawn(each) for each in (normals, rows)))
+    with progress_bar(len(rows), "scoring", unit="rows") as report:
+        found = in_blocks(score, rows, _BLOCK_ROWS, report)
+    return Normality(found, score.left_out())
+
+
+def _drawn(rows: Floats) -> Floats:
+    some = rows if len(rows) <= _MAX_ROWS else rows[draw_rows(rows, _MAX_ROWS, np.random.default_rng(0))]
+    return np.ascontiguousarray(some, dtype=np.float64)
+
+
+class _Score:
+    """The score of `normality`, as normals and a batch give it."""
+
+    def __init__(self, normals: Floats, batch: Floats) -> None:
+        from sklearn.neighbors import NearestNeighbors
+
+        pooled, n_normals = np.concatenate([normals, batch]), len(normals)
+        low, high = np.quantile(pooled, _MIDDLE, axis=0)
+        width = np.where(high > low, high - low, np.inf)
+        moved = np.clip(pooled, low - width, high + width)
+        mean, deviation = moved.mean(0), moved.std(0)
+        self._varies = real_deviation(mean, deviation) > 0
+        self._mean, self._deviation = mean[self._varies], deviation[self._varies]
+        pooled = self._in_units(pooled)
+        # Rows that a symmetry of the sample exchanges have one place in `row_order`; their values decide.
+        order = np.lexsort(pooled.T) if pooled.shape[1] else np.arange(len(pooled))
+        order = order[row_order(pooled[order])]
+        self._centres = pooled[order[np.random.default_rng(0).integers(len(order), size=_PARTITIONS * _CELLS)]]
+        self._norms = (self._centres**2).sum(1)
+        found = [self._cells_and_distances(pooled[block]) for block in gen_batches(len(pooled), _BLOCK_ROWS)]
+        cells, to_all = (np.concatenate(each) for each in zip(*found, strict=True))
+        self._counts = [
+            np.stack([np.bincount(column, minlength=_CELLS) for column in part.T])
+            for part in (cells[:n_normals], cells[n_normals:])
+        ]
+        self._known = np.sort(np.random.default_rng(0).permutation(order[order < n_normals])[:_MAX_NORMALS])
+        self._nearest = NearestNeighbors().fit(self._for_distances(pooled[self._known]))
+        self._of_known = cells[self._known], to_all[self._known]
+
+    def __call__(self, rows: Floats) -> Floats:
+        """Score rows of the batch."""
+        rows = self._in_units(rows)
+        n_neighbours = min(NEIGHBOURS, len(self._known))
+        distances = self._nearest.kneighbors(self._for_distances(rows), n_neighbours)[0]
+        return self._total(*self._cells_and_distances(rows), distances, 0)
+
+    def left_out(self) -> Floats:
+        """Score normals that are counted to the batch, each in its turn; a single one has no others."""
+        if len(self._known) == 1:
+            return np.empty(0)
+        distances = self._nearest.kneighbors(n_neighbors=min(NEIGHBOURS, len(self._known) - 1))[0]
+        return self._total(*self._of_known, distances, 1)
+
+    def _in_units(self, rows: Floats) -> Floats:
+        """Return rows in units of their columns' deviations; columns that are constant are left out."""
+        return ((rows[:, self._varies] - self._mean) / self._deviation).clip(-_FAR, _FAR)
+
+    def _for_distances(self, rows: Floats) -> Floats:
+        # Where no column varies, all rows are at one place.
+        return rows / np.sqrt(rows.shape[1]) if rows.shape[1] else np.zeros((len(rows), 1))
+
+    def _cells_and_distances(self, rows: Floats) -> tuple[NDArray[np.uint8], Floats]:
+        """Return the cell of each row in each partition, and its distance to the nearest twentieth of all rows."""
+        # Less the squared norm of the row, which does not change which centre is nearest. Of equal distances, as
+        # columns with few values have, the first counts, whatever the rounding.
+        squares = np.round(self._norms - 2 * rows @ self._centres.T, 9)
+        cells = squares.reshape(len(rows), _PARTITIONS, _CELLS).argmin(2).astype(np.uint8)
+        # The first centres stand for all rows.
+        nearest = np.partition(squares[:, :_DRAWN], _NEAREST, axis=1)[:, _NEAREST] + (rows**2).sum(1)
+        return cells, np.sqrt(np.round(nearest, 9).clip(0) / max(1, rows.shape[1]))
+
+    def _total(self, cells: NDArray[np.uint8], to_all: Floats, distances: Floats, n_moved: int) -> Floats:
+        """Add up the score of rows; with `n_moved` 1 each is a normal that is counted to the batch."""
+        in_normals, in_batch = self._counts
+        n_normals, n_rows = (int(counts[0].sum()) for counts in self._counts)
+        # The numbers of rows stay: so no score of a normal that changes places with a row of the batch is below the
+        # one that it has when left out, which is what makes p-values valid.
+        of_normals, of_batch = (in_normals - n_moved) / n_normals, (in_batch + n_moved) / n_rows
+        # A cell without rows says nothing of a row that was not drawn.
+        ratios = np.divide(
+            2 * of_normals, of_normals + of_batch, out=np.ones(of_batch.shape), where=of_batch + of_normals > 0
+        )
+        ratio = ratios[np.arange(_PARTITIONS), cells].mean(1)
+        evidence = n_normals * n_rows / (n_normals + n_rows)
+        weight = _RATIO_WEIGHT * evidence / (evidence + _HALF_WEIGHT)
+        to_all_weight = _TO_ALL_WEIGHT / (evidence + _HALF_TO_ALL)
+        nearness = (1 / (_NEAR + distances)).mean(1)
+        return weight * ratio + np.log(nearness) - to_all_weight * np.log(_NEAR + to_all)

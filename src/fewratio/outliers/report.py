@@ -1,0 +1,153 @@
+"""The report of the outliers of a batch."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fewratio.charts.heat import heat_map, score_chart
+from fewratio.data.columns import counted, signed
+from fewratio.report import page, rows
+from fewratio.report.columns import column_treatment
+from fewratio.report.distributions import by_column
+
+_NAMED, _BINS, _HEAT, _LARGE = 3, 40, 10, 4
+# Deviations at which the colours of the heat map end.
+_COLOURED = 6
+# Fewer normal rows than that leave much to chance.
+_FEW_NORMALS = 10
+# Rows that are ranked, and of these those that are shown beside their nearest normals, in so many columns.
+_MOST_RANKED, _LEAST_RANKED, _EXPLAINED, _REASONS = 200, 10, 5, 3
+
+
+def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
+    """Say which rows of a batch are outliers, and why.
+
+    Parameters
+    ----------
+    result : OutlierResult
+    name : str
+        What the batch is called.
+    command : str or None
+        What makes the report again; by default a call in Python.
+    """
+    table, detector, n_outliers = result.samples.tables[0], result.detector, int(result.is_outlier.sum())
+    lowest = result.order[: min(_MOST_RANKED, max(_LEAST_RANKED, n_outliers))]
+    reasons = result.explanations(lowest.tolist())
+    names = rows.row_names(table, lowest)
+    n_rows = counted(table.n_rows, "row")
+    facts = {
+        "Rows": f"{n_rows} of {name}, {counted(n_outliers, 'outlier')}",
+        "Known to be normal": counted(len(detector._normals), "row"),
+        "Threshold": f"{result.threshold:.3g}: {result.meaning}",
+    }
+    if result.samples.encoding is not None and result.samples.encoding.is_named:
+        facts["Columns"] = result.samples.encoding.summary
+    called = "" if table.row_names is not None else "row "
+    column = "" if table.feature_names is not None else "column "
+    first = [
+        f"{called}{row} ({column}{reason.columns[0]} {signed(reason.differences[0])})"
+        for row, reason in zip(names, reasons, strict=True)
+    ][: min(_NAMED, n_outliers)]
+    answer = f"{n_outliers} of {n_rows} are outliers. Most anomalous: {', '.join(first)}."
+    if not n_outliers:
+        answer = f"No outliers were found among {n_rows}."
+    n_normals = len(detector._normals)
+    if n_normals < _FEW_NORMALS:
+        answer += f" With {counted(n_normals, 'normal row')} outliers are easily missed; give more if you can."
+    call = command or f"{detector!r}.fit(X_inlier).judge(X).to_html(path)"
+    sections = [
+        page.Section("The most anomalous rows", _ranked(result, lowest, names, reasons)),
+        page.Section("Scores", _scores(result)),
+        page.Section("Beside the normal rows", _explained(result, lowest, names, reasons)),
+        page.Section("What was done to the columns", column_treatment(result.samples, ("the normal rows", name))),
+        page.Section("How this was made", page.made_with(detector.get_params(deep=False), call, "", ())),
+    ]
+    return page.Report(f"Outliers of {name}", answer, facts, sections)
+
+
+def _ranked(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
+    table = [
+        [
+            text,
+            float(result.scores[row]),
+            "outlier" if result.is_outlier[row] else "normal",
+            reason.largest(_REASONS).summary,
+        ]
+        for text, row, reason in zip(names, lowest.tolist(), reasons, strict=True)
+    ]
+    called = "row" if result.row_names is not None else "row (counted from 0)"
+    left = int(result.is_outlier.sum()) - len(table)
+    note = (
+        "In brackets: how far a row is from the mean of its nearest normal rows, in standard deviations of the "
+        "normal rows."
+    ) + f" {left} more outliers are left out here." * (left > 0)
+    headings = (called, "score", "judged", "differs most in")
+    ranked = page.Table("Rows, the most anomalous first", headings, table, True, note)
+    columns = sorted(
+        {column for reason in reasons[:_HEAT] for column in reason.columns},
+        key=lambda column: -max(abs(_by_column(reason)[column]) for reason in reasons[:_HEAT]),
+    )[:_HEAT]
+    cells = [round(_by_column(reason)[column], 3) for column in columns for reason in reasons[:_HEAT]]
+    chart = heat_map(
+        ([str(column) for column in columns], names[:_HEAT]),
+        {"deviations": cells},
+        ("column", "row", "deviations"),
+        f"Heat map: how far {', '.join(names[:_HEAT])} are from their nearest normal rows in each column.",
+        reach=_COLOURED,
+    )
+    return [ranked, replace(chart, caption=f"Colours end at {_COLOURED} deviations; the numbers do not.")]
+
+
+def _by_column(reason: Any) -> dict[Any, float]:
+    return dict(zip(reason.columns, reason.differences.tolist(), strict=True))
+
+
+def _scores(result: Any) -> list[page.Block]:
+    # By the score that the threshold is one of.
+    scores = result.margins + result.threshold
+    low, high = float(scores.min()), float(scores.max())
+    edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
+    parts = {"normal": scores[~result.is_outlier], "outlier": scores[result.is_outlier]}
+    counts = {kind: np.histogram(values, edges)[0].tolist() for kind, values in parts.items()}
+    description = f"Histogram of the scores, from {low:.3g} to {high:.3g}; threshold {result.threshold:.3g}."
+    title = "score: higher is more normal"
+    about = (
+        f"A row is an outlier if its score is below {result.threshold:.3g}: {result.meaning}. The scores depend on all "
+        "rows that are judged together."
+    )
+    ends = [float(f"{edge:.6g}") for edge in edges.tolist()]
+    return [page.Text(about), score_chart(ends, counts, result.threshold, title, description)]
+
+
+def _explained(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
+    normals, batch = result.detector._without(
+        result.samples.tables[0], [column.column for column in result.samples.separating]
+    )
+    features = batch.feature_names or range(batch.n_features)
+    places = {feature: place for place, feature in enumerate(features)}
+    known = result.detector.row_names_
+    columns = result.samples._replace(tables=[batch]).columns
+    parts = {
+        "known normal": normals.numbers,
+        "normal": batch.numbers[~result.is_outlier],
+        "outlier": batch.numbers[result.is_outlier],
+    }
+    parts = {kind: rows for kind, rows in parts.items() if len(rows)}
+    largest = {places[reason.columns[0]] for reason in reasons[:_HEAT]}
+    told = {label: each for label, each in columns.items() if largest & set(range(each[1].start, each[1].stop))}
+    distributions = list(by_column(told, list(parts.values())).values())[:_LARGE]
+    blocks: list[page.Block] = [page.Charts([each.chart(list(parts)) for each in distributions])]
+    for text, row, reason in zip(names[:_EXPLAINED], lowest.tolist(), reasons, strict=False):
+        means = normals.numbers[reason.neighbours].mean(0)
+        shown = reason.largest(_HEAT)
+        table = [
+            [str(column), float(batch.numbers[row, places[column]]), float(means[places[column]]),
+             page.Number(abs(difference), signed(difference))]
+            for column, difference in zip(shown.columns, shown.differences.tolist(), strict=True)
+        ]  # fmt: skip
+        nearest = ", ".join(str(each if known is None else known[each]) for each in reason.neighbours.tolist())
+        headings = ("column", "this row", "nearest normal rows, mean", "difference in deviations")
+        note = f"Nearest normal rows: {nearest}."
+        blocks.append(page.Table(f"{'Row ' if result.row_names is None else ''}{text}", headings, table, False, note))
+    return blocks

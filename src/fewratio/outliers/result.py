@@ -1,0 +1,128 @@
+"""What a detector of outliers says of a batch, row by row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.columns import counted
+from fewratio.estimators import samples as inputs
+from fewratio.outliers.outlier_score import Normality
+from fewratio.outliers.rows import RowExplanation
+from fewratio.report.reported import Reported
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fewratio.report.page import Report
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OutlierResult(Reported):
+    """What `InlierOutlierDetector.judge` says of the rows of a batch.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n,)
+        Higher is more normal, as `score_samples` gives them.
+    margins : ndarray of shape (n,)
+        Scores less the threshold, as `decision_function` gives them: negative for outliers.
+    threshold : float
+        Rows with a lower score are outliers.
+    rule : {"contamination", "false discovery rate", "rule of thumb"}
+        What set the threshold.
+    meaning : str
+        What the threshold means, in words.
+    samples : Samples
+        The batch, what became of its columns, and which of them tell it from the normals by themselves.
+    detector : InlierOutlierDetector
+        What judged it.
+    """
+
+    scores: Floats
+    margins: Floats
+    threshold: float
+    rule: str
+    meaning: str
+    samples: inputs.Samples
+    detector: Any
+    _scored: Normality
+
+    @property
+    def is_outlier(self) -> NDArray[np.bool_]:
+        """Whether each row is an outlier."""
+        return self.margins < 0
+
+    @cached_property
+    def order(self) -> Numbers:
+        """Numbers of the rows, the most anomalous first."""
+        return np.lexsort([self.margins, self.scores])
+
+    @property
+    def row_names(self) -> Sequence[str] | None:
+        """What the rows are called, if they have names."""
+        return self.samples.tables[0].row_names
+
+    def explain(self, row: int) -> RowExplanation:
+        """Show a row of the batch beside its nearest normals, without columns that tell all rows from the normals."""
+        return self.explanations([row])[0]
+
+    def explanations(self, rows: Sequence[int]) -> list[RowExplanation]:
+        """Show several rows so: one after the other, each would be looked up in a large file."""
+        apart, some = [column.column for column in self.samples.separating], self.samples.tables[0].take(rows)
+        return [self.detector.explain(some.row(place), leave_out=apart) for place in range(some.n_rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain numbers, strings and lists."""
+        found = {"score": self.scores, "margin": self.margins, "outlier": self.is_outlier, "order": self.order}
+        lists = {name: values.tolist() for name, values in found.items()}
+        return {"rule": self.rule, "threshold": self.threshold, **lists, **inputs.plain(self, "row_names")}
+
+    def plot(self, n_shown: int = 10) -> "Figure":
+        """Draw the rows by score, and in what so many of the most anomalous differ from their nearest normals.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from fewratio.charts.results import draw_outliers
+
+        inputs.check_count("n_shown", n_shown)
+        lowest = self.order[:n_shown].tolist()
+        reasons = self.explanations(lowest)
+        differences = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
+        names = [f"row {row}" if self.row_names is None else str(self.row_names[row]) for row in lowest]
+        return draw_outliers(self.margins, names, differences)
+
+    def _report(self, command: str | None = None, name: str = "the batch") -> "Report":
+        from fewratio.outliers.report import report_outliers
+
+        return report_outliers(self, name, command)
+
+    def __repr__(self) -> str:
+        n_rows = counted(len(self.margins), "row")
+        return f"OutlierResult({self.is_outlier.sum()} of {n_rows}; threshold {self.threshold:.3g}, {self.rule})"
+
+
+_MEANINGS = {
+    "contamination": "the share of rows that was asked for ({}) is below it",
+    "false discovery rate": "at most {} of the outliers are expected to be normal",
+    "rule of thumb": "few normal rows would score lower; a rule of thumb without a guarantee",
+}
+
+
+def judged(detector: Any, X: Any) -> OutlierResult:
+    """Let a fitted detector judge a batch."""
+    table = detector._open(X, getattr(X, "argument", "X"))
+    scored, threshold = detector._judge(table)
+    scores = scored.rows if detector.estimator_ is None else detector.score_samples(table)
+    separating, rule, encoding = detector.separating(table), detector._rule(table.n_rows), detector.encoding_
+    if encoding is not None:
+        encoding = encoding.without([column.column for column in separating])
+    meaning = _MEANINGS[rule].format(f"{100 * (detector.contamination or detector.false_discovery_rate or 0):.3g}%")
+    samples = inputs.Samples(encoding, [table], separating, (X,))
+    return OutlierResult(scores, scored.rows - threshold, threshold, rule, meaning, samples, detector, scored)

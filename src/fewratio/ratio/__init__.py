@@ -1,0 +1,1 @@
+"""The density ratio at the rows of a table."""

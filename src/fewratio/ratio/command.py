@@ -1,0 +1,94 @@
+"""``fewratio ratio``."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fewratio.cli import frame
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Values of rows that are held at once: 32 MB.
+_PIECE_VALUES = 2**22
+
+
+@partial(frame.verb, without=("seed",))
+def ratio(
+    request: frame.Request,
+    nu: Annotated[Path, typer.Argument(help="Table of the numerator's sample; - for CSV on standard input.")],
+    de: Annotated[Path, typer.Argument(help="Table of the denominator's sample.")],
+    rows: Annotated[
+        Path | None, typer.Argument(help="Table of rows to evaluate the ratio at. [default: those of NU]")
+    ] = None,
+) -> None:
+    """Estimate the density ratio of two samples at given rows.
+
+    Rows of a CSV, TSV or Parquet file are read and written as they come, however many there are.
+
+    Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
+    """
+    files, estimator = request.find(*([nu, de] if rows is None else [nu, de, rows]))
+    import numpy as np
+
+    from fewratio import AutoRatioEstimator
+    from fewratio.charts.results import draw_ratios
+    from fewratio.data.columns import counted
+    from fewratio.data.raw import naming_rows
+    from fewratio.data.readers.files import open_rows, read_raw
+    from fewratio.estimators.base import block_rows
+    from fewratio.estimators.samples import read_samples
+    from fewratio.progress import progress_bar
+    from fewratio.ratio.report import RatioRows
+
+    tables = [read_raw(file) for file in files[:2]]
+    if estimator is None or request.model is None:
+        # The network's ratios of small samples are better than a kernel's (docs/design.md).
+        estimator = AutoRatioEstimator(scale=request.scale or "columns", random_state=0)
+    samples = read_samples(estimator, {raw.argument: raw for raw in tables}, request.options(*tables))
+    X_nu, X_de = samples.tables
+    # Whole blocks, so that predict makes the same ones of a piece as of a table that is held: bit-identical.
+    step = block_rows(X_nu.n_features)
+    step *= max(1, _PIECE_VALUES // (step * X_nu.n_features))
+    n_places = int(X_nu.n_features == 1)
+    pieces: list[tuple[dict[str, Sequence[Any]], NDArray[Any]]] = []
+    with nullcontext(tables[0]) if rows is None else open_rows(files[2]) as source:
+        estimator.fit(X_nu, X_de)
+        start, n_rows = 0, source.n_rows
+        shown = RatioRows(n_rows)
+        with request.row_file() as write, progress_bar(n_rows, "ratios", unit="rows") as report:
+            for raw in source.pieces(step):
+                with naming_rows(raw, start, n_rows):
+                    encoding = None if estimator.has_sources else samples.encoding
+                    table = estimator._open(raw, "X") if encoding is None else encoding.encode(raw)
+                ratios = estimator.predict(table)
+                columns = frame.row_columns(table, start) | {"ratio": ratios.tolist()}
+                if request.report is not None:
+                    shown.add(table, raw, ratios, start)
+                write(columns, raw)
+                # Without JSON or a picture only the first rows are shown.
+                if not pieces or request.wants_json or request.plot is not None:
+                    pieces.append((columns, np.array(table.numbers[:, :n_places])))
+                start += table.n_rows
+                report(start, None)
+    divergence = estimator.divergence()
+    labels = frame.labels(nu, de, nu if rows is None else rows)
+    lines = [
+        f"{labels[0]} ({counted(X_nu.n_rows, 'row')}) over {labels[1]} ({counted(X_de.n_rows, 'row')}): "
+        f"divergence {divergence:.4g}",
+        *request.summary(samples, labels),
+        f"ratio at the rows of {labels[2]}:",
+        *request.first_rows(pieces[0][0], n_rows),
+    ]
+    values = [value for columns, _ in pieces for value in columns["ratio"]]
+    names = [name for columns, _ in pieces for name in columns.get("name", ())]
+    title = f"ratio {labels[0]}/{labels[1]} at the rows of {labels[2]}"
+    request.deliver(
+        frame.Answer(lines, {"divergence": divergence, "ratio": values, "row_names": names or None}, None),
+        lambda: draw_ratios(np.array(values), np.concatenate([X for _, X in pieces]), X_nu.feature_names, title),
+        lambda command: shown.report(labels, divergence, samples, {"estimator": estimator}, command),
+    )

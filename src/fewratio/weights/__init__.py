@@ -1,0 +1,1 @@
+"""Weights that make one sample resemble another."""

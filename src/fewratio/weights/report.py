@@ -1,0 +1,112 @@
+"""The report of importance weights."""
+
+from typing import Any
+
+import numpy as np
+
+from fewratio.charts.vega import before_and_after, step_lines
+from fewratio.core.effects import means_apart
+from fewratio.core.shapes import Floats
+from fewratio.data.columns import counted
+from fewratio.report import page, rows
+from fewratio.report.columns import column_treatment
+from fewratio.report.distributions import by_column
+
+_BINS, _LARGE, _HEAVIEST, _VALUES = 30, 4, 10, 8
+# Columns of the chart, and of the table.
+_DRAWN, _MOST_COLUMNS = 25, 600
+
+
+def report_weights(result: Any, names: tuple[str, str], command: str | None) -> page.Report:
+    """Say what weights are worth, and how they change each column.
+
+    Parameters
+    ----------
+    result : WeightResult
+    names : (str, str)
+        What the training and the target rows are called.
+    command : str or None
+        What makes the report again; by default a call in Python.
+    """
+    train, target = names
+    size = result.effective_sample_size
+    facts = {
+        "Rows": f"{len(result)} of {train}, {result.samples.tables[1].n_rows} of {target}",
+        "Worth": f"as much as {size:.1f} rows of {target}",
+        "Overlap": f"{result.overlap:.2f} (about 1: alike; 0: nothing in common)",
+        "Clipped": counted(result.n_clipped, "weight"),
+    }
+    if not np.isnan(result.held_out_gain):
+        facts["Gain at held-out rows"] = f"{result.held_out_gain:.3g}, standard error {result.held_out_error:.2g}"
+    advice = f"{result.advice[0].upper()}{result.advice[1:]}."
+    call = "importance_weights", ("X_train", "X_target")
+    sections = [
+        page.Section("The weights", _weights(result)),
+        page.Section("Columns before and after weighting", _columns(result, names)),
+        page.Section("The heaviest rows", _rows(result, train)),
+        page.Section("What was done to the columns", column_treatment(result.samples, names)),
+        page.Section("How this was made", page.made_with(result.settings, command, *call)),
+    ]
+    return page.Report(f"Weights of {train} for {target}", advice, facts, sections)
+
+
+def _weights(result: Any) -> list[page.Block]:
+    weights = result.weights
+    edges = np.linspace(0, float(weights.max()) * (1 + 1e-9), _BINS + 1)
+    shares = (np.histogram(weights, edges)[0] / len(weights)).round(4).tolist()
+    heaviest = np.sort(weights)[::-1][: -(-len(weights) // 10)]
+    share = f"The heaviest tenth of the rows has {heaviest.sum() / weights.sum():.0%} of the weight."
+    about = f"Weights from {weights.min():.3g} to {weights.max():.3g}, median {np.median(weights):.3g}. {share}"
+    return [page.Text(about), step_lines(edges.round(5).tolist(), {"weights": shares}, "weight of a row", about)]
+
+
+def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
+    columns, (train, target) = result.samples.columns, (table.numbers for table in result.samples.tables)
+    apart = _apart(train, target, None), _apart(train, target, result.weights)
+    found = {label: [_largest(each[place]) for each in apart] for label, (_, place) in columns.items()}
+    order = sorted(found, key=lambda label: -abs(found[label][0]))
+    distributions = by_column(
+        {label: columns[label] for label in order[:_MOST_COLUMNS]}, (train, train, target), (None, result.weights, None)
+    )
+    shown = order[:_DRAWN]
+    chart = before_and_after([str(label) for label in shown], *zip(*(found[label] for label in shown), strict=True))
+    table = [
+        [
+            str(label),
+            each._replace(shares=each.shares[1:], missing=each.missing[1:]).small_chart(("weighted rows", names[1])),
+            each.column.kind,
+            *(page.Number(abs(value), f"{value:+.2f}") for value in found[label]),
+        ]
+        for label, each in distributions.items()
+    ]
+    note = (
+        f"Differences of the means of {names[0]} from those of {names[1]}, in units of the deviation within both; of "
+        f"categories, that of the share that differs most. Distributions: weighted {names[0]} above the line, "
+        f"{names[1]} below it."
+    )
+    left = len(order) - len(table)
+    note += f" {left} more columns, which differ less, are left out here." * (left > 0)
+    samples = (names[0], f"{names[0]}, weighted", names[1])
+    return [
+        chart,
+        page.Table("Columns", ["column", "distributions", "kind", "before", "after"], table, True, note),
+        page.Charts([distributions[label].chart(samples) for label in order[:_LARGE]]),
+    ]
+
+
+def _apart(train: Floats, target: Floats, weights: Floats | None) -> Floats:
+    """Return the difference of the means of each feature in units of the deviation within the unweighted samples."""
+    return np.array([means_apart(a, b, weights) for a, b in zip(train.T, target.T, strict=True)])
+
+
+def _largest(values: Floats) -> float:
+    return float(values[np.abs(values).argmax()])
+
+
+def _rows(result: Any, name: str) -> list[page.Block]:
+    table = result.samples.tables[0]
+    raw = rows.as_given(result.samples.given[0], table)
+    heaviest = np.argsort(-result.weights, kind="stable")[:_HEAVIEST]
+    labels = [str(label) for label in result.samples.columns][:_VALUES]
+    found = {"weight": result.weights}
+    return [rows.row_table(f"The rows of {name} with the largest weights", table, raw, heaviest, found, labels)]

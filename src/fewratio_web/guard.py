@@ -1,0 +1,211 @@
+"""Which requests are let in, and what every answer says to the browser."""
+
+import ipaddress
+import json
+import secrets
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from fewratio_web.limits import Limits
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+WILDCARDS = ("0.0.0.0", "::", "")
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_MOST_SESSIONS = 10_000
+_SELF = "; ".join(f"{what}-src 'self'" for what in ("script", "style", "img", "connect", "frame"))
+_POLICY = f"default-src 'none'; {_SELF}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+# A report carries its scripts and styles in itself; in a sandbox it is of no origin and can ask for nothing.
+REPORT_POLICY = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+def problem(status: int, title: str, detail: str) -> dict[str, Any]:
+    """Return a problem as RFC 9457 describes it; `detail` has three parts, as all messages have."""
+    return {"type": "about:blank", "title": title, "status": status, "detail": detail}
+
+
+class TooLarge(Exception):
+    """A request has more bytes than it may."""
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        """The answer."""
+        detail = f"The request has more than {self.args[0] >> 20} MB; no more is taken. Send a smaller file."
+        return problem(413, "Too large", detail)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine, and only this machine can reach it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Guard:
+    """Check where requests come from and how large they are; give each browser a session.
+
+    Parameters
+    ----------
+    app : ASGI application
+    host : str
+        The address that is listened at.
+    token : str or None
+        What must be known to be let in.
+    limits : Limits
+    """
+
+    def __init__(self, app: Any, host: str, token: str | None, limits: Limits) -> None:
+        self.app, self.host, self.token, self.limits = app, host, token, limits
+        # Cookies do not know ports: two servers on a machine must not share one.
+        self.cookie = f"fewratio_{secrets.token_hex(4)}"
+        self._sessions: OrderedDict[str, float] = OrderedDict()
+
+    def cancel_jobs(self) -> None:
+        """Cancel all jobs, if the application has begun."""
+        runner = getattr(self.app.state, "runner", None)
+        if runner is not None:
+            runner.cancel_all()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or refuse it."""
+        if scope["type"] != "http":
+            # There are no websockets.
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refusal(scope, headers)
+        session = self._session(headers)
+        is_new = session is None
+        if refused is None and self.token is not None and session is None:
+            refused = self._check_token(scope, headers)
+        if refused is not None:
+            await _refuse(send, refused)
+            return
+        session = session or self._new_session()
+        scope.setdefault("state", {})["owner"] = session
+
+        async def answer(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = self._answered(message["headers"], session if is_new else None)
+            await send(message)
+
+        if self.token is not None and "token" in parse_qs(scope["query_string"].decode("latin-1")):
+            # So that the token does not stay in the address.
+            await _respond(answer, 303, {"location": "/"}, b"")
+            return
+        is_upload = scope["path"].startswith(("/api/v1/files", "/api/v1/folders"))
+        most = self.limits.upload if is_upload else self.limits.message
+        said = headers.get("content-length", "0")
+        if not said.isdecimal() or int(said) > most:
+            await _refuse(send, TooLarge(most).problem)
+            return
+        seen = 0
+
+        async def bounded() -> MutableMapping[str, Any]:
+            # How large a request says it is is not believed.
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > most:
+                raise TooLarge(most)
+            return message
+
+        await self.app(scope, bounded, answer)
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any] | None:
+        """Refuse hosts that this server is not called by, and what pages of other sites send."""
+        host = headers.get("host", "")
+        if not self._is_own(host):
+            detail = "The request names another host; needed is the address that the server printed. Open that."
+            return problem(421, "Wrong host", detail)
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        is_foreign = site not in ("same-origin", "none") or (origin is not None and urlsplit(origin).netloc != host)
+        if is_foreign and (scope["method"] not in _SAFE or scope["path"].startswith("/api/")):
+            detail = "The request comes from a page of another site; only this page may send it. Open this page."
+            return problem(403, "Another site", detail)
+        return None
+
+    def _is_own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        if name in (*_LOOPBACK, self.host.lower()):
+            return True
+        if self.host not in WILDCARDS:
+            return False
+        # No name of others can be made to lead here: an address has none, and the machine's is its own.
+        try:
+            return bool(ipaddress.ip_address(name))
+        except ValueError:
+            return name in (socket.gethostname().lower(), socket.getfqdn().lower())
+
+    def _session(self, headers: dict[str, str]) -> str | None:
+        """Return the session of a browser, if it has one."""
+        try:
+            found = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            found = None
+        if found is None or found.value not in self._sessions:
+            return None
+        if time.monotonic() - self._sessions[found.value] > 24 * self.limits.kept:
+            del self._sessions[found.value]
+            return None
+        return found.value
+
+    def _new_session(self) -> str:
+        session = secrets.token_urlsafe(32)
+        self._sessions[session] = time.monotonic()
+        if len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        return session
+
+    def _check_token(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any] | None:
+        """Refuse who does not know the token."""
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        given = given or headers.get("authorization", "").removeprefix("Bearer ")
+        if secrets.compare_digest(given.encode(), str(self.token).encode()):
+            return None
+        detail = "No token is given, or a wrong one; needed is that of --token. Add ?token=... to the address."
+        return problem(401, "Token needed", detail)
+
+    def _answered(self, headers: list[tuple[bytes, bytes]], new_session: str | None) -> list[tuple[bytes, bytes]]:
+        has = {name.lower() for name, _ in headers}
+        added = [(name.encode(), value.encode()) for name, value in _HEADERS.items() if name.encode() not in has]
+        if new_session is not None:
+            cookie = f"{self.cookie}={new_session}; Path=/; HttpOnly; SameSite=Strict"
+            added.append((b"set-cookie", cookie.encode()))
+        return [*headers, *added]
+
+
+async def _refuse(send: Send, refused: dict[str, Any]) -> None:
+    headers = {"content-type": "application/problem+json", **_HEADERS, "connection": "close"}
+    await _respond(send, refused["status"], headers, json.dumps(refused).encode())
+
+
+async def _respond(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
+    pairs = [(name.encode(), value.encode()) for name, value in {**headers, "content-length": str(len(body))}.items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})

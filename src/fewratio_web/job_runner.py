@@ -1,0 +1,157 @@
+"""From a request to a finished job: the store, the workers, and the examples."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fastapi import HTTPException, Request
+
+from fewratio_web.commands import RESULTS, TEXT, JobRequest, check_inputs, command_of
+from fewratio_web.limits import Limits
+from fewratio_web.store import File, Job, Store
+from fewratio_web.workers import STDERR, Work, Workers
+
+# Example files by id, each a path below the folder of examples.
+EXAMPLES = {
+    "example-grower_1": "wines/grower_1.csv",
+    "example-grower_2": "wines/grower_2.csv",
+    "example-delivery": "wines/delivery.csv",
+    "example-machine": "machine.csv",
+    "example-survey": "survey.csv",
+    "example-people": "people.csv",
+    "example-sensors": "sensors",
+    "example-sensor_41": "new/sensor_41.csv",
+    "example-sensor_42": "new/sensor_42.csv",
+}
+
+
+class JobRunner:
+    """What the routes use: the store, the workers, and the way from a request to a finished job."""
+
+    def __init__(self, work: Work, limits: Limits, preload: Sequence[str]) -> None:
+        self.limits, self.store = limits, Store(limits)
+        self.workers = Workers(work, limits, self.store.root, preload)
+        self.has_examples = asyncio.Event()
+
+    async def write_examples(self) -> None:
+        """Write the example tables; this also starts the process that jobs are forked from."""
+        with self.store.new_folder() as folder:
+            task = {"folder": str(folder), "stdout": TEXT, "examples": str(folder)}
+            message = await self.workers.run(task, lambda progress: None)
+        if message is not None:
+            sys.stderr.write(f"fewratio: the examples cannot be written: {message}\n")
+        for id, path in ((id, folder / place) for id, place in EXAMPLES.items() if (folder / place).exists()):
+            self.store.add(None, path, id=id).n_files = len(list(path.iterdir())) if path.is_dir() else 1
+        self.has_examples.set()
+
+    async def forget_old(self) -> None:
+        """Remove what nobody used for long, again and again."""
+        while True:
+            await asyncio.sleep(min(60, self.limits.kept))
+            self.store.forget()
+
+    def cancel_all(self) -> None:
+        """Cancel all jobs; whoever waits for one, or for the examples, is told at once."""
+        self.has_examples.set()
+        for job in self.store.jobs.values():
+            if job.task is not None:
+                job.task.cancel()
+
+    async def close(self) -> None:
+        """End all work and remove all files."""
+        self.cancel_all()
+        tasks = [job.task for job in self.store.jobs.values() if job.task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.store.close()
+
+    async def receive(self, request: Request, path: Path) -> None:
+        """Write the body of a request to a new file."""
+        self.check_room()
+        file = path.open("xb")
+        try:
+            with file:
+                async for block in request.stream():
+                    self.check_room()
+                    file.write(block)
+        except BaseException:
+            path.unlink()
+            raise
+
+    def check_room(self) -> None:
+        """Refuse a request if nothing more may be kept."""
+        if self.store.is_full:
+            raise HTTPException(507, "The server keeps as much as it may; room is needed. Try again in an hour.")
+
+    def file(self, id: str, owner: str | None) -> File:
+        """Return a file of a user."""
+        found = self.store.file(id, owner)
+        if found is None:
+            raise HTTPException(
+                404, f"There is no file {id[:40]!r} of yours; files are kept for an hour. Send it again."
+            )
+        return found
+
+    def job(self, id: str, owner: str | None) -> Job:
+        """Return a job of a user."""
+        found = self.store.job(id, owner)
+        if found is None:
+            raise HTTPException(
+                404, f"There is no job {id[:40]!r} of yours; jobs are kept for an hour. Start it again."
+            )
+        return found
+
+    def start(self, asked: JobRequest, owner: str) -> Job:
+        """Put a job into the queue."""
+        check_inputs(asked)
+        files = {name: self.file(id, owner) for name, id in asked.inputs.items()}
+        active = [job for job in self.store.jobs.values() if not job.is_over]
+        if sum(job.owner == owner for job in active) >= self.limits.per_user:
+            raise HTTPException(429, "You have as many jobs as one may have at once; one must end first. Wait for it.")
+        if len(active) >= self.limits.running + self.limits.waiting:
+            raise HTTPException(503, "The server has as much work as it takes; a job must end first. Try again soon.")
+        self.check_room()
+        names: dict[str, str] = {}
+        # Two files may have the same name, or that of a result; capitals count for little on some systems.
+        taken = {*RESULTS, STDERR}
+        for number, (name, file) in enumerate(files.items(), 1):
+            names[name] = file.name
+            while names[name].lower() in taken:
+                names[name] = f"{number}-{names[name]}"
+            taken.add(names[name].lower())
+        command = command_of(asked, names)
+        with self.store.new_folder() as folder:
+            for name, file in files.items():
+                (folder / names[name]).symlink_to(file.path)
+        job = Job(folder.name, owner, asked.verb, command.arguments, command.shell, command.python, folder)
+        self.store.jobs[job.id] = job
+        task = {"folder": str(folder), "stdout": command.stdout, "arguments": command.arguments}
+        job.task = asyncio.create_task(self._run(job, task))
+        return job
+
+    async def _run(self, job: Job, task: dict[str, Any]) -> None:
+        """Run a job, and make its files known."""
+
+        def report(progress: dict[str, Any] | None) -> None:
+            if progress is None:
+                job.tell(state="running", started=time.monotonic())
+            else:
+                job.tell(progress=progress)
+
+        try:
+            message = await self.workers.run(task, report)
+        except asyncio.CancelledError:
+            job.tell(state="cancelled", message="The job was cancelled.")
+            raise
+        notes = self.workers.messages(job.folder)
+        seconds = time.monotonic() - (job.started or time.monotonic())
+        if message is not None:
+            job.tell(
+                state="failed", message=message, seconds=seconds, notes=[each for each in notes if each != message]
+            )
+            return
+        made = sorted(path for path in job.folder.iterdir() if path.is_file() and not path.is_symlink())
+        files = [self.store.add(job.owner, path) for path in made if path.name != STDERR]
+        job.tell(state="done", files=files, notes=notes, seconds=seconds)

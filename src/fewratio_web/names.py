@@ -1,0 +1,81 @@
+"""Names of files that users give, made safe."""
+
+import re
+from pathlib import Path, PurePosixPath
+
+from fewratio.data.readers.files import COMPRESSED, SUFFIXES
+from fewratio.errors import DataFileError
+
+MODELS = (".model", ".safetensors")
+_COMPRESSED_TEXT = tuple(f"{kind}{ending}" for kind in (".csv", ".tsv") for ending in COMPRESSED)
+_LONGEST, _DEEPEST = 100, 8
+# Control characters, what Windows or a shell takes for something else, and marks that turn the direction of writing.
+_HARMFUL = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]')
+
+
+def safe_name(name: str) -> str:
+    r"""Return the last part of a path as a name that is safe in any folder and on any command line.
+
+    Examples
+    --------
+    >>> safe_name("../../etc/passwd"), safe_name("-o.csv"), safe_name(r"C:\tables\may 3.csv")
+    ('passwd', 'o.csv', 'may 3.csv')
+    """
+    last = re.split(r"[\\/]", name)[-1]
+    kept = _HARMFUL.sub("_", last).lstrip("-.~ ").rstrip(". ") or "table"
+    # The ending says what a file holds.
+    stem, dot, ending = kept.rpartition(".")
+    return kept if len(kept) <= _LONGEST else f"{stem[: _LONGEST - 20]}{dot}{ending[:19]}"
+
+
+def safe_path(name: str) -> PurePosixPath | None:
+    """Do the same for each part of a relative path; None if it leads outside, or to what a program hides."""
+    parts = re.split(r"[\\/]", name)
+    is_outside = name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]
+    if is_outside or len(parts) > _DEEPEST or any(part.startswith(".") or part == "__MACOSX" for part in parts):
+        return None
+    return PurePosixPath(*(safe_name(part) for part in parts if part))
+
+
+def check_free(folder: Path, place: PurePosixPath, called: str) -> None:
+    """Refuse a new file in a folder where one of its name, or of that of a folder of it, is there."""
+    target = folder / place
+    files = [each for each in (target, *target.parents) if each.is_file()]
+    if files or target.exists():
+        found = f"{called} has {str((files or [target])[0].relative_to(folder))!r} already"
+        raise DataFileError(f"{found}; each name is taken once. Rename it.")
+
+
+def check_beginning(path: Path) -> None:
+    """Refuse a model or an Excel workbook that does not begin as safetensors or zip files do."""
+    name = path.name.lower()
+    if name.endswith(MODELS):
+        _check_model(path)
+    elif name.endswith(".xlsx"):
+        with path.open("rb") as file:
+            if file.read(2) != b"PK":
+                found = f"file {path.name!r} is not an Excel workbook, though its name ends in .xlsx"
+                raise DataFileError(f"{found}; needed is one that Excel can open. Save it again as .xlsx, or as .csv.")
+
+
+def _check_model(path: Path) -> None:
+    # The length of a header, and the header, in JSON.
+    with path.open("rb") as file:
+        length, first = int.from_bytes(file.read(8), "little"), file.read(1)
+    if first != b"{" or not 2 <= length <= path.stat().st_size - 8:
+        found = f"file {path.name!r} is no model"
+        raise DataFileError(f"{found}; needed is one that `fewratio train` or the page wrote. Choose another.")
+
+
+def is_table(name: str) -> bool:
+    """Tell whether a file's name is that of a table; text may be compressed."""
+    return PurePosixPath(name.lower()).suffix in SUFFIXES or name.lower().endswith(_COMPRESSED_TEXT)
+
+
+def check_ending(name: str) -> None:
+    """Refuse a file that is neither a table nor a model."""
+    if not is_table(name) and not name.lower().endswith((*COMPRESSED, *MODELS)):
+        raise DataFileError(
+            f"file {name!r} is of a kind that is not taken; needed is a table ({', '.join(SUFFIXES)}; text also in "
+            f"{', '.join(COMPRESSED)}) or a model ({', '.join(MODELS)}). Convert it."
+        )

@@ -1,0 +1,89 @@
+"""``fewratio serve``."""
+
+import os
+import socket
+import webbrowser
+from contextlib import suppress
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+import typer
+
+from fewratio.cli.frame import verb
+from fewratio.errors import ParameterError
+from fewratio.lazy import import_home
+from fewratio_web.worker import work
+
+
+@verb
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; others than this machine's need --token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 0,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="FEWRATIO_TOKEN", help="What users must know: http://.../?token=..."),
+    ] = None,
+) -> None:
+    """Show a page on which tables are compared, outliers and changes found, and models learned.
+
+    Nothing is sent to other servers. Files and results are removed an hour after their last use, and at the end.
+
+    Example: fewratio serve --open
+    """
+    for package in ("fastapi", "uvicorn"):
+        import_home(package, "fewratio serve")
+    import uvicorn
+
+    from fewratio_web.app import make_app
+    from fewratio_web.guard import WILDCARDS, is_loopback
+
+    if not is_loopback(host) and not token:
+        raise ParameterError(
+            f"--host is {host!r}, which other machines can reach; for them a token is needed. Give --token, or leave "
+            "--host out."
+        )
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.create_server(address[:2], family=family, backlog=128)
+    except OSError as error:
+        raise ParameterError(
+            f"{host} port {port} cannot be listened at ({error.strerror}); needed is a free one. Leave --port out, or "
+            "give another."
+        ) from error
+    port = listener.getsockname()[1]
+    # 0.0.0.0 and :: cannot be opened in a browser.
+    hosts = ["127.0.0.1", socket.gethostname()] if host in WILDCARDS else [f"[{host}]" if ":" in host else host]
+    query = f"?{urlencode({'token': token})}" if token else ""
+    addresses = [f"http://{each}:{port}/{query}" for each in hosts]
+    typer.echo("\n".join([*addresses, "Ctrl-C ends it."]))
+    # For worker processes: more threads than cores make all of them slow.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    app = make_app(work, host, token, preload=["fewratio_web.worker_imports"])
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+        limit_concurrency=200,
+    )
+    if open_:
+        # The browser waits until the server answers.
+        webbrowser.open(addresses[0])
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, *signal: Any) -> None:
+            # Requests that wait for jobs would delay the end.
+            app.cancel_jobs()
+            super().handle_exit(*signal)
+
+    with suppress(KeyboardInterrupt):
+        Server(config).run(sockets=[listener])

@@ -1,0 +1,131 @@
+"""Worker processes: one task each, forked from one that has what they need; any of them can be killed."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from multiprocessing import connection
+from pathlib import Path
+from typing import Any
+
+from fewratio_web.limits import Limits
+
+Work = Callable[[connection.Connection, Mapping[str, Any]], None]
+Report = Callable[[dict[str, Any] | None], None]
+
+STDERR = "messages.txt"
+# Exit status of a worker after an error that is not the user's.
+CRASHED = 1
+_MOST_BYTES_OF_REPORT = 10_000
+_INTERNAL = "The work failed because of a bug in fewratio; needed is a version without it. Report what you did."
+
+
+class Workers:
+    """Processes that do tasks.
+
+    Parameters
+    ----------
+    work : callable
+        What a process does, told where to report and its task.
+    limits : Limits
+    root : Path
+        Where everything is kept: no message names it.
+    preload : sequence of str
+        Modules that are imported once, before processes are forked.
+    """
+
+    def __init__(self, work: Work, limits: Limits, root: Path, preload: Sequence[str] = ()) -> None:
+        self.work, self.limits, self.root = work, limits, root
+        # Windows cannot fork.
+        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        self._context: Any = multiprocessing.get_context(method)
+        self._context.set_forkserver_preload([*preload])
+        self._slots = asyncio.Semaphore(limits.running)
+
+    async def run(self, task: Mapping[str, Any], report: Report) -> str | None:
+        """Do a task when it is its turn; return what went wrong, or None.
+
+        Parameters
+        ----------
+        task : mapping
+            See `fewratio_web.worker`; ``folder`` is where messages are left.
+        report : callable
+            Told None at the start, then how far it is.
+        """
+        async with self._slots:
+            report(None)
+            try:
+                async with asyncio.timeout(self.limits.seconds):
+                    status = await self._attend({"limits": self.limits.of_task(), "stderr": STDERR, **task}, report)
+            except TimeoutError:
+                return (
+                    f"The work took longer than {self.limits.seconds} s; no more is given to one job. Use fewer rows, "
+                    "or run the command yourself."
+                )
+        return None if status == 0 else self._message(Path(task["folder"]), status)
+
+    def messages(self, folder: Path) -> list[str]:
+        """Return what a task said besides its answer, without places of this machine."""
+        text = (folder / STDERR).read_text("utf-8", "replace") if (folder / STDERR).exists() else ""
+        for place in (str(folder), str(self.root), str(Path.home())):
+            text = text.replace(f"{place}{os.sep}", "").replace(place, "")
+        return [line.removeprefix("fewratio: ") for line in text.splitlines() if line.startswith("fewratio: ")]
+
+    async def _attend(self, task: Mapping[str, Any], report: Report) -> int:
+        """Let a process do a task, and return its exit status; if this is cancelled, it is killed."""
+        receiver, sender = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=self.work, args=(sender, task), daemon=True)
+        loop, is_over = asyncio.get_running_loop(), threading.Event()
+
+        def live() -> int:
+            with receiver:
+                with sender:
+                    process.start()
+                if is_over.is_set():
+                    _kill(process)
+                # What is no report ends the reading, and the process is killed with its time.
+                with suppress(EOFError, OSError, ValueError, RecursionError):
+                    # JSON, not pickle: a compromised process must not run code here.
+                    while news := receiver.recv_bytes(_MOST_BYTES_OF_REPORT):
+                        loop.call_soon_threadsafe(report, json.loads(news))
+                process.join()
+                return int(process.exitcode)
+
+        living = loop.run_in_executor(None, live)
+        try:
+            return await asyncio.shield(living)
+        finally:
+            is_over.set()
+            if not living.done():
+                _kill(process)
+                await living
+
+    def _message(self, folder: Path, status: int) -> str:
+        """Say why a task failed."""
+        if status < 0:
+            return (
+                "The work was ended by the system: it needs more memory or time than there is for it. Use fewer rows "
+                "or columns, or run the command yourself."
+            )
+        said = self.messages(folder)
+        if said and status != CRASHED:
+            return said[-1]
+        # For whoever runs the server.
+        sys.stderr.write((folder / STDERR).read_text("utf-8", "replace") if (folder / STDERR).exists() else "")
+        return _INTERNAL
+
+
+def _kill(process: Any) -> None:
+    """Kill a process and those that it started, if it is there."""
+    if process.pid is None:
+        return
+    with suppress(ProcessLookupError):
+        process.kill()
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

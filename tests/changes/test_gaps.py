@@ -1,0 +1,33 @@
+"""Gaps of a series are filled from what is there."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewratio.changes.gaps import fill_gaps
+
+
+@given(st.lists(st.none() | st.floats(-1e6, 1e6), min_size=1, max_size=60))
+def test_gaps_are_filled_from_what_is_there(values):
+    series = np.array([np.nan if value is None else value for value in values])
+    is_gap = np.isnan(series)
+    filled = series.copy()
+    fill_gaps(filled, is_gap)
+    assert np.array_equal(filled[~is_gap], series[~is_gap])
+    if not is_gap.all():
+        assert np.isfinite(filled).all()
+        assert filled.min() >= series[~is_gap].min()
+        assert filled.max() <= series[~is_gap].max()
+
+
+def test_long_gaps_are_filled_with_rows_beside_them_mirrored():
+    series = np.array([9, 1, 2, *[np.nan] * 6, 3, 4, 5, *[np.nan] * 8])
+    fill_gaps(series, np.isnan(series))
+    assert series.tolist() == [9, 1, 2, 2, 1, 9, 5, 4, 3, 3, 4, 5, 5, 4, 3, 2, 1, 9, 9, 1]
+
+
+def test_a_gap_at_the_start_has_the_noise_of_the_rest():
+    series = np.random.default_rng(0).normal(size=300)
+    series[:100] = np.nan
+    fill_gaps(series, np.isnan(series))
+    assert 0.7 < series[:100].std() < 1.3

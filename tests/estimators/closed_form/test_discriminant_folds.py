@@ -1,0 +1,82 @@
+"""Which sources are held out together, and what pairs of them count for."""
+
+import numpy as np
+import pytest
+
+from fewratio.core.discriminant import DatasetPosterior
+from fewratio.core.units import ColumnScaling
+from fewratio.estimators.closed_form.discriminant_choice import (
+    _dealt,
+    _HeldOutRows,
+    _losses,
+    _some_sources,
+    weights_of_pairs,
+)
+from fewratio.estimators.closed_form.discriminant_model import Calibration, Settings
+from fewratio.estimators.closed_form.feature_map import FeatureMap
+
+
+def datasets(n_datasets):
+    """Datasets that tell their number by their first value."""
+    rng = np.random.default_rng(0)
+    found = rng.normal(size=(n_datasets, 5, 3))
+    found[:, 0, 0] = np.arange(n_datasets)
+    return list(found)
+
+
+@pytest.mark.parametrize("n_datasets", [8, 40, 100])
+def test_sources_of_a_group_are_held_out_together(n_datasets):
+    groups = [f"group {number % 4}" for number in range(n_datasets)]
+    for dealt in (_dealt(datasets(n_datasets), groups), _some_sources(_dealt(datasets(n_datasets), groups), 48)):
+        for turn in range(4):
+            assert len({int(rows[0, 0]) % 4 for rows in dealt[turn::4]}) == 1
+
+
+def test_all_sources_are_dealt_whatever_their_order_and_units():
+    sources = datasets(11)
+    dealt = _dealt(sources, [None] * 11)
+    assert sorted(rows[0, 0] for rows in dealt) == list(range(11))
+    again = _dealt([1000 * rows for rows in sources[::-1]], [None] * 11)
+    np.testing.assert_allclose(np.array(again), 1000 * np.array(dealt))
+
+
+def test_those_held_out_together_are_not_far_apart_by_rule():
+    """In an order of the first column, every fourth dataset would be."""
+    numbers = np.array([rows[0, 0] for rows in _dealt(datasets(40), [None] * 40)])
+    assert np.diff(np.sort(numbers[::4])).min() < 4
+
+
+@pytest.mark.parametrize("n_datasets", [2, 3, 10, 30])
+def test_one_pair_in_ten_is_of_a_dataset_with_itself(n_datasets):
+    numbers = np.arange(n_datasets)
+    weights = weights_of_pairs(numbers[:, None], numbers, n_datasets)
+    assert np.trace(weights) / weights.sum() == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(("n_datasets", "times"), [(4, 2), (5, 2), (11, 2), (31, 2), (32, 1), (40, 1)])
+def test_every_source_is_held_out_as_often_and_never_learned_from(n_datasets, times):
+    settings = Settings(0, 1.0, 0.1, 0.0, 1)
+    features = FeatureMap(ColumnScaling(np.zeros(3), np.ones(3)), 0, 1.0, 0)
+    held = _HeldOutRows(features, _dealt(datasets(n_datasets), [None] * n_datasets), [], [settings])
+    found = []
+    for (model, rows), summary in zip(held.folds(settings, Calibration()), held._summaries, strict=True):
+        found += [each.sum() for each in rows]
+        assert summary.n_sources + len(rows) == n_datasets
+        # The centre is the mean of the other sources' means.
+        everything = sum(each.mean(0) for each in datasets(n_datasets))
+        left = (everything - sum(each.mean(0) for each in rows)) / (n_datasets - len(rows))
+        np.testing.assert_allclose(model.coordinates.centre, left)
+    expected = sorted(each.sum() for each in datasets(n_datasets) for _ in range(times))
+    np.testing.assert_allclose(sorted(found), expected)
+
+
+def test_datasets_that_are_a_little_shorter_count():
+    rng = np.random.default_rng(0)
+    posterior = DatasetPosterior(np.full(2, 3.0), np.ones(1))
+    rows = [rng.normal(rng.normal(0, 2, (1, 2)), 1, (n, 2)) for n in (31, 31, 31, 30, 5)]
+
+    def losses(length=0):
+        return _losses([each + 9.0 * (len(each) == length) for each in rows], posterior, 0.5, np.ones(1))
+
+    assert (losses(30) != losses()).all()
+    np.testing.assert_array_equal(losses(5), losses())
