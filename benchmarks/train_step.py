@@ -1,8 +1,8 @@
 """Model steps a second: the plain way to train the paper's model against ours, interleaved in one run.
 
 The plain loop concatenates [x, z], solves a 100 x 100 system with ``linalg.solve``, takes one task a step and uses
-Adam as it comes. Ours is the training loop of this package at the same sizes, for one model and for several as one program. On a
-GPU (``--device cuda``) only ours is timed, the whole step captured as one graph.
+Adam as it comes. Ours is the training loop of this package at the same sizes, for one model and for several as one
+program. On a GPU (``--device cuda``) only ours is timed, the whole step captured as one graph.
 
     python benchmarks/train_step.py                     # one CPU thread
     python benchmarks/train_step.py --threads 2
