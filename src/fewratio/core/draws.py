@@ -11,7 +11,7 @@ from fewratio.core.shapes import Floats, Numbers
 _BLOCK_VALUES = 2**18
 
 
-def row_order(rows: Floats) -> Numbers:
+def row_order(rows: NDArray[Any]) -> Numbers:
     """Give an order of the rows that depends on their values alone, for drawing from them or dealing them to folds.
 
     It does not change when the rows or columns come in another order, nor when columns are shifted or scaled by
@@ -59,17 +59,17 @@ def row_order(rows: Floats) -> Numbers:
     return np.argsort(_mix(keys), kind="stable")
 
 
-def in_row_order(rows: Floats) -> Floats:
+def in_row_order(rows: NDArray[Any]) -> NDArray[Any]:
     """Give the rows in the order of `row_order`."""
     return rows[row_order(rows)]
 
 
-def dataset_key(rows: Floats) -> tuple[float, ...]:
+def dataset_key(rows: NDArray[Any]) -> tuple[float, ...]:
     """Give what datasets are sorted by, so that folds do not depend on the order that they came in: their means."""
     return tuple(np.round(rows.mean(0, dtype=np.float64), 9).tolist())
 
 
-def draw_rows(rows: Floats, at_most: int | None, rng: np.random.Generator) -> Numbers:
+def draw_rows(rows: NDArray[Any], at_most: int | None, rng: np.random.Generator) -> Numbers:
     """Give the numbers of all rows, or of so many drawn, in the order of `row_order`."""
     order = row_order(rows)
     if at_most is None or len(rows) <= at_most:
