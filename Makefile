@@ -7,7 +7,7 @@ WORKERS ?= 2
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help install venv demo test browser lint docs site pictures screenshots release bench constraints clean
+.PHONY: help install venv demo test slow browser lint docs site pictures screenshots release bench constraints clean
 
 # uv does not read pip's variable; pip separates with blanks, uv with commas.
 ifneq ($(strip $(PIP_FIND_LINKS)),)
@@ -53,9 +53,12 @@ lint: install  ## style, types, import contracts and spelling
 	$(BIN)/codespell -D - -D docs/words.txt README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs examples src benchmarks
 
 # One thread for each worker: OpenMP threads that outnumber the cores slow a small step more than tenfold.
-test browser: export OMP_NUM_THREADS = 1
-test: lint  ## style, types and all tests but those in a browser
-	$(BIN)/pytest -n $(WORKERS) -m 'not browser'
+test slow browser: export OMP_NUM_THREADS = 1
+test: lint  ## style, types and the quick tests
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not browser and not slow'
+
+slow: install  ## tests that take long and rarely fail
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m slow tests
 
 browser: install  ## tests of the page and of reports in Chromium
 	$(BIN)/pytest -n $(WORKERS) -m browser tests/browser

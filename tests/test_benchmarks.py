@@ -23,6 +23,7 @@ for path in sys.argv[2:][n_peers:]:
 """
 
 
+@pytest.mark.slow
 def test_every_benchmark_says_how_it_is_run():
     """In one process for all: to start each in its own takes a minute."""
     command = [sys.executable, "-c", PROGRAM, str(len(PEERS)), *PEERS, *map(str, BENCHMARKS)]
@@ -65,6 +66,7 @@ def test_speed_of_comparisons(run):
         assert {name for name in fixed if first[name] != second[name]} == {varied}
 
 
+@pytest.mark.slow
 def test_power_is_that_of_the_same_pairs(run, tmp_path):
     common = ("--data", "digits_r", "--model", tmp_path / "model")
     run("comparison", "train", "--steps", 1, *common)

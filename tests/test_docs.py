@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import pytest
 from pyarrow.csv import ConvertOptions
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "own-data.md"
@@ -36,6 +37,7 @@ def test_the_guide_to_sources_at_home_runs(tmp_path, monkeypatch):
     assert names["merged"].n_sources == names["estimator"].summary_.n_sources == 12
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(tmp_path):
     """The shell and the Python lines that talk to the server, with its address in the place of theirs."""
     guide = GUIDE.with_name("page.md").read_text(encoding="utf-8")

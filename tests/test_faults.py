@@ -218,6 +218,7 @@ def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
         read_raw(find_file(path))
 
 
+@pytest.mark.slow
 def test_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "in_notebook", lambda: True)
     monkeypatch.setattr(progress, "_DELAY", 0.0)

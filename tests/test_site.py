@@ -134,6 +134,7 @@ def test_output_and_pictures_of_the_demo_are_current(tmp_path, capsys):
         compare_with_stored(name, tmp_path / name)
 
 
+@pytest.mark.slow
 def test_the_picture_of_sources_is_current(tmp_path):
     sys.path.insert(0, str(ROOT / "benchmarks"))
     import sources

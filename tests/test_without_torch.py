@@ -28,6 +28,7 @@ def run(program, *arguments):
     return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_kernels_and_applications_need_no_torch_and_the_automatic_choice_says_what_it_takes():
     uses = """
 fewratio.compare_datasets(A, B, n_permutations=19, random_state=0)
@@ -50,6 +51,7 @@ print(fewratio.AutoRatioEstimator(random_state=0).fit(A, B).estimators_)
     assert "pip install 'fewratio[networks]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_settings_need_no_torch():
     uses = """
 from fewratio import Architecture, Inliers, Pairs, Training
@@ -61,6 +63,7 @@ for settings in (Architecture("both"), Inliers(), Pairs(n_support=(1, 5)), Train
     assert done.stdout.splitlines()[-1] == "Training(max_steps=3)", done.stderr
 
 
+@pytest.mark.slow
 def test_networks_say_how_to_install_torch():
     program = f"""{BLOCK}
 from fewratio import FewRatioError
@@ -86,6 +89,7 @@ for use in sys.argv[1:]:
         assert "pip install 'fewratio[networks]'" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["fewratio", "fewratio.estimators"])
 def test_a_star_imports_what_needs_no_torch(package):
     done = run(f"{BLOCK}\nfrom {package} import *\nprint(RuLSIF.__name__, 'MetaRatioEstimator' in globals())")
@@ -101,6 +105,7 @@ def tables(tmp_path):
     return list(map(str, paths))
 
 
+@pytest.mark.slow
 def test_commands_work_without_torch_or_say_what_they_need_it_for(tables, tmp_path):
     program = f"""{BLOCK}
 import contextlib, io, json, os
@@ -153,6 +158,7 @@ def test_the_benchmark_says_how_to_install_what_it_needs():
     assert done.stderr == "fewratio-bench needs torch. Install it: pip install 'fewratio[bench]'.\n"
 
 
+@pytest.mark.slow
 def test_help_and_the_list_of_data_need_no_torch():
     for arguments, word in ((["--help"], "VERB"), (["data", "list"], "isolet")):
         done = run(BENCHMARK, *arguments)

@@ -79,6 +79,7 @@ def test_lengths_are_drawn_with_errors_and_rulsif_as_a_line(records):
     assert ["no records" in "".join(texts(ax)) for ax in axes[:7]] == [False, True, False, True, True, True, True]
 
 
+@pytest.mark.slow
 def test_names_beside_curves_do_not_cover_each_other(records):
     figure = figures.support_size(records)
     figure.draw_without_rendering()
@@ -198,6 +199,7 @@ class Page(HTMLParser):
         self.fetched += [value for name, value in attrs if name in ("src", "srcset") or (tag, name) == ("link", "href")]
 
 
+@pytest.mark.slow
 def test_the_page_holds_everything_and_fetches_nothing(records, small_examples, monkeypatch):
     monkeypatch.setattr(examples, "make_examples", lambda *_: small_examples)
     path = records / "page.html"

@@ -26,6 +26,7 @@ def append_one_by_one(path, method, n_records):
         RecordFile(path).append([a_record(method=method, split=split)])
 
 
+@pytest.mark.slow
 def test_processes_that_append_at_the_same_time_lose_nothing(file):
     start = multiprocessing.get_context("spawn").Process
     processes = [start(target=append_one_by_one, args=(file.path, method, 200)) for method in ("A", "B")]

@@ -57,6 +57,7 @@ def test_a_cell_that_lost_a_line_is_measured_again(measure, experiment, tmp_path
     assert measure(tmp_path, n_splits).read() == again
 
 
+@pytest.mark.slow
 def test_splits_and_supports_do_not_depend_on_what_else_runs(measure, experiment, tmp_path):
     """The kernel method draws nothing, so its numbers must be the same alone or with others."""
     together = [record for record in measure(tmp_path / "a", 2).read() if record.method == KERNEL.name]
@@ -65,6 +66,7 @@ def test_splits_and_supports_do_not_depend_on_what_else_runs(measure, experiment
     assert [record.value for record in alone] == [record.value for record in together]
 
 
+@pytest.mark.slow
 def test_two_processes_give_what_one_gives(measure, tmp_path):
     one, two = (measure(tmp_path / str(n_jobs), 1, n_jobs=n_jobs).read() for n_jobs in (1, 2))
     # Smaller ensembles add in another order.
@@ -142,6 +144,7 @@ run.run_experiment("synthetic", pathlib.Path({folder!r}), n_splits=1, device="cp
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_gets_the_same_records(measure, experiment, tmp_path):
     """Killed in the middle of the second method's training, without a chance to tidy up."""
     steps = 300
@@ -253,6 +256,7 @@ def test_wrong_calls_exit_with_two(arguments):
     assert exit_.value.code == 2
 
 
+@pytest.mark.slow
 def test_runner_needs_nothing_but_torch_numpy_scipy_and_scikit_learn(tmp_path):
     """The full runs happen where little else is installed (narwhals comes with scikit-learn)."""
     blocked = [

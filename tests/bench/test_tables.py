@@ -79,6 +79,7 @@ def test_of_two_methods_or_some_of_the_papers_nothing_is_said():
     assert PanelResult(Panel(SMALL.data, (SMALL,), "auc"), (), []).extremes("ABC") == []
 
 
+@pytest.mark.slow
 def test_the_order_stands_below_the_numbers_and_not_where_they_are_of_different_things():
     table = committed("relative-dre")
     said = table.grids[0].note

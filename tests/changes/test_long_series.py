@@ -51,6 +51,7 @@ def test_a_long_series_without_changes_has_none(noise, kind):
     assert found.block_rows == (288 if kind == "season" else 10)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_held_gives_what_the_table_gives(noise, tmp_path, monkeypatch):
     monkeypatch.setattr("fewratio.data.readers.files._HELD_VALUES", 1000)
     noise[40_000:, 1] += 0.5
@@ -142,6 +143,7 @@ def test_blocks_have_the_moments_of_the_values_that_are_there(n_blocks, d, seed)
                 assert deviations[number, column] == pytest.approx(there.std(), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_long_series_is_reported_and_drawn(noise):
     noise[60_000:] += 1
     found = detect_changes(noise, level=0.05, n_permutations=19, random_state=0)

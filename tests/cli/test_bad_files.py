@@ -60,6 +60,7 @@ def test_a_full_disk_names_the_file_and_leaves_nothing(folder, monkeypatch):
     assert sorted(path.name for path in folder.iterdir()) == ["a.csv", "b.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_full_standard_output_and_closed_standard_input_are_named():
     command = f"{sys.executable} -m fewratio compare"

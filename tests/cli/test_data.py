@@ -64,6 +64,7 @@ def test_a_mistake_ends_in_one_line(fewratio, arguments, said, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_preview_of_images_goes_to_a_file_of_the_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["data", "preview", "digits_r"])

@@ -61,6 +61,7 @@ def test_the_demos_tables_are_the_data_and_share_no_wine(tmp_path):
     assert strangers == known_strangers
 
 
+@pytest.mark.slow
 def test_the_ratio_demo_trains_compares_and_draws(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["demo", "ratio", "--steps", "60"])

@@ -55,6 +55,7 @@ def test_a_limit_on_memory_that_libraries_would_hang_at(run):
     assert "ulimit -v" in line_of(done)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a word")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_signal_amid_the_rows_of_a_file(run, tmp_path, name):
@@ -68,6 +69,7 @@ def test_a_signal_amid_the_rows_of_a_file(run, tmp_path, name):
     assert set(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_an_index_takes_no_table_s_place(run, tmp_path):
     table = (tmp_path / "a.csv").read_bytes()
     done = run("index", tmp_path, "--output", tmp_path / "a.csv")

@@ -67,6 +67,7 @@ def descendants(pid):
     return [*children, *(below for child in children for below in descendants(child))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_at_once_and_leaves_nothing_behind(tmp_path, monkeypatch, number):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -115,6 +116,7 @@ def test_all_addresses_are_shown_as_ones_that_can_be_opened(monkeypatch):
             urllib.request.urlopen(address.partition("?")[0])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 def test_workers_end_with_the_server_whatever_ends_it():
     with served() as server:

@@ -161,6 +161,7 @@ def stored(folder, monkeypatch):
     return lambda n_values: monkeypatch.setattr(files, "_HELD_VALUES", n_values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_table_in_its_file_gives_the_same_bytes_as_one_that_is_held(folder, stored, command, kind):

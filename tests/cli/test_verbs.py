@@ -309,6 +309,7 @@ def test_shares_that_were_not_measured_are_said_to_be_fixed(filled, tmp_path):
         assert ("fixed shares: fewer than four sources" in done.stdout) == is_fixed
 
 
+@pytest.mark.slow
 def test_the_best_learner_is_networks_and_the_closed_form_in_one_file(filled, tmp_path, monkeypatch):
     # Four times 4,096 features take half a minute to learn.
     monkeypatch.setattr(ensemble, "best_members", partial(ensemble.best_members, n_components=16))

@@ -240,6 +240,7 @@ def test_a_generator_moves_on_by_as_much_whatever_is_drawn():
     assert rngs[0].random() == rngs[1].random()
 
 
+@pytest.mark.slow
 def test_many_rows_are_tested_by_a_part_of_them():
     rng = np.random.default_rng(0)
     A, B = rng.normal(size=(11_000, 1)), rng.normal(size=(700, 1)) + 0.3
@@ -332,6 +333,7 @@ def test_no_column_of_a_table_differs_from_itself():
     assert result.divergence < 0.1
 
 
+@pytest.mark.slow
 def test_columns_are_named_by_chance_no_more_often_than_promised():
     rng, n_named, n_pairs = np.random.default_rng(0), 0, 200
     for _ in range(n_pairs):

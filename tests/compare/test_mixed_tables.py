@@ -141,6 +141,7 @@ def test_the_unit_of_a_column_does_not_matter(application):
 # ---------------------------------------------------------------- the test
 
 
+@pytest.mark.slow
 def test_the_level_is_that_of_the_test():
     # Under the null the p-value of 19 permutations is one of 1/20, 2/20 ... with equal chance; ties only raise it.
     p_values = []

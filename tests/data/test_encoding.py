@@ -465,6 +465,7 @@ columns = st.builds(
 @given(
     st.lists(columns, min_size=1, max_size=4, unique_by=lambda column: column.name), st.booleans(), st.none() | words
 )
+@pytest.mark.slow
 def test_an_encoding_survives_json(columns, is_named, id_column):
     encoding = Encoding(tuple(columns), is_named, id_column)
     assert Encoding.from_dict(json.loads(json.dumps(encoding.to_dict()))) == encoding

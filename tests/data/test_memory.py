@@ -30,6 +30,7 @@ print(json.dumps({"table": table.nbytes, "beyond": peak() - before - table.nbyte
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_table_is_held_once(tmp_path, suffix):

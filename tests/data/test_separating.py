@@ -114,6 +114,7 @@ def test_ranges_and_sets_of_categories_never_separate_at_five_rows_each(seed, n_
     assert separating(*sides) == {}
 
 
+@pytest.mark.slow
 def test_random_columns_hardly_ever_separate():
     """Of 400 pairs of 5 + 5 rows and 8 columns each, of which two have two values that are as frequent.
 

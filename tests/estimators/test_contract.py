@@ -55,6 +55,7 @@ def test_estimators_of_the_library_pass(estimator, invariant_under):
     check_ratio_estimator(estimator, random_state=1, invariant_under=invariant_under)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["learned", "closed form", "ensemble", "universal", "auto"])
 def test_estimators_that_learn_pass(program):
     # In a process of its own: the checks of shapes in this one draw from Python's global random state.

@@ -164,6 +164,7 @@ def test_a_checkpoint_of_other_work_is_refused(tmp_path):
         compare_all(collection(), checkpoint=tmp_path / "nowhere" / "x", random_state=0)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_pairs():
     def peak(n):
         sets = collection([5] * n, d=8)

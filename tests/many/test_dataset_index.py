@@ -68,6 +68,7 @@ def n_found(sets, n_searches, n_compared=200):
     return count
 
 
+@pytest.mark.slow
 def test_datasets_that_differ_in_spread_are_found():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2_000, 5, 64)) * np.exp(rng.normal(0, 0.5, (2_000, 1, 1)))
@@ -76,6 +77,7 @@ def test_datasets_that_differ_in_spread_are_found():
     assert n_found(sets, 20) >= 190
 
 
+@pytest.mark.slow
 def test_the_more_are_compared_the_fewer_are_missed():
     # Of many columns of noise, which datasets are nearest is little more than chance.
     rows = np.random.default_rng(0).normal(size=(500, 5, 200))

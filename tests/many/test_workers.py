@@ -54,10 +54,12 @@ def scheduler():
         yield local.scheduler_address
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_bits(alone):
     np.testing.assert_array_equal(compared(n_jobs=2), alone)
 
 
+@pytest.mark.slow
 def test_a_worker_of_dask_is_killed(alone, scheduler, once_begun):
     import distributed
 
@@ -71,6 +73,7 @@ def test_a_worker_of_dask_is_killed(alone, scheduler, once_begun):
         assert victim not in client.run(os.getpid).values()
 
 
+@pytest.mark.slow
 def test_a_cluster_by_its_address(alone, scheduler):
     with cluster(dask=scheduler) as backend:
         np.testing.assert_array_equal(compared(backend=backend), alone)

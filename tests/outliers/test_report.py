@@ -82,6 +82,7 @@ def test_tables_of_all_kinds_and_other_estimators():
     assert {row[0] for row in treatment.rows} >= {"code", "colour", "price"}
 
 
+@pytest.mark.slow
 def test_a_large_batch_stays_small():
     rng = np.random.default_rng(0)
     result = InlierOutlierDetector().fit(rng.normal(size=(1000, 50))).judge(rng.normal(0.5, 1.5, size=(20_000, 50)))

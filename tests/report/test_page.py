@@ -112,6 +112,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
     assert "vegaEmbed" in bundle.chart_script()
 
 
+@pytest.mark.slow
 def test_without_the_packages_a_report_says_what_to_install_and_a_notebook_shows_the_text():
     program = """
 import sys

@@ -175,6 +175,7 @@ def test_the_same_input_gives_the_same_bytes():
     assert len(texts) == 1
 
 
+@pytest.mark.slow
 def test_a_large_table_stays_small():
     rng = np.random.default_rng(0)
     names = [f"column {number}" for number in range(50)]

@@ -194,6 +194,7 @@ def test_a_name_is_taken_once_into_a_folder(client, app):
     assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == ["a.csv", "c.csv"]
 
 
+@pytest.mark.slow
 def test_a_model_judges_new_tables_and_can_be_sent_again(client):
     trained = client.run("train", INPUTS["train"])
     model = client.result(trained, "sensors.safetensors")

@@ -166,6 +166,7 @@ def test_results_are_forgotten_and_the_folder_is_private_and_goes_at_the_end():
     assert not store.root.exists()
 
 
+@pytest.mark.slow
 def test_the_disk_is_bounded():
     app = make_app(work, limits=Limits(disk=100_000))
     with Client(app, base_url="http://127.0.0.1") as client:

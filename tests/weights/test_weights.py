@@ -20,6 +20,7 @@ def shifted(seed, n_train=80, n_target=50, mean=1.5):
     return rng.normal(1, 0.5, (n_train, 1)), rng.normal(mean, 0.4, (n_target, 1))
 
 
+@pytest.mark.slow
 def test_the_error_under_covariate_shift_falls():
     plain, weighted = [], []
     for seed in range(15):

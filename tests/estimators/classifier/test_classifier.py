@@ -23,6 +23,7 @@ def draw(n_nu, n_de, seed=0):
 @pytest.mark.parametrize(
     ("calibrate", "alpha"), [(False, 0.0), (False, 0.5), (True, 0.0), (True, 0.5), ("isotonic", 0.5)]
 )
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(400, 4000), (4000, 400), (2000, 2000)])
 def test_the_prior_is_taken_out(sizes, alpha, calibrate):
     # The plain ratio is unbounded: in the tails only a classifier that is of the right form has it.

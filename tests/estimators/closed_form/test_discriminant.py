@@ -83,6 +83,7 @@ def test_the_log_ratio_of_gaussians_is_the_exact_one():
     assert error < 0.1 * np.std(wanted)
 
 
+@pytest.mark.slow
 def test_the_papers_synthetic_family():
     """Ten instances per sample: 0.024 is the mean regret of benchmarks/discriminant.py, over 4,000 pairs.
 
@@ -103,6 +104,7 @@ def test_the_papers_synthetic_family():
     assert np.mean(regrets) < 0.036
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 5, 30])
 def test_intervals_hold_as_often_as_they_say(n):
     """On Gaussians, 100 pairs: nine of ten, with a standard error of 0.015 as the rows of a pair go together."""
@@ -122,6 +124,7 @@ def test_intervals_hold_as_often_as_they_say(n):
 # ---------------------------------------------------------------- what must not change an answer
 
 
+@pytest.mark.slow
 @settings(max_examples=3)
 @given(seed=seeds)
 def test_the_order_of_rows_and_sources_does_not_matter(features, seed):
@@ -140,6 +143,7 @@ def test_the_order_of_validation_rows_does_not_matter():
     np.testing.assert_allclose(answers(learned(sources, moved)), answers(learned(sources, validation)), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_units_of_columns_do_not_matter(features):
     units = np.array([1e3, 1.0, 1e-4])
     scaled = learned([rows * units for rows in family()], features=features)
@@ -148,11 +152,13 @@ def test_units_of_columns_do_not_matter(features):
     np.testing.assert_allclose(answers(scaled, units=units), answers(plain), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_single_precision_gives_the_same(features):
     single = learned([rows.astype(np.float32) for rows in family()], features=features)
     np.testing.assert_allclose(answers(single), answers(learned(family(), features=features)), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_does_not_matter(features, monkeypatch):
     found = []
     for n_threads in (1, 3):
@@ -238,6 +244,7 @@ _POOR = learned(family())
     ],
     ids=["duplicated columns", "constant column", "more columns than rows", "ties", "far from zero"],
 )
+@pytest.mark.slow
 def test_poor_columns_give_what_the_others_do(features, change):
     """The duplicates and constants say nothing new; how far columns are shrunk to each other may differ."""
     sources = family(n_rows=60)
@@ -249,6 +256,7 @@ def test_poor_columns_give_what_the_others_do(features, change):
     assert ratio[0] > 1.1 > 0.9 > ratio[1]
 
 
+@pytest.mark.slow
 def test_without_a_difference_between_sources_the_ratio_is_one(features):
     rows = family(1)[0]
     estimator = learned([rows] * 8, features=features)
@@ -264,6 +272,7 @@ def test_constant_sources_give_an_answer(features):
     assert np.isfinite(answers(estimator, 2)).all()
 
 
+@pytest.mark.slow
 def test_sources_of_one_or_two_rows_count(features):
     sources = family(12)
     short = [rows[: 1 + number % 2] for number, rows in enumerate(family(6, seed=3))]
@@ -274,6 +283,7 @@ def test_sources_of_one_or_two_rows_count(features):
     assert np.isfinite(answers(only)).all()
 
 
+@pytest.mark.slow
 def test_a_short_source_does_not_spoil_the_choice():
     """The number of rows to measure on is not that of the shortest."""
     long = learned(family(16, 60), features="columns").model_.calibration
@@ -281,6 +291,7 @@ def test_a_short_source_does_not_spoil_the_choice():
     np.testing.assert_allclose(short.temperatures, long.temperatures, atol=0.25)
 
 
+@pytest.mark.slow
 def test_a_few_validation_datasets_choose_nothing():
     sources = family(12)
     np.testing.assert_array_equal(answers(learned(sources, family(3, seed=5))), answers(learned(sources)))
@@ -289,6 +300,7 @@ def test_a_few_validation_datasets_choose_nothing():
 # ---------------------------------------------------------------- answers belong together
 
 
+@pytest.mark.slow
 def test_sifting_out_settings_does_not_change_a_clear_choice(monkeypatch):
     """Means differ in one column and rows scatter far more in the others: cosines of all say little."""
     rng = np.random.default_rng(0)

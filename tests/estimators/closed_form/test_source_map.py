@@ -385,6 +385,7 @@ def test_a_guarantee_that_there_is_not_is_refused(source_map, epsilon, delta):
         source_map.summarise(tables()[0], epsilon, delta)
 
 
+@pytest.mark.slow
 def test_the_multiplier_is_that_of_the_library():
     pytest.importorskip("dp_accounting")
     assert privacy._noise_multiplier(8.0, 1e-5) == pytest.approx(0.60023, rel=1e-3)

@@ -137,6 +137,7 @@ def test_spreads_are_those_of_the_datasets():
     assert Summary.of_many(datasets[:1], features).spread_quantiles(4).tolist() == [1.0]
 
 
+@pytest.mark.slow
 def test_a_source_that_was_never_added_is_not_taken_out():
     rng = np.random.default_rng(0)
     sources = [rng.normal(rng.normal(size=3), 1, (20, 3)) for _ in range(10)]

@@ -38,6 +38,7 @@ def model():
     return AutoRatioEstimator(random_state=0).pretrain(family(24))
 
 
+@pytest.mark.slow
 def test_what_sources_say_counts_and_helps(model):
     alone, learned, given = AutoRatioEstimator(random_state=0), [], []
     targets = [dataset.X for dataset in family(8, seed=1)]
@@ -94,11 +95,13 @@ def test_shares_are_shares(n_datasets):
     assert all(0 <= share <= 1 for share in model.learned_shares_)
 
 
+@pytest.mark.slow
 def test_short_sources_do_not_take_the_share_of_larger_samples_away():
     model = AutoRatioEstimator().pretrain(family(24, n_rows=16))
     assert model.learned_shares_[2] > 0.1
 
 
+@pytest.mark.slow
 def test_the_order_of_sources_and_rows_does_not_matter():
     sources, rng = family(12), np.random.default_rng(0)
     shuffled = [sources[int(number)].X for number in rng.permutation(12)]
@@ -154,6 +157,7 @@ def test_without_sources_there_is_nothing_to_save(tmp_path):
         AutoRatioEstimator().save(tmp_path / "m.model")
 
 
+@pytest.mark.slow
 def test_shares_follow_what_helps(model):
     """Beside the truth what was learned counts for nothing, and beside nonsense for all, but for the standard error."""
     found = [DiscriminantRatioEstimator(features=kind)._learn(family(24), None) for kind in ("columns", "cosines")]

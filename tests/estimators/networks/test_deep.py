@@ -1,6 +1,7 @@
 """Networks that are trained on the two samples alone: known densities, and which rows a step sees."""
 
 import numpy as np
+import pytest
 from scipy.stats import norm
 
 from fewratio import D3RE
@@ -11,6 +12,7 @@ def draw(n, seed):
     return rng.normal(0, 1, (n, 1)), rng.normal(1, 1, (n, 1))
 
 
+@pytest.mark.slow
 def test_the_ratio_nears_the_truth():
     X = draw(2000, seed=1)[1]
     truth = norm.pdf(X[:, 0]) / norm.pdf(X[:, 0], 1)

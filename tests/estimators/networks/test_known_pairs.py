@@ -9,6 +9,7 @@ from tests.densities import KNOWN_PAIRS, relative_error
 ESTIMATORS = [ULSIF(sigma="cv", reg="cv", random_state=0), KLIEP(random_state=0), KMM(random_state=0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", KNOWN_PAIRS.values(), ids=KNOWN_PAIRS)
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_the_ratio_is_near_the_truth(estimator, pair):

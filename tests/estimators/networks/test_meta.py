@@ -79,12 +79,14 @@ def mean_squared_error(estimator, n_nu, n_de):
     return np.mean(errors)
 
 
+@pytest.mark.slow
 def test_it_knows_more_than_a_constant_and_than_the_samples_alone_tell(trained):
     learned = mean_squared_error(trained, 5, 5)
     assert learned < 0.5 * mean_squared_error(Constant(), 5, 5)
     assert learned < 0.7 * mean_squared_error(RuLSIF(), 5, 5)
 
 
+@pytest.mark.slow
 def test_one_model_serves_a_range_of_sizes(trained):
     one, uneven, ten = (mean_squared_error(trained, *sizes) for sizes in ((1, 1), (10, 3), (10, 10)))
     assert ten < uneven < one < mean_squared_error(Constant(), 1, 1)
@@ -183,6 +185,7 @@ def test_calibration_is_for_relational_features_only(make, sources, features, co
     assert torch.equal(weights(0.0), weights(10.0)) == (not counts)
 
 
+@pytest.mark.slow
 def test_a_query_no_larger_than_the_support_still_trains(make, sources):
     estimator = make(**RELATIONAL, n_support=(1, 10), n_query=10).pretrain(sources)
     assert np.isfinite(estimator.history_.train).all()
@@ -239,6 +242,7 @@ def test_without_sources_the_universal_network_is_used(sources):
     assert dial.predict(wide).shape == (7,)  # what was fitted is still there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_sources", [4, 20])
 def test_sources_train_the_universal_network_however_many_there_are(make, sources, n_sources):
     estimator = make(init="universal").pretrain(sources[list(range(n_sources))])
@@ -262,6 +266,7 @@ def test_the_universal_network_does_not_know_every_alpha(alpha):
 # ---------------------------------------------------------------- inliers
 
 
+@pytest.mark.slow
 def test_unlabelled_outliers_have_a_lower_ratio_than_unlabelled_normals(make):
     rng = np.random.default_rng(0)
 

@@ -260,6 +260,7 @@ def test_every_flipped_bit_of_a_model_and_every_cut_is_refused(path):
             MetaRatioEstimator.load(path)
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_a_checkpoint_and_every_cut_is_refused(make, sources, tmp_path):
     checkpoint = tmp_path / "checkpoint"
     make(max_steps=1, width=4, n_outputs=4).pretrain(sources, checkpoint=checkpoint)

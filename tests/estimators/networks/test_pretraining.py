@@ -271,6 +271,7 @@ def test_a_training_of_several_resumes_bit_for_bit(make, sources, tmp_path, inte
         assert_identical(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Training was interrupted")
 def test_a_training_of_both_kinds_resumes_bit_for_bit(make, sources, tmp_path, interrupt_at):
     settings = dict(features="both", n_networks=2, max_steps=8, validate_every=4)

@@ -159,6 +159,7 @@ def test_the_estimate_is_within_its_interval(seed, sizes, n_columns, shift, alph
     assert 0 <= low <= max(estimator.divergence(), 0) <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_columns", "shift"), [(1, 1), (2, 1), (5, 0.5), (3, 0), (10, 2)])
 def test_more_instances_give_narrower_intervals(n_columns, shift):
     def widths(n):
@@ -274,6 +275,7 @@ def test_a_refused_fit_leaves_the_one_before_it():
     np.testing.assert_array_equal(estimator.predict(X + 0.1), before)
 
 
+@pytest.mark.slow
 def test_of_a_large_sample_some_rows_are_drawn_whatever_their_order():
     rng = np.random.default_rng(0)
     nu, de = rng.normal(1, 1, (5, 3)), rng.normal(size=(600, 3))

@@ -1,5 +1,6 @@
 """A committee is the mean of its members, whatever these are made of."""
 
+import pytest
 import torch
 from hypothesis import given
 
@@ -7,6 +8,7 @@ from fewratio.estimators.networks.nn import RatioCommittee
 from tests.strategies import make_model, pairs, quick
 
 
+@pytest.mark.slow
 @quick
 @given(pair=pairs(n_features=2))
 def test_it_is_the_mean_of_its_members(pair):

@@ -40,6 +40,7 @@ def test_bounds_are_nested_possible_and_around_the_estimate(support, seed, alpha
         assert (high <= most).all()
 
 
+@pytest.mark.slow
 @quick
 @given(support=pairs(), seed=seeds, alpha=st.floats(0.1, 0.9))
 def test_tasks_of_a_padded_batch_are_what_they_are_alone(support, seed, alpha):

@@ -295,6 +295,7 @@ def test_an_error_in_a_step_puts_the_handler_back(outside_handler):
     ],
     ids=str,
 )
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["steps", "ctrl-c", "crash"])
 def test_a_resumed_training_is_bit_identical_to_one_that_never_stopped(
     tmp_path, outside_handler, options, n_first, how

@@ -74,6 +74,7 @@ def main(folder):
     torch.save(found, Path(folder, os.environ["RANK"]))
 
 
+@pytest.mark.slow
 def test_two_processes_of_which_one_is_killed_give_what_one_gives(tmp_path):
     _, errors = torchrun("--max-restarts", "1", __file__, str(tmp_path))
     assert "exitcode: -9" in errors
@@ -88,6 +89,7 @@ def test_two_processes_of_which_one_is_killed_give_what_one_gives(tmp_path):
     assert read_tensors(tmp_path / "checkpoint", "checkpoint")[1]["step"] == 20
 
 
+@pytest.mark.slow
 def test_the_command_line_trains_together_and_answers_once(tmp_path):
     folder = tmp_path / "sources"
     folder.mkdir()

@@ -114,6 +114,7 @@ def test_a_pool_smaller_than_the_range_gives_what_it_has():
     assert {len(support_nu) for support_nu, *_ in draw(sampler, range(100))} == {1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [50, WINDOW + 476], ids=["small", "large"])
 def test_every_row_is_drawn_equally_often(size):
     sampler = make_sampler([make_pools([size])], nu_size=SupportSize(5, 5), de_size=SupportSize(5, 5), n_query=25)
