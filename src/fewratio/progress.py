@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Report = Callable[[int, float | None], None]
+OnStep = Callable[[int, float | None], None]
 """Told the step, and the best validation loss where there is one."""
 
 
@@ -44,7 +44,7 @@ def is_first_process() -> bool:
 
 
 @contextmanager
-def progress_bar(total: int, description: str, show: bool | None = None, unit: str = "steps") -> Iterator[Report]:
+def progress_bar(total: int, description: str, show: bool | None = None, unit: str = "steps") -> Iterator[OnStep]:
     """Show steps, steps a second, validation loss and time left on standard error.
 
     Parameters

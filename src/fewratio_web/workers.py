@@ -16,7 +16,7 @@ from typing import Any
 from fewratio_web.limits import Limits
 
 Work = Callable[[connection.Connection, Mapping[str, Any]], None]
-Report = Callable[[dict[str, Any] | None], None]
+OnMessage = Callable[[dict[str, Any] | None], None]
 
 STDERR = "messages.txt"
 # Exit status of a worker after an error that is not the user's.
@@ -47,7 +47,7 @@ class Workers:
         self._context.set_forkserver_preload([*preload])
         self._slots = asyncio.Semaphore(limits.running)
 
-    async def run(self, task: Mapping[str, Any], report: Report) -> str | None:
+    async def run(self, task: Mapping[str, Any], report: OnMessage) -> str | None:
         """Do a task when it is its turn; return what went wrong, or None.
 
         Parameters
@@ -76,7 +76,7 @@ class Workers:
             text = text.replace(f"{place}{os.sep}", "").replace(place, "")
         return [line.removeprefix("fewratio: ") for line in text.splitlines() if line.startswith("fewratio: ")]
 
-    async def _attend(self, task: Mapping[str, Any], report: Report) -> int:
+    async def _attend(self, task: Mapping[str, Any], report: OnMessage) -> int:
         """Let a process do a task, and return its exit status; if this is cancelled, it is killed."""
         receiver, sender = self._context.Pipe(duplex=False)
         process = self._context.Process(target=self.work, args=(sender, task), daemon=True)

@@ -25,7 +25,7 @@ from fewratio.changes.segment_costs import (
     running_median,
 )
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.progress import Report, progress_bar
+from fewratio.progress import OnStep, progress_bar
 
 # Measured on annotated series (docs/design.md). The price of a parameter, in units of log n: level and spread together
 # cost 3 log n, as in the modified BIC of Zhang and Siegmund (2007).
@@ -184,7 +184,7 @@ def autoregression(residuals: Floats, rounding: float, groups: Numbers) -> Autor
     return min(found, key=lambda each: each.length)
 
 
-def _best(series: Floats, rounding: Floats, report: Report) -> tuple[_Proposal, Floats | None]:
+def _best(series: Floats, rounding: Floats, report: OnStep) -> tuple[_Proposal, Floats | None]:
     """Return the best description of a series, and the smooth season without which it is described, if any."""
     steps = count(1)
     best = min(_proposals(series, rounding, lambda: report(next(steps), None)))

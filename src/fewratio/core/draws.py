@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.shapes import Numbers
 
 # Values of a block of columns: 2 MB, which a cache holds.
 _BLOCK_VALUES = 2**18

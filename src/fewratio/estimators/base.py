@@ -24,7 +24,7 @@ from fewratio.data.lazy_tables import map_rows
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators.quantities import relative_pearson_divergence
-from fewratio.progress import Report
+from fewratio.progress import OnStep
 
 # Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
 # of however few features becomes a few hundred values (kernels, hidden units), which count too.
@@ -57,7 +57,7 @@ def block_rows(n_features: int) -> int:
 
 
 def in_blocks(
-    of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any], n_rows: int | None = None, report: Report | None = None
+    of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any], n_rows: int | None = None, report: OnStep | None = None
 ) -> Floats:
     """Compute a value for each row, a block of rows at a time, so that memory stays bounded.
 

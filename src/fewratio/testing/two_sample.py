@@ -15,7 +15,7 @@ from fewratio.core.draws import row_order
 from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.base import RatioEstimator
-from fewratio.progress import Report
+from fewratio.progress import OnStep
 from fewratio.testing.permutations import ROUNDING, Exchange, both_directions
 
 # How much each statistic counts (docs/design.md).
@@ -121,7 +121,7 @@ def two_sample_test(
     rng: np.random.Generator,
     groups: Numbers | None = None,
     estimator: RatioEstimator | None = None,
-    report: Report = lambda step, loss: None,
+    report: OnStep = lambda step, loss: None,
     with_shares: bool = True,
 ) -> TwoSampleTest:
     """Test whether two samples are of one distribution.
