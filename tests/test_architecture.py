@@ -103,6 +103,11 @@ def test_no_modules_import_each_other_in_a_circle():
     TopologicalSorter(graph).prepare()
 
 
+def test_private_parts_of_scikit_learn_are_known_in_one_place():
+    private = {name for name, tree in MODULES.items() for each in imports(tree) if each.startswith("sklearn.utils._")}
+    assert private == {"fewratio/estimators/parameters.py"}
+
+
 def test_no_module_is_a_drawer():
     drawers = {"utils", "util", "helpers", "helper", "misc", "common", "tools"}
     assert not [name for name in MODULES if drawers & {part.strip("_") for part in Path(name).with_suffix("").parts}]

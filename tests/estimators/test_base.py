@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from fewratio import D3RE, ULSIF, RuLSIF
-from fewratio.errors import FewRatioError, InputError
+from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators import NotFittedError
 from fewratio.estimators.base import in_blocks
 
@@ -144,3 +144,13 @@ def test_no_pairs_have_no_divergences(scale):
 def test_wrong_numbers_of_rows_are_named(nu, de, message):
     with pytest.raises(InputError, match=message):
         RuLSIF().divergences(np.zeros((3, 1)), nu, de)
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameter"),
+    [({"alpha": 1}, "alpha"), ({"reg": True}, "reg"), ({"sigma": 1e-200}, "sigma"), ({"centres": "all"}, "centres")],
+)
+def test_an_error_about_a_parameter_carries_its_name(settings, parameter):
+    with pytest.raises(ParameterError, match=f"'{parameter}' parameter of RuLSIF") as caught:
+        RuLSIF(**settings).fit([[0.0]], [[1.0]])
+    assert caught.value.parameter == parameter

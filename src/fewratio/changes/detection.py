@@ -17,13 +17,13 @@ from fewratio.changes.significance import (
     check_options,
 )
 from fewratio.changes.time_order import open_series
+from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted
 from fewratio.data.encoding import ColumnOptions, Encoding
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
-from fewratio.estimators.kernel.gaussian_basis import check_squares
 from fewratio.report.reported import Reported
 
 if TYPE_CHECKING:

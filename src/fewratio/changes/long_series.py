@@ -11,9 +11,9 @@ from fewratio.changes.seasons import season_by_phase, season_period
 from fewratio.changes.segment_costs import Cost, moved, noise, rounding_variance
 from fewratio.changes.segmentation import change_penalty, without_segments
 from fewratio.changes.significance import FoundChanges
+from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import Encoding
-from fewratio.estimators.kernel.gaussian_basis import check_squares
 from fewratio.progress import progress_bar
 
 # Series of as many rows are long. They become so many blocks at most.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fewratio.compare.blocks import read_groups, warn_of_copies
 from fewratio.compare.columns import ColumnDifference, column_differences
 from fewratio.compare.divergence import estimate_divergence
+from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import Dataset
@@ -22,7 +23,6 @@ from fewratio.data.separating import Separating
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result, in_blocks
-from fewratio.estimators.kernel.gaussian_basis import check_squares
 from fewratio.progress import progress_bar
 from fewratio.report.reported import Reported
 from fewratio.testing import LEVEL

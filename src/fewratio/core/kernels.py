@@ -5,12 +5,34 @@ from typing import Any
 import numpy
 
 from fewratio.core.arrays import namespace, per_matrix
-from fewratio.core.shapes import Array, Bool, Float
+from fewratio.core.shapes import Array, Bool, Float, Floats
+from fewratio.errors import InputError
 
 # Squared norms, in squared units, beyond which |x|^2 + |c|^2 - 2xc has lost the digits that an exponential can see.
 _FAR = 1e6
+# More rows cost much and change a median little.
+MEDIAN_ROWS = 1000
+# Rows that are checked at a time.
+_BLOCK_ROWS = 2**16
 # Rows of samples whose distances are taken of many samples at a time.
 _FEW_ROWS = 32
+
+
+def check_squares(*samples: Floats) -> None:
+    """Refuse samples whose distances cannot be computed."""
+    # A block of rows at a time: they may be in a file. The norm overflows where the squares do.
+    with numpy.errstate(over="ignore"):
+        norms = [
+            numpy.linalg.norm(rows[start : start + _BLOCK_ROWS].astype(numpy.float64, copy=False))
+            for rows in samples
+            for start in range(0, len(rows), _BLOCK_ROWS)
+        ]
+        fine = numpy.isfinite(numpy.linalg.norm(norms))
+    if not fine:
+        raise InputError(
+            "The samples hold values whose squares, and so whose distances, are beyond float64 (about 1e154). "
+            "Rescale the columns (to about unit size) before fitting."
+        )
 
 
 def gaussian_kernel(

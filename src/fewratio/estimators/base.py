@@ -1,28 +1,23 @@
 """What all estimators share, and the contract of a ratio estimator."""
 
-import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 
-from fewratio.core.arguments import MAX_COUNT, shown
 from fewratio.core.arguments import check_finite_result as check_finite_result
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.units import ColumnScaling
 from fewratio.data.encoding import ColumnRules, Encoding, encode_together
 from fewratio.data.lazy_tables import map_rows
 from fewratio.data.table import Table, as_table, check_same_features
-from fewratio.errors import FewRatioError, InputError, ParameterError
+from fewratio.errors import FewRatioError, InputError
+from fewratio.estimators.parameters import Parameters
 from fewratio.estimators.quantities import relative_pearson_divergence
 from fewratio.progress import OnStep
 
@@ -30,25 +25,6 @@ from fewratio.progress import OnStep
 # of however few features becomes a few hundred values (kernels, hidden units), which count too.
 BLOCK_VALUES = 2**22
 HIDDEN_VALUES = 512
-
-COUNT = Interval(Integral, 1, MAX_COUNT, closed="both")
-POSITIVE, NOT_NEGATIVE = (Interval(Real, 0, None, closed=closed) for closed in ("neither", "left"))
-# What parameters that several estimators have may be.
-_COMMON: dict[str, list[Any]] = {
-    "alpha": [Interval(Real, 0, 1, closed="left")],
-    "sigma": [StrOptions({"median"}), POSITIVE],
-    "centres": [StrOptions({"both", "numerator"}), COUNT],
-    "learning_rate": [POSITIVE],
-    "n_folds": [Interval(Integral, 2, None, closed="left")],
-    "scale": [StrOptions({"columns", "none"}), ColumnScaling],
-    "device": [str],
-    "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
-}
-
-
-def common(*names: str) -> dict[str, list[Any]]:
-    """Give the part of a table of parameter constraints that is the same for all estimators."""
-    return {name: _COMMON[name] for name in names}
 
 
 def block_rows(n_features: int) -> int:
@@ -100,50 +76,6 @@ class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
     ...
     fewratio.estimators.base.NotFittedError: This RuLSIF has not seen the two samples yet. Call fit(X_nu, X_de) first.
     """
-
-
-def _as_number(owner: str, name: str, value: Any, allowed: Any) -> Any:
-    """Refuse truth values, which Python counts among the numbers, and numbers beyond a float's; give others as floats.
-
-    What is not a number stays as it is, for the table of constraints to judge.
-    """
-    is_switch = not isinstance(allowed, list) or any(each in ("boolean", bool) for each in allowed if each is not None)
-    if isinstance(value, bool | np.bool_) and not is_switch:
-        raise ParameterError(
-            f"The {name!r} parameter of {owner} is {value}; needed is a value, not a switch. Pass one."
-        )
-    if not isinstance(value, Real) or (isinstance(value, Integral) and abs(int(value)) <= MAX_COUNT):
-        return value
-    try:
-        number = float(value)
-    except OverflowError:
-        number = -1e200 if value < 0 else 1e200
-    # Kernels and divergences are made of squares, and inverses of them.
-    if np.isfinite(number) and number and not 1e-150 <= abs(number) <= 1e150:
-        found = f"The {name!r} parameter of {owner} is {shown(value)}, whose square no float can hold"
-        raise ParameterError(f"{found}; needed is 0, or a size from 1e-150 to 1e150. Pass one of a usual size.")
-    return value if isinstance(value, Integral) else number
-
-
-class Parameters(BaseEstimator):
-    """Parameters by name, in scikit-learn's way, and a table of what they may be."""
-
-    # scikit-learn's kind of table; a subclass gives its own.
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
-
-    def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
-        """Refuse values outside the table; those of a group of settings by their names in its owner's `set_params`."""
-        allowed, values = (
-            {f"{prefix}{name}": each for name, each in table.items()}
-            for table in (self._parameter_constraints, self.get_params(deep=False))
-        )
-        owner = owner or type(self).__name__
-        for name, value in values.items():
-            values[name] = _as_number(owner, name, value, allowed.get(name))
-        try:
-            validate_parameter_constraints(allowed, values, caller_name=owner)
-        except InvalidParameterError as error:
-            raise ParameterError(str(error)) from None
 
 
 class TableEstimator(Parameters):
@@ -229,6 +161,9 @@ class RatioEstimator(TableEstimator):
     def fit(self, X_nu: Any, X_de: Any) -> Self:
         """Estimate the ratio of the numerator's density to the denominator's.
 
+        Both samples are data: not for scikit-learn's `Pipeline`, which would transform the first only. Scale columns
+        with ``scale="columns"``, and choose parameters with `fewratio.estimators.HeldOutSelection`.
+
         Parameters
         ----------
         X_nu : array-like of shape (n_nu, n_features)
@@ -240,7 +175,6 @@ class RatioEstimator(TableEstimator):
         -------
         self
         """
-        self._refuse_labels()
         self._check_parameters()
         encoding, (nu, de) = self._read({"X_nu": X_nu, "X_de": X_de})
         self._fit(nu.to_numpy(), de.to_numpy())
@@ -355,29 +289,6 @@ class RatioEstimator(TableEstimator):
     @abstractmethod
     def _ratio(self, X: Floats) -> NDArray[Any]:
         """Give the ratio at the rows of a valid block."""
-
-    @property
-    def score(self) -> Any:
-        """Not there: scikit-learn's search, which asks for it, is told what to use instead."""
-        self._refuse_labels()
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute 'score'")
-
-    def _refuse_labels(self) -> None:
-        """Refuse to be run by scikit-learn's pipelines and searches, which would take X_de for labels of X_nu.
-
-        Nothing in the arguments of ``fit(X, y)`` tells a sample from labels of several outputs; who calls does.
-        """
-        caller: Any = sys._getframe(2)
-        while caller.f_locals.get("self") is self:
-            caller = caller.f_back
-        name, module = type(self).__name__, str(caller.f_globals.get("__name__"))
-        if module.partition(".")[0] == "sklearn":
-            raise InputError(
-                f"{name} is run by {module}, which passes X_de on as labels of X_nu: earlier steps do not transform "
-                f"it, and folds pair the rows of both. Call {name}(...).fit(X_nu, X_de) itself: to scale columns with "
-                'scale="columns" or with both samples transformed, to choose parameters within HeldOutSelection '
-                "(fewratio.estimators)."
-            )
 
 
 def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> Numbers:

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils._param_validation import HasMethods, Interval
 
 from fewratio.core.draws import deal, in_row_order, seeded
 from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import RatioEstimator, common
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.parameters import HasMethods, Interval, common
 from fewratio.estimators.quantities import relative_squared_error
 
 

@@ -8,12 +8,11 @@ from fewratio.core import true_ratio as exact
 from fewratio.core.arguments import as_floats, check_count, check_finite_result, check_number, check_switch, shown
 from fewratio.core.arrays import equal_shares
 from fewratio.core.draws import in_row_order
-from fewratio.core.kernels import median_distance
+from fewratio.core.kernels import MEDIAN_ROWS, check_squares, median_distance
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import encode_together
 from fewratio.data.table import as_table
 from fewratio.errors import InputError, ParameterError
-from fewratio.estimators.kernel.gaussian_basis import MEDIAN_ROWS, check_squares
 
 
 def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
-from sklearn.utils._param_validation import Interval
 
 from fewratio.core.draws import deal, row_order
 from fewratio.core.shapes import Floats
@@ -19,7 +18,8 @@ from fewratio.data.separating import Separating, separating_columns, without_col
 from fewratio.data.table import Table, row_of
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
-from fewratio.estimators.base import TableEstimator, common
+from fewratio.estimators.base import TableEstimator
+from fewratio.estimators.parameters import Interval, common
 from fewratio.outliers.outlier_score import NEIGHBOURS, Normality, normality
 from fewratio.outliers.pyod_style import PyODStyle
 from fewratio.outliers.result import OutlierResult, judged

@@ -8,9 +8,9 @@ from sklearn.utils import gen_batches
 
 from fewratio.core.arrays import real_deviation
 from fewratio.core.draws import draw_rows, row_order
+from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats
 from fewratio.estimators.base import in_blocks
-from fewratio.estimators.kernel.gaussian_basis import check_squares
 from fewratio.progress import progress_bar
 
 # All measured on 21 tables, docs/design.md.

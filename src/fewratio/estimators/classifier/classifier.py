@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from fewratio.core.draws import draw_rows, seeded
 from fewratio.core.shapes import Floats
 from fewratio.core.true_ratio import relative_ratio
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import RatioEstimator, common, in_blocks
+from fewratio.estimators.base import RatioEstimator, in_blocks
 from fewratio.estimators.classifier.kernel_logistic import KernelLogisticRegression, fit_logistic
+from fewratio.estimators.parameters import HasMethods, StrOptions, common
 
 # Next to 1, float64 has no finer steps: a probability beyond this is a 0 or 1 in all but name, and its odds are noise.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)

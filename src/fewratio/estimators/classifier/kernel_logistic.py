@@ -10,10 +10,9 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from fewratio.core.draws import deal
-from fewratio.core.kernels import distances_within, gaussian_kernel, median_width
+from fewratio.core.kernels import check_squares, distances_within, gaussian_kernel, median_width
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling, column_scaling
-from fewratio.estimators.kernel.gaussian_basis import check_squares
 
 # Values beyond so many deviations count as that many.
 _FARTHEST = 5.0

@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods
 
 from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.core.draws import in_row_order, seeded
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import COUNT, RatioEstimator, common
+from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.classifier import ClassifierRatio
+from fewratio.estimators.parameters import COUNT, HasMethods, common
 
 # The square of a ratio must be finite too.
 _MAX_LOG_RATIO = 0.49 * float(np.log(np.finfo(np.float64).max))

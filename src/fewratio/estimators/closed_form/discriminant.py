@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.discriminant import Coordinates, Support
@@ -19,7 +18,7 @@ from fewratio.core.units import ColumnScaling, column_scaling
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted
 from fewratio.errors import CollectionError, InputError
-from fewratio.estimators.base import COUNT, POSITIVE, NotFittedError, check_finite_result, common
+from fewratio.estimators.base import NotFittedError, check_finite_result
 from fewratio.estimators.closed_form.discriminant_choice import Learned, learn
 from fewratio.estimators.closed_form.discriminant_model import (
     Calibration,
@@ -32,6 +31,7 @@ from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.summary import Summary
 from fewratio.estimators.closed_form.summary_settings import check_summaries, learn_from_summaries
 from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
+from fewratio.estimators.parameters import COUNT, POSITIVE, Interval, StrOptions, common
 from fewratio.estimators.source_columns import (
     SourceColumns,
     check_collection,

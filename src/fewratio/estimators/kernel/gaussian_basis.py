@@ -5,36 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewratio.core.kernels import median_distance, squared_distances
+from fewratio.core.kernels import MEDIAN_ROWS, median_distance, squared_distances
 from fewratio.core.moments import Moments
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
-from fewratio.errors import InputError
 
-# More centres cost much and gain little; so do more rows for a median.
+# More centres cost much and gain little.
 MAX_CENTRES = 300
-MEDIAN_ROWS = 1000
 # Kernel values in a block of rows: half a megabyte, so that what is made of a block stays in the processor's cache.
 _BLOCK_VALUES = 2**16
-# Rows that are checked at a time.
-_BLOCK_ROWS = 2**16
-
-
-def check_squares(*samples: Floats) -> None:
-    """Refuse samples whose distances cannot be computed."""
-    # A block of rows at a time: they may be in a file. The norm overflows where the squares do.
-    with np.errstate(over="ignore"):
-        norms = [
-            np.linalg.norm(rows[start : start + _BLOCK_ROWS].astype(np.float64, copy=False))
-            for rows in samples
-            for start in range(0, len(rows), _BLOCK_ROWS)
-        ]
-        fine = np.isfinite(np.linalg.norm(norms))
-    if not fine:
-        raise InputError(
-            "The samples hold values whose squares, and so whose distances, are beyond float64 (about 1e154). "
-            "Rescale the columns (to about unit size) before fitting."
-        )
 
 
 def choose_centres(nu: Floats, de: Floats, centres: str | int, rng: np.random.Generator) -> Floats:

@@ -6,19 +6,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.utils._param_validation import StrOptions
 
 from fewratio.core.arrays import equal_shares, masked_shares
 from fewratio.core.divergence import kullback_leibler_divergence
 from fewratio.core.draws import deal, in_row_order
-from fewratio.core.kernels import gaussian_kernel
+from fewratio.core.kernels import check_squares, gaussian_kernel
 from fewratio.core.objectives import UnnormalisedKL, shares_of_expectations
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import TrainingError
-from fewratio.estimators.base import NOT_NEGATIVE, POSITIVE, RatioEstimator, common
-from fewratio.estimators.kernel.gaussian_basis import GaussianBasis, check_squares, choose_centres
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.kernel.gaussian_basis import GaussianBasis, choose_centres
 from fewratio.estimators.kernel.selection import kernel_widths
+from fewratio.estimators.parameters import NOT_NEGATIVE, POSITIVE, StrOptions, common
 
 # A kernel that reaches no denominator row would get an infinite weight; this is taken for the least mean of a kernel,
 # so that the ratio stays below its inverse.

@@ -7,26 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import squareform
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.draws import in_row_order
-from fewratio.core.kernels import distances_within, median_width
+from fewratio.core.kernels import check_squares, distances_within, median_width
 from fewratio.core.moments import Moments
 from fewratio.core.ridge import ridge_weights, ridge_weights_of_moments
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import POSITIVE, RatioEstimator, common
-from fewratio.estimators.kernel.gaussian_basis import (
-    MAX_CENTRES,
-    GaussianBasis,
-    check_squares,
-    choose_centres,
-    median_of_some,
-)
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.kernel.gaussian_basis import MAX_CENTRES, GaussianBasis, choose_centres, median_of_some
 from fewratio.estimators.kernel.selection import DEFAULT_REG, REGS, Selection, candidates, kernel_widths, nearest
+from fewratio.estimators.parameters import POSITIVE, Interval, StrOptions, common
 
 # Kernel values of a block of pairs: two megabytes, so that what is made of them stays in the processor's cache.
 _BLOCK_VALUES = 2**18

@@ -9,16 +9,15 @@ from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
-from sklearn.utils._param_validation import Interval
 
 from fewratio.core.draws import in_row_order
-from fewratio.core.kernels import gaussian_kernel
+from fewratio.core.kernels import check_squares, gaussian_kernel
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import InputError, TrainingError
-from fewratio.estimators.base import NOT_NEGATIVE, POSITIVE, RatioEstimator, common
-from fewratio.estimators.kernel.gaussian_basis import check_squares
+from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.kernel.selection import kernel_widths
+from fewratio.estimators.parameters import NOT_NEGATIVE, POSITIVE, Interval, common
 from fewratio.lazy import import_home
 
 # What is left of a kernel (its values are 1 at most) when its factor is complete: far below any `reg` of use.

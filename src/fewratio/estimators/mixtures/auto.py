@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.data.collection import Collection
-from fewratio.estimators.base import RatioEstimator, common, fit_to_drawn
+from fewratio.estimators.base import RatioEstimator, fit_to_drawn
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.closed_form.discriminant_model import SIZES, at_size, harmonic_size, ratio_of_log
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import SavedEstimator, joined, part_of, stored
 from fewratio.estimators.mixtures.source_shares import learned_shares
+from fewratio.estimators.parameters import common
 from fewratio.estimators.source_columns import check_collection
 from fewratio.lazy import torch_is_installed
 

@@ -17,13 +17,13 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import common
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.learned_file import LearnedEstimator, joined, part_of
 from fewratio.estimators.networks.members import Network
 from fewratio.estimators.networks.meta import MetaRatioEstimator
 from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.settings import Architecture
+from fewratio.estimators.parameters import common
 
 Member = MetaRatioEstimator | DiscriminantRatioEstimator
 _KINDS: dict[str, type[Member]] = {kind.__name__: kind for kind in (MetaRatioEstimator, DiscriminantRatioEstimator)}

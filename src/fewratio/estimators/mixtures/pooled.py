@@ -6,18 +6,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
+from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.data.collection import Collection
 from fewratio.data.columns import counted
 from fewratio.data.dataset import Dataset
 from fewratio.errors import CollectionError
-from fewratio.estimators.base import COUNT, common
-from fewratio.estimators.kernel.gaussian_basis import check_squares
 from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
 from fewratio.estimators.mixtures.pooled_model import PooledModel, PooledMoments, RowAndDatasetFeatures, learn
+from fewratio.estimators.parameters import COUNT, Interval, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 
 # Values below it are bent upwards rather than cut off at 0, so that the order of outliers is kept.

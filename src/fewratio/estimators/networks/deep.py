@@ -14,12 +14,13 @@ from fewratio.core.draws import in_row_order
 from fewratio.core.objectives import NonNegativeLSIF
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
-from fewratio.estimators.base import COUNT, NOT_NEGATIVE, RatioEstimator, check_finite_result, common
+from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.networks.devices import resolve_device
 from fewratio.estimators.networks.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.estimators.networks.optim import Ensemble, train_in_stages
 from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio.estimators.networks.training.keyed_draws import fold, uniform
+from fewratio.estimators.parameters import COUNT, NOT_NEGATIVE, common
 
 # Rows of a sample that a step sees; all of a smaller one.
 _BATCH = 512

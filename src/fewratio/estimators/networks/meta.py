@@ -8,12 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import StrOptions
 
 from fewratio.core.container import Arrays, read_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import common
 from fewratio.estimators.learned_file import LearnedEstimator
 from fewratio.estimators.networks.adapted import Model, NetworkEstimator
 from fewratio.estimators.networks.devices import resolve_device
@@ -24,6 +22,7 @@ from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.pretraining import raise_if_diverged
 from fewratio.estimators.networks.settings import KINDS, Architecture, Episodes, Pairs, Training, architecture_of
 from fewratio.estimators.networks.universal import check_known_alpha, shipped_parts
+from fewratio.estimators.parameters import StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns
 
 

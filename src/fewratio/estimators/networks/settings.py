@@ -9,10 +9,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import COUNT, NOT_NEGATIVE, Parameters, common
+from fewratio.estimators.parameters import COUNT, NOT_NEGATIVE, Interval, Parameters, StrOptions, common
 
 # Kinds of networks that an architecture with these features consists of.
 KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relational",)}

@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from fewratio.core.container import read_tensors
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
-from fewratio.estimators.base import RatioEstimator, common, fit_to_drawn
+from fewratio.estimators.base import RatioEstimator, fit_to_drawn
 from fewratio.estimators.networks.adapted import NetworkEstimator, as_rows
 from fewratio.estimators.networks.devices import resolve_device
 from fewratio.estimators.networks.nn import AdaptedRatio, RatioModel, RidgeHead, SampleScaled, Standardiser
 from fewratio.estimators.networks.nn.intervals import LEVELS, Intervals
 from fewratio.estimators.networks.nn.relational import RelationalEncoder, RelationalFeatures
 from fewratio.estimators.networks.pretrained import UNIVERSAL
+from fewratio.estimators.parameters import Interval, StrOptions, common
 
 # The range of alpha that the network was trained with.
 ALPHAS = (0.1, 0.9)

@@ -1,0 +1,75 @@
+"""What parameters may be: the one module that knows scikit-learn's tables of constraints, which are private there."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import _param_validation
+from sklearn.utils._param_validation import HasMethods as HasMethods
+from sklearn.utils._param_validation import Interval as Interval
+from sklearn.utils._param_validation import StrOptions as StrOptions
+
+from fewratio.core.arguments import MAX_COUNT, shown
+from fewratio.core.units import ColumnScaling
+from fewratio.errors import ParameterError
+
+COUNT = Interval(Integral, 1, MAX_COUNT, closed="both")
+POSITIVE, NOT_NEGATIVE = (Interval(Real, 0, None, closed=closed) for closed in ("neither", "left"))
+# What parameters that several estimators have may be.
+_COMMON: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, 1, closed="left")],
+    "sigma": [StrOptions({"median"}), POSITIVE],
+    "centres": [StrOptions({"both", "numerator"}), COUNT],
+    "learning_rate": [POSITIVE],
+    "n_folds": [Interval(Integral, 2, None, closed="left")],
+    "scale": [StrOptions({"columns", "none"}), ColumnScaling],
+    "device": [str],
+    "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
+}
+
+
+def common(*names: str) -> dict[str, list[Any]]:
+    """Give the part of a table of parameter constraints that is the same for all estimators."""
+    return {name: _COMMON[name] for name in names}
+
+
+class Parameters(BaseEstimator):
+    """Parameters by name, in scikit-learn's way, and a table of what they may be."""
+
+    # scikit-learn's kind of table; a subclass gives its own.
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
+        """Refuse values outside the table; those of a group of settings by their names in its owner's `set_params`."""
+        owner = owner or type(self).__name__
+        for name, value in self.get_params(deep=False).items():
+            allowed, name = self._parameter_constraints.get(name, "no_validation"), prefix + name
+            value = _as_number(owner, name, value, allowed)
+            try:
+                _param_validation.validate_parameter_constraints({name: allowed}, {name: value}, caller_name=owner)
+            except _param_validation.InvalidParameterError as error:
+                raise ParameterError(str(error), parameter=name) from None
+
+
+def _as_number(owner: str, name: str, value: Any, allowed: Any) -> Any:
+    """Refuse truth values, which Python counts among the numbers, and numbers beyond a float's; give others as floats.
+
+    What is not a number stays as it is, for the table of constraints to judge.
+    """
+    is_switch = not isinstance(allowed, list) or any(each in ("boolean", bool) for each in allowed if each is not None)
+    if isinstance(value, bool | np.bool_) and not is_switch:
+        found = f"The {name!r} parameter of {owner} is {value}"
+        raise ParameterError(f"{found}; needed is a value, not a switch. Pass one.", parameter=name)
+    if not isinstance(value, Real) or (isinstance(value, Integral) and abs(int(value)) <= MAX_COUNT):
+        return value
+    try:
+        number = float(value)
+    except OverflowError:
+        number = -1e200 if value < 0 else 1e200
+    # Kernels and divergences are made of squares, and inverses of them.
+    if np.isfinite(number) and number and not 1e-150 <= abs(number) <= 1e150:
+        found = f"The {name!r} parameter of {owner} is {shown(value)}, whose square no float can hold"
+        needed = "0, or a size from 1e-150 to 1e150"
+        raise ParameterError(f"{found}; needed is {needed}. Pass one of a usual size.", parameter=name)
+    return value if isinstance(value, Integral) else number
