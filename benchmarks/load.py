@@ -25,8 +25,8 @@ WAYS = {
         "parquet": "from pyarrow.parquet import read_table as read",
     },
     "read_table": (
-        "from pathlib import Path; from fewratio.data.readers.files import find_file, read_table\n"
-        "def read(path): return read_table(find_file(Path(path)))"
+        "from pathlib import Path; from fewratio.data.readers.files import find_file, read_columns\n"
+        "def read(path): return read_columns(find_file(Path(path)))"
     ),
     "read_raw and as_table": (
         "from pathlib import Path; from fewratio.data.readers.files import find_file, read_raw\n"

@@ -58,6 +58,7 @@ PUBLIC = [
     "load_collection",
     "load_model",
     "mmd2",
+    "read_table",
     "register_source",
     "relative_pearson_divergence",
     "relative_squared_error",

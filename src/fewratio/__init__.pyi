@@ -6,6 +6,7 @@ from fewratio.data.collection import Collection as Collection
 from fewratio.data.dataset import Dataset as Dataset
 from fewratio.data.encoding import ColumnOptions as ColumnOptions
 from fewratio.data.encoding import Encoding as Encoding
+from fewratio.data.readers.files import read_table as read_table
 from fewratio.data.registry import Source as Source
 from fewratio.data.registry import load_collection as load_collection
 from fewratio.data.registry import register_source as register_source

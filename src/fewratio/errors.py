@@ -15,12 +15,71 @@
     |-- TrainingError (RuntimeError)       training could not produce a usable model
     `-- NotFittedError                     lives in ``fewratio.estimators.base``: it is also scikit-learn's
 
-Each message has three parts: what was found, what is needed, what to do.
+Each message has three parts: what was found, what is needed, what to do. A message names parameters by
+`name_parameter`, so that each surface can print its own word: Python the argument, the shell the option, the page the
+label.
 """
 
+import re
+from collections.abc import Callable
 
-class FewRatioError(Exception):
+_NAMED = re.compile("\x02(.*?)\x1f(.*?)\x1f(.*?)\x03", re.DOTALL)
+
+
+def name_parameter(name: str, value: str | None = None, python: str | None = None) -> str:
+    """Name a parameter within a message of an error or a warning.
+
+    Parameters
+    ----------
+    name : str
+        Python's name of the parameter.
+    value : str, optional
+        What to pass for it; "" for whatever fits.
+    python : str, optional
+        What Python prints. By default, the name; with a value, ``name=value``.
+
+    Examples
+    --------
+    >>> error = ParameterError(f"{name_parameter('n_permutations')} is 3; 19 are needed. Pass more.")
+    >>> print(error)
+    n_permutations is 3; 19 are needed. Pass more.
+    >>> error.parameter, error.write(lambda name, value: "--permutations")
+    ('n_permutations', '--permutations is 3; 19 are needed. Pass more.')
+    """
+    shown = name if value is None else f"{name}={value if value in ('', 'True') else repr(value)}"
+    return f"\x02{name}\x1f{value or ''}\x1f{python or shown}\x03"
+
+
+class _Message:
+    """A message that can be written in the words of each surface."""
+
+    args: tuple[object, ...]
+
+    def write(self, word: Callable[[str, str], str | None]) -> str:
+        """Write the message; `word` is told a parameter and a value ("" for none), and may return None for Python's."""
+        return _NAMED.sub(lambda found: word(found[1], found[2]) or found[3], str(self.args[0]) if self.args else "")
+
+    def __str__(self) -> str:
+        return self.write(lambda name, value: None)
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter that the message names first, if any."""
+        found = _NAMED.search(str(self.args[0])) if self.args else None
+        return found[1] if found else None
+
+
+class FewRatioWarning(_Message, UserWarning):
+    """A warning whose message names parameters."""
+
+
+class FewRatioError(_Message, Exception):
     """Base of every error that fewratio raises on purpose.
+
+    Attributes
+    ----------
+    parameter : str or None
+        Python's name of the parameter that the message is about, if it is about one.
 
     Examples
     --------

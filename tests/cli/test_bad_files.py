@@ -102,3 +102,8 @@ def test_a_damaged_header_of_an_array_is_named(folder, shape):
     content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + np.ones(4).tobytes()
     (folder / "a.npy").write_bytes(content)
     assert_refused(["compare", "a.npy", "b.csv"], "file 'a.npy'")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs a device without end")
+def test_a_device_is_refused_before_it_is_read():
+    assert_refused(["compare", "/dev/zero", "a.csv"], "'/dev/zero' is a device; needed is a table file")

@@ -22,7 +22,7 @@ import pytest
 
 from fewratio.data.collection import Collection
 from fewratio.data.readers.csv import read_csv
-from fewratio.data.readers.files import find_file, open_rows, read_arrays, read_raw, read_table
+from fewratio.data.readers.files import find_file, open_rows, read_arrays, read_columns, read_raw
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -49,7 +49,7 @@ def write(folder, name, content):
 
 
 def read_frame(file, as_text=()):
-    return nw.from_native(read_table(file, as_text), eager_only=True)
+    return nw.from_native(read_columns(file, as_text), eager_only=True)
 
 
 # ---------------------------------------------------------------- what is read
@@ -445,7 +445,7 @@ HOSTILE = {
 def test_a_separator_is_found_unless_another_is_given(tmp_path, text, rows, advice):
     path = tmp_path / "a.csv"
     path.write_text(text)
-    assert read_table(find_file(path)).to_pylist() == [dict(zip("pq", row, strict=True)) for row in rows]
+    assert read_columns(find_file(path)).to_pylist() == [dict(zip("pq", row, strict=True)) for row in rows]
     with open_rows(find_file(path)) as table:
         assert next(table.pieces(10)).cells("q") == [row[1] for row in rows]
     with pytest.raises(DataFileError, match=re.escape(advice)):
@@ -482,7 +482,7 @@ def test_a_bad_text_file_is_refused_with_its_line(tmp_path, case):
 def test_commas_in_a_file_of_tabs_are_found(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("p,q\n1,2\n")
-    assert read_table(find_file(path)).to_pylist() == [{"p": 1, "q": 2}]
+    assert read_columns(find_file(path)).to_pylist() == [{"p": 1, "q": 2}]
 
 
 @pytest.mark.parametrize("text", ["height; in m\n1\n", '"height; in m"\n1\n', "a|b,c\n1,2\n"])

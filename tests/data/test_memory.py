@@ -15,7 +15,7 @@ N_ROWS, N_FEATURES = 1_000_000, 20
 PROGRAM = """
 import json, re, sys
 from pathlib import Path
-from fewratio.data.readers.files import find_file, read_table
+from fewratio.data.readers.files import find_file, read_columns
 
 def peak():
     # Not getrusage: there the peak of the process that started this one counts, too.
@@ -23,9 +23,9 @@ def peak():
 
 path = Path(sys.argv[1])
 small = path.with_name(f"small{path.suffix}")
-read_table(find_file(small))  # what the first call loads is not the table's doing
+read_columns(find_file(small))  # what the first call loads is not the table's doing
 before = peak()
-table = read_table(find_file(path))
+table = read_columns(find_file(path))
 print(json.dumps({"table": table.nbytes, "beyond": peak() - before - table.nbytes, "rows": len(table)}))
 """
 

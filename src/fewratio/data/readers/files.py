@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
@@ -122,8 +123,9 @@ def find_file(
     if str(path) == STANDARD_INPUT:
         return TableFile(path, "standard input", "standard input", None, separator, decimal)
     as_path(path)
-    if not path.exists() or path.is_dir():
-        problem = "is a folder" if path.is_dir() else "does not exist"
+    # A device may have no end.
+    if not path.is_file() and not path.is_fifo():
+        problem = "is a folder" if path.is_dir() else "is a device" if path.exists() else "does not exist"
         raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
     file = TableFile(path, str(path), split_name(path)[0], None, separator, decimal)
     if path.is_file() and file.suffix not in kinds:
@@ -165,7 +167,7 @@ def _is_table_file(path: Path, folder: Path) -> bool:
     return suffix.lower() in SUFFIXES and not is_hidden and path.is_file()
 
 
-def read_table(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
+def read_columns(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
     """Read a file with named columns whole.
 
     Parameters
@@ -215,11 +217,44 @@ def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
             return arrays["X" if len(names) == 2 else names.pop()], flags
 
 
+def read_table(path: str | PathLike[str], *, separator: str | None = None, decimal: str = ".") -> Any:
+    r"""Read a table from a file, as the command line does.
+
+    Parameters
+    ----------
+    path : path
+        A .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .ndjson, .xlsx, .npy or .npz file; text may be compressed
+        (.gz, .xz, .zip).
+    separator : str, optional
+        What divides the columns of a text file. By default, tabs in .tsv files, and commas in others (semicolons with
+        ``decimal=","``).
+    decimal : str
+        The mark within numbers of a text file.
+
+    Returns
+    -------
+    pyarrow.Table or ndarray of shape (n_rows, n_columns)
+        What the functions of fewratio use; an array if the file is .npy or .npz.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import fewratio
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "monday.csv").write_text("size;kind\n1,5;a\n2,5;b\n")
+    ...     fewratio.read_table(f"{folder}/monday.csv", decimal=",").to_pylist()
+    [{'size': 1.5, 'kind': 'a'}, {'size': 2.5, 'kind': 'b'}]
+    """
+    file = find_file(Path(path), separator=separator, decimal=decimal)
+    return read_arrays(file)[0] if file.suffix in ARRAYS else read_columns(file)
+
+
 def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
-    """Read a file as a table whose columns may be of any kind; `as_text` is that of `read_table`."""
+    """Read a file as a table whose columns may be of any kind; `as_text` is that of `read_columns`."""
     if file.suffix in ARRAYS:
         return as_raw(read_arrays(file)[0], str(file))
-    return raw_of_arrow(read_table(file, as_text), str(file))
+    return raw_of_arrow(read_columns(file, as_text), str(file))
 
 
 @dataclass(frozen=True, eq=False)
