@@ -8,9 +8,7 @@ import fewratio
 from fewratio import estimators
 
 PUBLIC = [
-    "D3RE",
     "KLIEP",
-    "KMM",
     "ULSIF",
     "Architecture",
     "AutoRatioEstimator",
@@ -47,7 +45,6 @@ PUBLIC = [
     "Summary",
     "Training",
     "TrainingError",
-    "UnconstrainedKL",
     "UniversalRatioEstimator",
     "check_ratio_estimator",
     "compare_all",

@@ -77,7 +77,6 @@ for use in sys.argv[1:]:
     uses = [
         "from fewratio import MetaRatioEstimator",
         "from fewratio import UniversalRatioEstimator",
-        "from fewratio.estimators import D3RE",
         "from fewratio import Pair",
         "import fewratio.estimators.networks.nn",
     ]

@@ -18,7 +18,7 @@ from fewratio.errors import FewRatioError
 from fewratio.estimators.base import NotFittedError
 from hostile.values import good_table, paths, scalars, tables
 
-ESTIMATORS = ("RuLSIF", "ULSIF", "KLIEP", "UnconstrainedKL", "KMM", "ClassifierRatio", "D3RE", "AutoRatioEstimator")
+ESTIMATORS = ("RuLSIF", "ULSIF", "KLIEP", "KMM", "ClassifierRatio", "AutoRatioEstimator")
 LEARNED = ("DiscriminantRatioEstimator", "PooledRatioEstimator", "MetaRatioEstimator")
 SETTINGS = {"architecture": "Architecture", "episodes": "Pairs", "training": "Training"}
 # What is not changed: callbacks may do what they like, a device is torch's.
@@ -88,7 +88,7 @@ def _good() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _quick(name: str) -> dict[str, Any]:
-    return {"D3RE": {"n_steps": 2, "width": 8}, "MetaRatioEstimator": {"training": _training()}}.get(name, {})
+    return {"MetaRatioEstimator": {"training": _training()}}.get(name, {})
 
 
 def _training(**changed: Any) -> Any:
@@ -110,7 +110,7 @@ def _collection() -> Any:
 
 @cache
 def _fitted(name: str) -> Any:
-    estimator = getattr(fewratio, name)(**_quick(name))
+    estimator = getattr(fewratio.estimators, name)(**_quick(name))
     if name in LEARNED:
         estimator.pretrain(*(2 if name == "MetaRatioEstimator" else 1) * (_collection(),))
     return estimator.fit(*_good())
@@ -118,7 +118,7 @@ def _fitted(name: str) -> Any:
 
 def _estimators() -> Iterator[Call]:
     for name in (*ESTIMATORS, "UniversalRatioEstimator", *LEARNED):
-        kind = getattr(fewratio, name)
+        kind = getattr(fewratio.estimators, name)
         is_learned = name in LEARNED
         for parameter in _parameters(kind):
             for value_name in scalars():
@@ -155,7 +155,7 @@ def _estimators() -> Iterator[Call]:
 
 def _learned() -> Iterator[Call]:
     for parameter, name in SETTINGS.items():
-        kind = getattr(fewratio, name)
+        kind = getattr(fewratio.estimators, name)
         for setting in _parameters(kind):
             for value_name in scalars():
 
@@ -171,14 +171,14 @@ def _learned() -> Iterator[Call]:
         for value_name in tables():
             yield Call(
                 f"{name}.pretrain({value_name})",
-                lambda n=name, v=value_name: getattr(fewratio, n)(**_quick(n)).pretrain(tables()[v]),
+                lambda n=name, v=value_name: getattr(fewratio.estimators, n)(**_quick(n)).pretrain(tables()[v]),
             )
 
             def run(name=name, value_name=value_name) -> Any:
                 sources = [tables()[value_name], *(each.X for each in _collection())]
                 outliers = [[*[True] * 2, *[False] * 4], *[np.arange(12) < 3] * 12]
                 collection = fewratio.Collection.from_arrays(sources, outliers=outliers)
-                estimator = getattr(fewratio, name)(**_quick(name)).pretrain(collection)
+                estimator = getattr(fewratio.estimators, name)(**_quick(name)).pretrain(collection)
                 return estimator.fit(*_good()).divergence()
 
             yield Call(f"{name}.pretrain([{value_name}, ...])", run)
@@ -306,11 +306,11 @@ def _files() -> Iterator[Call]:
 def _senseless() -> Iterator[Call]:
     """Go through what must be refused, and (``refused=None``) what must be taken."""
     A, B = _good()
-    for name in ("RuLSIF", "ULSIF", "KLIEP", "UnconstrainedKL", "KMM"):
+    for name in ("RuLSIF", "ULSIF", "KLIEP", "KMM"):
         for value in (True, np.bool_(True), [1e-300], 1e-300, [True], 0, -1, float("nan"), [[1.0]], []):
             yield Call(
                 f"{name}(sigma={value!r})",
-                lambda n=name, v=value: getattr(fewratio, n)(sigma=v).fit(A, B).predict(A),
+                lambda n=name, v=value: getattr(fewratio.estimators, n)(sigma=v).fit(A, B).predict(A),
                 refused=True,
             )
     for value in (-1, float("nan"), True):
@@ -319,10 +319,10 @@ def _senseless() -> Iterator[Call]:
             lambda v=value: fewratio.detect_changes(good_table(40), window=5, threshold=v),
             refused=True,
         )
-    for name in ("RuLSIF", "UnconstrainedKL", "ClassifierRatio", "UniversalRatioEstimator", *LEARNED):
+    for name in ("RuLSIF", "ClassifierRatio", "UniversalRatioEstimator", *LEARNED):
         for value in (True, "0.5", -0.1, 1, None):
             yield Call(
                 f"{name}(alpha={value!r})",
-                lambda n=name, v=value: getattr(fewratio, n)(**_quick(n), alpha=v).fit(A, B),
+                lambda n=name, v=value: getattr(fewratio.estimators, n)(**_quick(n), alpha=v).fit(A, B),
                 refused=True,
             )

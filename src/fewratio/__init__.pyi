@@ -28,15 +28,12 @@ from fewratio.estimators.closed_form.source_map import SourceMap as SourceMap
 from fewratio.estimators.closed_form.summary import Summary as Summary
 from fewratio.estimators.contract import check_ratio_estimator as check_ratio_estimator
 from fewratio.estimators.kernel.kullback_leibler import KLIEP as KLIEP
-from fewratio.estimators.kernel.kullback_leibler import UnconstrainedKL as UnconstrainedKL
 from fewratio.estimators.kernel.least_squares import ULSIF as ULSIF
 from fewratio.estimators.kernel.least_squares import RuLSIF as RuLSIF
-from fewratio.estimators.kernel.moment_matching import KMM as KMM
 from fewratio.estimators.loading import load_model as load_model
 from fewratio.estimators.mixtures.auto import AutoRatioEstimator as AutoRatioEstimator
 from fewratio.estimators.mixtures.ensemble import EnsembleRatioEstimator as EnsembleRatioEstimator
 from fewratio.estimators.mixtures.pooled import PooledRatioEstimator as PooledRatioEstimator
-from fewratio.estimators.networks.deep import D3RE as D3RE
 from fewratio.estimators.networks.meta import MetaRatioEstimator as MetaRatioEstimator
 from fewratio.estimators.networks.pair import Episode as Episode
 from fewratio.estimators.networks.pair import Pair as Pair

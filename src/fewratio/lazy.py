@@ -25,7 +25,7 @@ _EXTRAS = {
 }
 # Modules with public names that need torch when they are imported.
 _OF_TORCH = (
-    *(f"fewratio.estimators.networks.{name}" for name in ("deep", "meta", "pair", "universal")),
+    *(f"fewratio.estimators.networks.{name}" for name in ("meta", "pair", "universal")),
     "fewratio.estimators.mixtures.ensemble",
 )
 

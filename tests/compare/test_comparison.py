@@ -22,10 +22,10 @@ from fewratio import (
     NotFittedError,
     ParameterError,
     RuLSIF,
-    UnconstrainedKL,
     compare_datasets,
 )
 from fewratio.data.sources.gaussian import gaussian_family
+from fewratio_bench.unconstrained_kl import UnconstrainedKL
 from tests.strategies import meta_estimator, quick, seeds
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fewratio import KLIEP, KMM, ULSIF, AutoRatioEstimator, ClassifierRatio, RuLSIF, UnconstrainedKL, mmd2
+from fewratio import KLIEP, ULSIF, AutoRatioEstimator, ClassifierRatio, RuLSIF, mmd2
 from fewratio.core.draws import in_row_order, row_order, seeded
-from fewratio.estimators import HeldOutSelection, Telescoping
+from fewratio.estimators import KMM, HeldOutSelection, Telescoping
 
 
 def table(seed, n=40, d=3):
@@ -64,7 +64,7 @@ ESTIMATORS = [
     RuLSIF(sigma="cv", reg="cv", random_state=0),
     RuLSIF(sigma="cv", cv=3, scale="columns", random_state=0),
     ULSIF(sigma="cv", random_state=0),
-    UnconstrainedKL(sigma="cv", centres=9, random_state=0),
+    KLIEP(sigma="cv", centres=9, random_state=0),
     KLIEP(sigma="cv", scale="columns", random_state=0),
     KMM(random_state=0),
     KMM(scale="columns", random_state=0),
@@ -120,7 +120,7 @@ def test_the_discrepancy_of_many_rows_does_not_depend_on_units(change):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_every_estimator_can_be_seeded(estimator):
     # 320 rows in all: of more than 300 some become centres.
-    n_rows = 40 if isinstance(estimator, KMM | Telescoping | UnconstrainedKL) else 160
+    n_rows = 40 if isinstance(estimator, KMM | Telescoping | KLIEP) else 160
     samples = table(0, n_rows), table(1, n_rows) + 0.5
     copies = [seeded(clone(estimator).set_params(random_state=None), np.random.default_rng(5)) for _ in range(2)]
     first, second = (copy.fit(*samples).divergence() for copy in copies)

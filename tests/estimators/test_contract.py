@@ -10,17 +10,16 @@ import pytest
 import torch
 
 from fewratio import (
-    D3RE,
     KLIEP,
-    KMM,
     ULSIF,
     ClassifierRatio,
     PooledRatioEstimator,
     RuLSIF,
-    UnconstrainedKL,
     check_ratio_estimator,
 )
-from fewratio.estimators import HeldOutSelection, Telescoping
+from fewratio.estimators import KMM, HeldOutSelection, Telescoping
+from fewratio_bench.d3re import D3RE
+from fewratio_bench.unconstrained_kl import UnconstrainedKL
 
 ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift")
 

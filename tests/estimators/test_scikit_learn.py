@@ -9,9 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 
-from fewratio import D3RE, KLIEP, KMM, ULSIF, ClassifierRatio, InlierOutlierDetector, RuLSIF, UnconstrainedKL
+from fewratio import KLIEP, ULSIF, ClassifierRatio, InlierOutlierDetector, RuLSIF
 from fewratio.errors import InputError
-from fewratio.estimators import AutoRatioEstimator, HeldOutSelection, Telescoping, UniversalRatioEstimator
+from fewratio.estimators import KMM, AutoRatioEstimator, HeldOutSelection, Telescoping, UniversalRatioEstimator
 
 rng = np.random.default_rng(0)
 A, B = rng.normal(size=(20, 2)), rng.normal(1, 1, (25, 2))
@@ -20,12 +20,10 @@ PLAIN = SGDClassifier(loss="log_loss", max_iter=5, tol=None)
 SCALED = [
     RuLSIF(),
     ULSIF(),
-    UnconstrainedKL(),
     KLIEP(),
     KMM(),
     ClassifierRatio(PLAIN),
     Telescoping(ClassifierRatio(PLAIN, alpha=0.0, calibrate=False)),
-    D3RE(),
     AutoRatioEstimator(),
     UniversalRatioEstimator(),
 ]

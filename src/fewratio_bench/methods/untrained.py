@@ -16,13 +16,13 @@ from torch import Tensor
 from fewratio.core.divergence import mmd2
 from fewratio.core.kernels import median_distance
 from fewratio.core.seeds import seed_for
-from fewratio.estimators import UnconstrainedKL
 from fewratio.estimators.networks.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
 from fewratio.estimators.networks.pair import Episode
 from fewratio.estimators.networks.universal import shipped_parts
 from fewratio_bench.evaluate import Judgement, judged_ratio, judged_values
 from fewratio_bench.methods.base import REGS, Bench, Method, Parameters, Verdict
 from fewratio_bench.problems import ROLES, Problem, Trial
+from fewratio_bench.unconstrained_kl import UnconstrainedKL
 
 
 class Untrained(Method):

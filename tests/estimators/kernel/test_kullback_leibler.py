@@ -5,12 +5,13 @@ import pytest
 import torch
 from scipy.spatial.distance import cdist
 
-from fewratio import KLIEP, UnconstrainedKL
+from fewratio import KLIEP
 from fewratio.core.arrays import equal_shares
 from fewratio.core.objectives import UnnormalisedKL
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators.kernel import kullback_leibler
 from fewratio.estimators.kernel.selection import WIDTH_FACTORS
+from fewratio_bench.unconstrained_kl import UnconstrainedKL
 from tests.densities import KNOWN_PAIRS
 
 

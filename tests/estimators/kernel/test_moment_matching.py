@@ -7,8 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from fewratio import KMM, relative_pearson_divergence
+from fewratio import relative_pearson_divergence
 from fewratio.errors import FewRatioError, InputError
+from fewratio.estimators import KMM
 
 
 @pytest.fixture(scope="module")

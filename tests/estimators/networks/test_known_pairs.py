@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fewratio import KLIEP, KMM, ULSIF
+from fewratio import KLIEP, ULSIF
+from fewratio.estimators import KMM
 from tests.densities import KNOWN_PAIRS, relative_error
 
 ESTIMATORS = [ULSIF(sigma="cv", reg="cv", random_state=0), KLIEP(random_state=0), KMM(random_state=0)]

@@ -1,4 +1,4 @@
-"""Ratios that are nearest in the Kullback-Leibler sense: KLIEP, and its unconstrained relative form."""
+"""The ratio that is nearest in the Kullback-Leibler sense: KLIEP."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -18,7 +18,7 @@ from fewratio.errors import TrainingError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.kernel.gaussian_basis import GaussianBasis, choose_centres
 from fewratio.estimators.kernel.selection import kernel_widths
-from fewratio.estimators.parameters import NOT_NEGATIVE, POSITIVE, StrOptions, common
+from fewratio.estimators.parameters import POSITIVE, StrOptions, common
 
 # A kernel that reaches no denominator row would get an infinite weight; this is taken for the least mean of a kernel,
 # so that the ratio stays below its inverse.
@@ -30,27 +30,24 @@ MAX_STEPS = 200
 
 
 @dataclass(eq=False, repr=False)
-class UnconstrainedKL(RatioEstimator):
-    """Relative ratio that minimises the unnormalised Kullback-Leibler loss on Gaussian kernels.
+class KLIEP(RatioEstimator):
+    """Kullback-Leibler importance estimation procedure (Sugiyama et al. 2008), for the plain ratio.
 
-    The ratio is a sum of Gaussian kernels ``exp(-|x - c|^2 / sigma^2)`` with weights w >= 0 that minimise
-    `fewratio.core.objectives.UnnormalisedKL` plus ``reg/2 |w|^2``: a convex problem, solved to its optimum.
-    The divergence is the (relative) Kullback-Leibler divergence, the numerator's mean log ratio.
+    The ratio is a sum of Gaussian kernels ``exp(-|x - c|^2 / sigma^2)`` with weights w >= 0. It maximises the
+    numerator's likelihood among those whose mean over the denominator is 1. That is the minimum of
+    `fewratio.core.objectives.UnnormalisedKL`: scaling w shows that it has that mean by itself. The problem is convex,
+    and solved to its optimum. The divergence is the Kullback-Leibler divergence, the numerator's mean log ratio.
 
     Parameters
     ----------
-    alpha : float, default=0.5
-        Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     sigma : "median", "cv", float or sequence of float, default="median"
         Kernel width; "median" is the median distance between the instances of both samples together. Of a sequence,
         or for "cv" of multiples of the median (1/8 to 4, as in `RuLSIF`), the one with the least loss on held-out
-        folds is taken.
-    reg : float, default=0.001
-        The regulariser lambda.
-    centres : {"both", "numerator"} or int, default="both"
+        folds is used.
+    centres : {"both", "numerator"} or int, default="numerator"
         Instances that carry a kernel, as in `RuLSIF`.
     n_folds : int, default=5
-        Folds for choosing the width. Where a sample has one instance nothing can be held out: the widest is taken.
+        Folds for choosing the width. Where a sample has one instance nothing can be held out: the widest is used.
     scale : {"columns", "none"}, default="none"
         Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
@@ -69,25 +66,21 @@ class UnconstrainedKL(RatioEstimator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fewratio import UnconstrainedKL
-    >>> rng = np.random.default_rng(0)
-    >>> estimator = UnconstrainedKL().fit(rng.normal(0, 1, (10, 1)), rng.normal(1, 1, (12, 1)))
-    >>> estimator.predict([[-1.0], [2.0]]).round(2)
-    array([1.55, 0.23])
+    >>> from fewratio import KLIEP
+    >>> KLIEP(sigma="cv", random_state=0).fit([[0.0], [1.0]], [[1.0], [2.0], [3.0]]).predict([[0.0]]).shape
+    (1,)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **common("alpha", "centres", "n_folds", "scale", "random_state"),
+        **common("centres", "n_folds", "scale", "random_state"),
         "sigma": [StrOptions({"median"}), POSITIVE, StrOptions({"cv"}), list, tuple, np.ndarray],
-        "reg": [NOT_NEGATIVE],
     }
 
-    alpha: float = 0.5
+    alpha: float = field(default=0.0, init=False)
+    reg: float = field(default=0.0, init=False)
     _: KW_ONLY
     sigma: str | float | Sequence[float] = "median"
-    reg: float = 0.001
-    centres: str | int = "both"
+    centres: str | int = "numerator"
     n_folds: int = 5
     scale: str = "none"
     random_state: int | np.random.Generator | None = None
@@ -132,35 +125,6 @@ class UnconstrainedKL(RatioEstimator):
     def _weights(self, phi: Floats, shares: Floats) -> Floats:
         share_nu, mixture = shares_of_expectations(shares, float(self.alpha))
         return minimise(phi[share_nu > 0], mixture @ phi, float(self.reg))
-
-
-@dataclass(eq=False, repr=False)
-class KLIEP(UnconstrainedKL):
-    """Kullback-Leibler importance estimation procedure (Sugiyama et al. 2008), for the plain ratio.
-
-    It maximises the numerator's likelihood under ratios w'phi, w >= 0, whose mean over the denominator is 1. That is
-    `UnconstrainedKL` at alpha = 0 without a regulariser: scaling w shows that its minimum has that mean by itself.
-
-    Parameters
-    ----------
-    sigma, centres, n_folds, scale, random_state
-        As in `UnconstrainedKL`; kernels sit on the numerator's instances by default.
-
-    Attributes
-    ----------
-    sigma_, centres_, weights_, ratio_nu_, ratio_de_
-        As in `UnconstrainedKL`.
-
-    Examples
-    --------
-    >>> from fewratio import KLIEP
-    >>> KLIEP(sigma="cv", random_state=0).fit([[0.0], [1.0]], [[1.0], [2.0], [3.0]]).predict([[0.0]]).shape
-    (1,)
-    """
-
-    alpha: float = field(default=0.0, init=False)
-    reg: float = field(default=0.0, init=False)
-    centres: str | int = field(default="numerator", kw_only=True)
 
 
 def minimise(phi: Floats, linear: Floats, reg: float) -> Floats:

@@ -73,7 +73,7 @@ class KMM(RatioEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from fewratio import KMM
+    >>> from fewratio.estimators import KMM
     >>> rng = np.random.default_rng(0)
     >>> estimator = KMM().fit(rng.normal(0, 1, (10, 1)), rng.normal(1, 1, (12, 1)))
     >>> estimator.predict([[-1.0], [2.0]]).round(2)

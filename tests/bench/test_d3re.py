@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fewratio import D3RE
+from fewratio_bench.d3re import D3RE
 
 
 def draw(n, seed):

@@ -60,7 +60,7 @@ class D3RE(RatioEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from fewratio import D3RE
+    >>> from fewratio_bench.d3re import D3RE
     >>> rng = np.random.default_rng(0)
     >>> estimator = D3RE(random_state=0).fit(rng.normal(0, 1, (60, 1)), rng.normal(1, 1, (50, 1)))
     >>> left, right = estimator.predict([[-1.0], [2.0]])
