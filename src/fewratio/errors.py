@@ -123,11 +123,6 @@ class MissingColumnError(InputError):
 class ParameterError(FewRatioError, ValueError):
     """A parameter outside its range.
 
-    Attributes
-    ----------
-    parameter : str or None
-        Its name, where the error is about one parameter.
-
     Examples
     --------
     >>> from fewratio import RuLSIF
@@ -136,10 +131,6 @@ class ParameterError(FewRatioError, ValueError):
     ...
     fewratio.errors.ParameterError: The 'alpha' parameter of RuLSIF must be a float in the range [0.0, 1.0). ...
     """
-
-    def __init__(self, message: str, *, parameter: str | None = None) -> None:
-        super().__init__(message)
-        self.parameter = parameter
 
 
 class CollectionError(InputError):

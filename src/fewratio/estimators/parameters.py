@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions as StrOptions
 
 from fewratio.core.arguments import MAX_COUNT, shown
 from fewratio.core.units import ColumnScaling
-from fewratio.errors import ParameterError
+from fewratio.errors import ParameterError, name_parameter
 
 COUNT = Interval(Integral, 1, MAX_COUNT, closed="both")
 POSITIVE, NOT_NEGATIVE = (Interval(Real, 0, None, closed=closed) for closed in ("neither", "left"))
@@ -45,22 +45,23 @@ class Parameters(BaseEstimator):
         owner = owner or type(self).__name__
         for name, value in self.get_params(deep=False).items():
             allowed, name = self._parameter_constraints.get(name, "no_validation"), prefix + name
-            value = _as_number(owner, name, value, allowed)
+            called = f"The {name!r} parameter of {owner}"
+            named = name_parameter(name, python=called)
+            value = _as_number(named, value, allowed)
             try:
                 _param_validation.validate_parameter_constraints({name: allowed}, {name: value}, caller_name=owner)
             except _param_validation.InvalidParameterError as error:
-                raise ParameterError(str(error), parameter=name) from None
+                raise ParameterError(str(error).replace(called, named)) from None
 
 
-def _as_number(owner: str, name: str, value: Any, allowed: Any) -> Any:
+def _as_number(named: str, value: Any, allowed: Any) -> Any:
     """Refuse truth values, which Python counts among the numbers, and numbers beyond a float's; give others as floats.
 
     What is not a number stays as it is, for the table of constraints to judge.
     """
     is_switch = not isinstance(allowed, list) or any(each in ("boolean", bool) for each in allowed if each is not None)
     if isinstance(value, bool | np.bool_) and not is_switch:
-        found = f"The {name!r} parameter of {owner} is {value}"
-        raise ParameterError(f"{found}; needed is a value, not a switch. Pass one.", parameter=name)
+        raise ParameterError(f"{named} is {value}; needed is a value, not a switch. Pass one.")
     if not isinstance(value, Real) or (isinstance(value, Integral) and abs(int(value)) <= MAX_COUNT):
         return value
     try:
@@ -69,7 +70,6 @@ def _as_number(owner: str, name: str, value: Any, allowed: Any) -> Any:
         number = -1e200 if value < 0 else 1e200
     # Kernels and divergences are made of squares, and inverses of them.
     if np.isfinite(number) and number and not 1e-150 <= abs(number) <= 1e150:
-        found = f"The {name!r} parameter of {owner} is {shown(value)}, whose square no float can hold"
-        needed = "0, or a size from 1e-150 to 1e150"
-        raise ParameterError(f"{found}; needed is {needed}. Pass one of a usual size.", parameter=name)
+        found = f"{named} is {shown(value)}, whose square no float can hold"
+        raise ParameterError(f"{found}; needed is 0, or a size from 1e-150 to 1e150. Pass one of a usual size.")
     return value if isinstance(value, Integral) else number
