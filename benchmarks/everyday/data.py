@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.columns import is_number
+from fewratio.data.column_kinds import is_number
 
 LEAST_ROWS = 20
 

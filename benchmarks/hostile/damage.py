@@ -10,7 +10,7 @@ import numpy as np
 
 import fewratio
 from fewratio.data.encoding import Encoding
-from fewratio.data.raw import as_raw
+from fewratio.data.raw_table import as_raw
 from fewratio.data.readers.files import find_file, read_raw
 from fewratio.data.reference import encoding_of, write_reference
 from fewratio.errors import FewRatioError

@@ -3,8 +3,8 @@ from fewratio.changes.detection import detect_changes as detect_changes
 from fewratio.compare.comparison import ComparisonResult as ComparisonResult
 from fewratio.compare.comparison import compare_datasets as compare_datasets
 from fewratio.data.collection import Collection as Collection
+from fewratio.data.columns import ColumnOptions as ColumnOptions
 from fewratio.data.dataset import Dataset as Dataset
-from fewratio.data.encoding import ColumnOptions as ColumnOptions
 from fewratio.data.encoding import Encoding as Encoding
 from fewratio.data.readers.files import read_table as read_table
 from fewratio.data.registry import Source as Source

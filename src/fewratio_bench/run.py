@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from fewratio.data.columns import listed
+from fewratio.core.wording import listed
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 from fewratio.estimators.networks.devices import resolve_device
 from fewratio_bench.aggregation import measurements, needed_metrics

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewratio.core.seeds import seed_for
+from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
-from fewratio.data.columns import counted
 from fewratio.errors import CollectionError
 
 

@@ -68,7 +68,7 @@ def _end_with_parent() -> None:
 
 def _limit(task: Mapping[str, Any]) -> None:
     """Bound tables, and where the system can do so memory, processor time and files."""
-    from fewratio.data.raw import set_limits
+    from fewratio.data.raw_table import set_limits
 
     set_limits(**task["limits"]["tables"])
     with suppress(ImportError):

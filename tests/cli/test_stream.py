@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from fewratio.app import app
 from fewratio.cli import frame, row_files
-from fewratio.data import file_numbers
+from fewratio.data import table as gate
 from fewratio.data.encoding import Encoding
 from fewratio.data.readers import csv as csv_files
 from fewratio.data.readers import files
@@ -156,7 +156,7 @@ def stored(folder, monkeypatch):
     target.write_parquet(folder / "target.parquet", row_group_size=90)
     monkeypatch.setattr(weights, "_MAX_ROWS", 100)
     monkeypatch.setattr(normality, "_MAX_ROWS", 200)
-    for module in (files, file_numbers, row_files):
+    for module in (files, gate, row_files):
         monkeypatch.setattr(module, "_PIECE_ROWS", BLOCK)
     return lambda n_values: monkeypatch.setattr(files, "_HELD_VALUES", n_values)
 
@@ -197,7 +197,7 @@ def test_no_large_table_is_held(stored, monkeypatch, command):
 
     monkeypatch.setattr(files.FileRows, "pieces", counted)
     monkeypatch.setattr(files.FileRows, "read", of_one_column)
-    monkeypatch.setattr(file_numbers.FileNumbers, "__array__", whole)
+    monkeypatch.setattr(gate.FileNumbers, "__array__", whole)
     arguments = [*COMMANDS[command].replace("{}", "parquet").split(), "-o", "out.parquet"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
@@ -211,7 +211,7 @@ def test_rows_of_a_file_are_indexed_as_an_array(stored, folder):
         encoding = Encoding.learn([raw])
         numbers = encoding.encode(raw).numbers
         held = encoding.encode(raw.held()).numbers
-        assert isinstance(numbers, file_numbers.FileNumbers)
+        assert isinstance(numbers, gate.FileNumbers)
         assert (numbers.shape, numbers.dtype) == (held.shape, held.dtype)
         rng = np.random.default_rng(0)
         for start, length in rng.integers(N_ROWS, size=(20, 2)):

@@ -75,7 +75,7 @@ def test_weights_favour_rows_like_the_target():
     # Sizes differ by so many deviations that the samples hardly meet.
     with pytest.warns(UserWarning, match="too thin"):
         weights = importance_weights(A, B, random_state=0)
-    assert weights.samples.separating[0].column == "lot"
+    assert weights.samples.non_overlapping[0].column == "lot"
     size = A["size"].fillna(10)
     assert np.average(size, weights=weights) > size.mean()
 

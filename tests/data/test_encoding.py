@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from fewratio import RuLSIF
 from fewratio.data.collection import Collection
-from fewratio.data.encoding import Column, ColumnRules, Encoding, encode_together
+from fewratio.data.columns import Column, ColumnRules
+from fewratio.data.encoding import Encoding, encode_together
 from fewratio.errors import CollectionError, InputError, MissingColumnError, ParameterError
 from tests.strategies import quick
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fewratio.data.encoding import Column
+from fewratio.data.columns import Column
 from fewratio.report.distributions import distribution, rounded
 
 NUMBERS = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e9, 1e9))

@@ -71,7 +71,7 @@ def test_columns_that_tell_the_tables_apart_are_in_the_answer():
     report = compared(mixed(40, 0, lot="a"), mixed(50, 1, 3.0, lot="b"))._report()
     assert report.answer.endswith("Column lot alone tells which table a row is from.")
     treatment = tables(report)["All columns"]
-    assert next(row for row in treatment.rows if row[0] == "lot")[2] == "left out (separating): a in A, b in B"
+    assert next(row for row in treatment.rows if row[0] == "lot")[2] == "left out (no overlap): a in A, b in B"
 
 
 def test_without_a_test_there_is_none():
@@ -208,7 +208,7 @@ def test_weights_before_and_after():
 
 
 def test_ratios_that_come_in_pieces_are_reported_as_those_of_one_table():
-    from fewratio.data.raw import as_raw
+    from fewratio.data.raw_table import as_raw
     from fewratio.estimators.samples import read_samples
 
     frames = {"A": mixed(3000, 0), "B": mixed(30, 1, 2.0)}

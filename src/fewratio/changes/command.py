@@ -43,7 +43,7 @@ def changes(
         import numpy as np
 
         from fewratio.changes.detection import detect_changes
-        from fewratio.data.columns import counted, listed, told_apart
+        from fewratio.core.wording import counted, listed, write_apart
 
         options = request.options(*tables)
         by_ratio = request.model is not None or window is not None
@@ -72,7 +72,7 @@ def changes(
         for change in result.changes:
             name = "" if change["name"] is None else f" ({change['name']})"
             p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
-            before, after = told_apart(change["mean_before"], change["mean_after"])
+            before, after = write_apart(change["mean_before"], change["mean_after"])
             lines.append(
                 f"  row {change['row']}{name}: {change['column']} {before} -> {after} "
                 f"(deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g}), "

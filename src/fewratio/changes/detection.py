@@ -19,8 +19,9 @@ from fewratio.changes.significance import (
 from fewratio.changes.time_order import open_series
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import counted
-from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.core.wording import counted
+from fewratio.data.columns import ColumnOptions
+from fewratio.data.encoding import Encoding
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator

@@ -6,7 +6,7 @@ import numpy as np
 
 from fewratio.changes.significance import check_threshold, window_scores
 from fewratio.core.shapes import Floats
-from fewratio.data.table import as_table, row_of
+from fewratio.data.table import as_table, make_row
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 
@@ -73,7 +73,7 @@ class ChangeDetector:
         -------
         bool
         """
-        table = row_of(row)
+        table = make_row(row)
         new = as_table(table, "row").to_numpy()
         kept = new[:0] if self._rows is None else self._rows
         if len(new) != 1 or new.shape[1] != kept.shape[1]:

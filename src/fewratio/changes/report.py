@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fewratio.changes.chart import change_scores, series_chart
 from fewratio.charts.changes import column_title, names_of_moments
 from fewratio.core.shapes import Floats
-from fewratio.data.columns import counted, told_apart
+from fewratio.core.wording import counted, write_apart
 from fewratio.report import page
 from fewratio.report.distributions import rounded
 
@@ -140,7 +140,7 @@ def _table(result: Any, changes: list[dict[str, Any]], moments: NDArray[Any]) ->
             text,
             change["row"],
             change["column"],
-            *map(page.Number, means := (change["mean_before"], change["mean_after"]), told_apart(*means)),
+            *map(page.Number, means := (change["mean_before"], change["mean_after"]), write_apart(*means)),
             *(float(change[key]) for key in ("deviation_before", "deviation_after", "score")),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
         ]

@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 from fewratio.changes.segment_costs import SplitGains
 from fewratio.changes.segmentation import Segmentation, autoregression, clipped
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import counted
+from fewratio.core.wording import counted
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from fewratio.changes.gaps import fill_gaps, gap_marks
 from fewratio.changes.long_series import LONG, LongSeries
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import DATE, NUMBER, TEXT
-from fewratio.data.encoding import ColumnOptions, Encoding
-from fewratio.data.raw import RawTable, as_raw
-from fewratio.data.separating import without_columns
+from fewratio.data.column_kinds import DATE, NUMBER, TEXT, as_categories, read_days, write_days
+from fewratio.data.columns import ColumnOptions
+from fewratio.data.encoding import Encoding
+from fewratio.data.non_overlapping import leave_out_columns
+from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.table import Table
-from fewratio.data.values import as_categories, day_of_text, text_of_days
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
@@ -54,7 +54,7 @@ class Dates(Sequence[str]):
 
     def __getitem__(self, row: Any) -> Any:
         days = self._days[row]
-        return [text_of_days(day) for day in days.tolist()] if isinstance(row, slice) else text_of_days(days)
+        return [write_days(day) for day in days.tolist()] if isinstance(row, slice) else write_days(days)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -111,7 +111,7 @@ def open_series(
     encoding, (table,), *_ = inputs.read_samples(model, {"series": given}, columns)
     if encoding is not None and encoding.id in encoding.places and not model.has_sources:
         # When a row came says nothing about whether the series has changed.
-        encoding, (table,) = without_columns(encoding, [table], [encoding.id], "names the rows")
+        encoding, (table,) = leave_out_columns(encoding, [table], [encoding.id], "names the rows")
     names = getattr(given, "index", None) if table.row_names is None else table.row_names
     if found is None:
         found = _named_times(names)
@@ -182,7 +182,7 @@ def _dates(raw: RawTable, label: str) -> Floats | None:
 
 def _day(text: str) -> float | None:
     # A month, such as 1992-01, begins with its first day.
-    return day_of_text(text) if len(text) != 7 else day_of_text(f"{text}-01")
+    return read_days(text) if len(text) != 7 else read_days(f"{text}-01")
 
 
 def _read_time(raw: RawTable, label: str) -> _Time:
@@ -208,8 +208,8 @@ def _read_time(raw: RawTable, label: str) -> _Time:
 
 def _readable(text: str) -> str:
     """Write a moment as date and time (UTC), anything else as it is."""
-    day = day_of_text(text)
-    return text if day is None else text_of_days(day)
+    day = read_days(text)
+    return text if day is None else write_days(day)
 
 
 def _named_times(names: Sequence[str] | None) -> _Time | None:

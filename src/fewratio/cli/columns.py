@@ -13,9 +13,8 @@ from fewratio.errors import FewRatioError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fewratio.data.column_encoding import Column
-    from fewratio.data.options import ColumnRules
-    from fewratio.data.raw import RawTable
+    from fewratio.data.columns import Column, ColumnRules
+    from fewratio.data.raw_table import RawTable
 
 _EXAMPLES = 5
 
@@ -33,9 +32,8 @@ def columns(
     Example: fewratio columns before.csv after.csv
     """
     raws = _read(request, tables)
-    from fewratio.data.column_encoding import DROPPED, NOT_IN_ALL, Column, decide
-    from fewratio.data.columns import counted
-    from fewratio.data.options import ColumnRules
+    from fewratio.core.wording import counted
+    from fewratio.data.columns import DROPPED, NOT_IN_ALL, Column, ColumnRules, decide_column
 
     rules = ColumnRules.of(request.options(*raws))
     found: list[dict[str, Any]] = []
@@ -45,7 +43,7 @@ def columns(
         is_unused = label in rules.drop or (rules.columns is not None and label not in (*rules.columns, rules.id))
         is_refused = False
         try:
-            column = decide(label, raws, rules, raws[0].is_named) if is_shared and not is_unused else None
+            column = decide_column(label, raws, rules, raws[0].is_named) if is_shared and not is_unused else None
         except FewRatioError as error:
             column, is_refused = Column(label, left_out=in_option_words(error, vars(request))), True
         if column is None:
@@ -78,9 +76,9 @@ def _apart(
     is_batch: bool,
 ) -> dict[str, str]:
     """Say which columns tell the tables apart by themselves, so that they are left out, and how."""
-    from fewratio.data.column_encoding import CONSTANT
+    from fewratio.data.columns import CONSTANT
     from fewratio.data.encoding import Encoding
-    from fewratio.data.separating import constant_columns, separating_columns, without_columns
+    from fewratio.data.non_overlapping import find_constant, find_non_overlapping, leave_out_columns
 
     encoding = Encoding(tuple(columns), raws[0].is_named)
     if not encoding.is_named or not encoding.features or (len(raws) != 2 and not is_folder):
@@ -88,14 +86,14 @@ def _apart(
     encoded = [encoding.encode(raw, raw.argument) for raw in raws]
     numbers = [table.numbers for table in encoded]
     if is_folder:
-        found = dict.fromkeys(constant_columns(encoding, numbers), CONSTANT)
+        found = dict.fromkeys(find_constant(encoding, numbers), CONSTANT)
     else:
         found = {
             each.column: f"tells the tables apart: {each.first} in {names[0]}, {each.second} in {names[1]}"
-            for each in separating_columns(encoding, numbers[0], numbers[1], is_batch)
+            for each in find_non_overlapping(encoding, numbers[0], numbers[1], is_batch)
         }
     # Unless nothing would be left.
-    left, _ = without_columns(encoding, encoded, [name for name in found if name not in rules.keep])
+    left, _ = leave_out_columns(encoding, encoded, [name for name in found if name not in rules.keep])
     return {name: reason for name, reason in found.items() if name not in left.places}
 
 

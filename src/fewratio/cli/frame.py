@@ -28,7 +28,7 @@ from fewratio.testing import LEVEL as LEVEL
 
 if TYPE_CHECKING:
     from fewratio.data.collection import Collection as Datasets
-    from fewratio.data.raw import RawTable
+    from fewratio.data.raw_table import RawTable
     from fewratio.data.readers.files import TableFile
     from fewratio.data.table import Table
     from fewratio.estimators.base import RatioEstimator
@@ -201,10 +201,10 @@ class Request:
 
     def summary(self, samples: "Samples", names: Sequence[str]) -> Iterator[str]:
         """Say what tells two tables apart, and what became of the columns."""
-        for column in samples.separating:
+        for column in samples.non_overlapping:
             is_used = samples.encoding is not None and column.column in samples.encoding.places
             what = "used" if is_used else f"left out; --keep {column.column} uses it"
-            yield f"separating  {column.column}: {column.first} in {names[0]}, {column.second} in {names[1]} ({what})"
+            yield f"no overlap  {column.column}: {column.first} in {names[0]}, {column.second} in {names[1]} ({what})"
         if samples.encoding is not None and samples.encoding.is_named:
             yield f"columns     {samples.encoding.summary}"
 

@@ -19,8 +19,9 @@ def reference(
 
     Example: fewratio reference january.csv -o january.fewratio; fewratio compare new.csv january.fewratio
     """
-    from fewratio.data.columns import counted
-    from fewratio.data.encoding import ColumnRules, Encoding
+    from fewratio.core.wording import counted
+    from fewratio.data.columns import ColumnRules
+    from fewratio.data.encoding import Encoding
     from fewratio.data.reference import SUFFIX, write_reference
 
     frame.check_target(output, "--output", table, endings=(SUFFIX,))

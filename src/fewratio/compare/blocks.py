@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import counted
-from fewratio.data.raw import RawTable, as_raw
-from fewratio.data.values import as_categories
+from fewratio.core.wording import counted
+from fewratio.data.column_kinds import as_categories
+from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.errors import InputError, ParameterError
 
 # Rows that are copies of others of their sample, from which on it is said: as many, and this share of the rows.

@@ -8,9 +8,9 @@ import numpy as np
 
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats
-from fewratio.data.columns import BOOLEAN, told_apart
-from fewratio.data.encoding import CATEGORY, DATE, Column
-from fewratio.data.separating import as_text
+from fewratio.core.wording import write_apart
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, write_value
+from fewratio.data.columns import Column
 
 
 class ColumnDifference(NamedTuple):
@@ -88,7 +88,7 @@ def _difference(column: Column, first: Floats, second: Floats) -> tuple[str, str
         words = [f"{what} {share[largest]:.0%}" for share in shares]
     else:
         means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
-        words = told_apart(means[0], means[1], partial(as_text, column))
+        words = write_apart(means[0], means[1], partial(write_value, column.kind))
         unit = " days" if column.kind == DATE else ""
         words = [f"{word} ± {each:.3g}{unit}" for word, each in zip(words, deviations, strict=True)]
     return words[0], words[1], float(effects[largest])

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from fewratio.compare.columns import ColumnDifference
     from fewratio.compare.comparison import ComparisonResult
-    from fewratio.data.options import ColumnOptions
-    from fewratio.data.raw import RawTable
+    from fewratio.data.columns import ColumnOptions
+    from fewratio.data.raw_table import RawTable
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _CONDITION = re.compile(rf"\s*(p|p_value|divergence)\s*(<=|>=|<|>)\s*({_NUMBER})\s*", re.ASCII)
@@ -109,9 +109,9 @@ def compare(
 
 def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
     """Divide a table by a column, and name the groups."""
-    from fewratio.data.partition import groups_of
+    from fewratio.data.split_table import split_by_column
 
-    groups = groups_of(table, by)
+    groups = split_by_column(table, by)
     if len(groups) < 2:
         raise ParameterError(
             f"column {by!r} of {table.argument} has one value, {next(iter(groups))!r}; --by needs a column with two "
@@ -145,13 +145,14 @@ def _check_pairs(fails: "Callable[[Any, Any], str | None]", result: Any) -> None
 
 def _check(fails: "Callable[[Any, Any], str | None]", result: "ComparisonResult", tables: "Sequence[RawTable]") -> None:
     """Exit if a condition holds, or columns were left out of the test because they tell the tables apart."""
-    from fewratio.data.column_encoding import SEPARATING
-    from fewratio.data.columns import DATE, NUMBER, listed
+    from fewratio.core.wording import listed
+    from fewratio.data.column_kinds import DATE, NUMBER
+    from fewratio.data.columns import NO_OVERLAP
 
     encoding = result.samples.encoding
     columns = () if encoding is None else encoding.columns
     # New rows have new dates, and may have a label of their own, such as the site.
-    left_out = [each for each in columns if each.left_out == SEPARATING and each.kind != DATE]
+    left_out = [each for each in columns if each.left_out == NO_OVERLAP and each.kind != DATE]
     apart = [
         each.name
         for each in left_out
@@ -170,7 +171,7 @@ def _fail(reason: str) -> None:
 
 def _conditions(texts: "Sequence[str]", permutations: int) -> "Callable[[Any, Any], str | None]":
     """Return a function that says which of these conditions holds, if any; of those joined by "and" all must."""
-    from fewratio.data.partition import SIGNS
+    from fewratio.data.split_table import SIGNS
 
     parsed = [[_condition(part, text, permutations) for part in text.split(" and ")] for text in texts]
 
@@ -201,7 +202,7 @@ def _condition(part: str, text: str, permutations: int) -> tuple[str, str, str]:
 
 
 def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
-    from fewratio.data.columns import counted
+    from fewratio.core.wording import counted
 
     a, b = result.names
     yield f"{a} ({counted(len(result.ratios_a), 'row')}) and {b} ({counted(len(result.ratios_b), 'row')})"

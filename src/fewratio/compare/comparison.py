@@ -14,12 +14,13 @@ from fewratio.compare.columns import ColumnDifference, column_differences
 from fewratio.compare.divergence import estimate_divergence
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import counted, listed
+from fewratio.core.wording import counted, listed
+from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
-from fewratio.data.encoding import ColumnOptions, Encoding
-from fewratio.data.partition import groups_of
-from fewratio.data.raw import as_raw
-from fewratio.data.separating import Separating
+from fewratio.data.encoding import Encoding
+from fewratio.data.non_overlapping import NonOverlapping
+from fewratio.data.raw_table import as_raw
+from fewratio.data.split_table import split_by_column
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result, in_blocks
@@ -141,9 +142,9 @@ class ComparisonResult(Reported):
         return self.samples.encoding
 
     @property
-    def separating(self) -> list[Separating]:
+    def separating(self) -> list[NonOverlapping]:
         """The columns that tell the samples apart by themselves, left out unless they were to be kept."""
-        return self.samples.separating
+        return self.samples.non_overlapping
 
     @cached_property
     def columns(self) -> list[ColumnDifference]:
@@ -376,7 +377,7 @@ def _two_samples(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[
     if by is not None:
         if B is not None:
             raise ParameterError("B is given, and by besides; the column divides one table. Leave one of them out.")
-        groups = groups_of(as_raw(A, "A"), by)
+        groups = split_by_column(as_raw(A, "A"), by)
         if len(groups) != 2:
             raise InputError(
                 f"column {by!r} of A has {counted(len(groups), 'value')}: {listed(groups)}; two are needed. Use "

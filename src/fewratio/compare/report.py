@@ -9,8 +9,8 @@ import numpy as np
 
 from fewratio.charts.style import shortened as cut
 from fewratio.charts.vega import interval_chart, marked_histogram, step_lines
-from fewratio.data.column_encoding import NOT_IN_ALL
-from fewratio.data.columns import counted, first_few
+from fewratio.core.wording import counted, first_few
+from fewratio.data.columns import NOT_IN_ALL
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import Distribution, by_column, counts_around

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewratio.core.arguments import as_path
-from fewratio.data import partition
-from fewratio.data.column_encoding import CONSTANT
-from fewratio.data.columns import check_features, counted, listed
+from fewratio.core.wording import counted, listed
+from fewratio.data.columns import CONSTANT, ColumnOptions, ColumnRules
 from fewratio.data.dataset import Dataset
-from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
-from fewratio.data.raw import RawTable, as_raw, open_frame
+from fewratio.data.encoding import Encoding, encode_together
+from fewratio.data.non_overlapping import find_constant, leave_out_columns
+from fewratio.data.raw_table import RawTable, as_raw, open_frame
 from fewratio.data.readers import files
-from fewratio.data.separating import constant_columns, without_columns
-from fewratio.data.table import Table, frozen
+from fewratio.data.split_table import cut_datasets
+from fewratio.data.table import Table, check_features, freeze
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.progress import tracked
 
@@ -173,10 +173,10 @@ class Collection:
             found = f"frame is a {type(frame).__name__}"
             raise InputError(f"{found}; needed is a pandas, polars or pyarrow table. Use from_arrays for arrays.")
         raw = as_raw(frame, "frame")
-        features, parts, flags = partition.cut(raw, dataset, group, outlier)
+        features, parts, flags = cut_datasets(raw, dataset, group, outlier)
         encoding, (table,) = _encoded({raw.argument: features}, options, [rows for _, _, rows in parts])
         datasets = [
-            Dataset(label, member_of, frozen(table.numbers[rows]), None if flags is None else flags[rows])
+            Dataset(label, member_of, freeze(table.numbers[rows]), None if flags is None else flags[rows])
             for label, member_of, rows in parts
         ]
         return cls(name, datasets, table.feature_names, encoding)
@@ -353,8 +353,8 @@ def _encoded(
         return None, encoded
     if encoding.is_named and rules.encoding is None:
         rows = [table.numbers for table in encoded] if parts is None else [encoded[0].numbers[part] for part in parts]
-        constant = [name for name in constant_columns(encoding, rows) if name not in rules.keep]
-        encoding, encoded = without_columns(encoding, encoded, constant, CONSTANT)
+        constant = [name for name in find_constant(encoding, rows) if name not in rules.keep]
+        encoding, encoded = leave_out_columns(encoding, encoded, constant, CONSTANT)
     return encoding if encoding.has_medians or not encoding.is_identity else None, encoded
 
 

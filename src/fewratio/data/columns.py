@@ -1,84 +1,308 @@
-"""What a column may hold, how the columns of two tables compare, and words for messages about both."""
+"""What a user can say about a column, and what becomes of it: numbers, zeros and ones, or nothing."""
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from __future__ import annotations
 
-from fewratio.errors import FewRatioError, InputError
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypedDict
 
-# The kinds of columns; any other is named after its type.
-NUMBER, BOOLEAN, TEXT, CATEGORY, DATE, MISSING = "number", "boolean", "text", "category", "date", "nothing"
-PLURALS = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "categories", DATE: "dates"}
-# The names of columns, or only how many there are.
-Features: TypeAlias = "int | tuple[str, ...]"
+import numpy as np
+from numpy.typing import NDArray
 
-_LISTED = 5
-_SAME = "both must have the same columns. Select the same ones in both."
+from fewratio.core.arguments import as_names, shown
+from fewratio.core.wording import listed
+from fewratio.data.column_kinds import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    MISSING,
+    NUMBER,
+    PLURALS,
+    TEXT,
+    ColumnValues,
+    as_categories,
+    as_numbers,
+    check_not_almost_numbers,
+    check_numbers,
+    read_days,
+)
+from fewratio.data.raw_table import RawTable
+from fewratio.errors import CollectionError, ParameterError
 
-
-def counted(n: int, noun: str) -> str:
-    """Return ``"1 row"``, ``"2 rows"``."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def first_few(items: Iterable[str], most: int = _LISTED) -> str:
-    """Return the first few items, and how many more there are."""
-    names = list(items)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def listed(items: Iterable[object], most: int = _LISTED) -> str:
-    """Return the first few items as Python would write them, and how many more there are."""
-    return first_few(map(repr, items), most)
-
-
-def told_apart(
-    first: float, second: float, write: Callable[[float, int], str] = lambda value, digits: f"{value:.{digits}g}"
-) -> list[str]:
-    """Return two numbers as texts, with as many digits as it takes to tell them apart and how far."""
-    texts = {digits: [write(value, digits) for value in (first, second)] for digits in (4, 5, 6, 8, 12)}
-    different = [digits for digits, (one, other) in texts.items() if one != other]
-    # One digit more, unless four tell enough: 1013.27 and 1014.46, not 1013 and 1014.
-    clear = [digits for digits in different if abs(second - first) * 10.0 ** (digits - 1) >= 20 * abs(first)]
-    return texts[(clear or different or [4])[0]]
-
-
-def signed(difference: float) -> str:
-    """Return a difference with its sign and two digits; of large ones all before the point."""
-    return f"{difference:+.2g}" if abs(difference) < 100 else f"{difference:+.0f}"
+ID, NO_OVERLAP, EMPTY, DROPPED, NOT_IN_ALL = "id", "no overlap", "no values", "dropped", "not in all tables"
+CONSTANT = "constant in each dataset"
+# A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
+_RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
+# Text is an id where more than this share of its values differ.
+_DISTINCT_SHARE = 0.5
+# Fewer whole numbers than that are consecutive by chance.
+_LEAST_COUNTED = 8
+_ID_NAME = re.compile(r"(?:^|[^A-Za-z])(?i:id|index|key|uuid|guid)$|(?<=[a-z])(?:Id|ID|Key|Index)$")
 
 
-def is_number(text: str) -> bool:
-    """Tell whether a text reads as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+class ColumnOptions(TypedDict, total=False):
+    """What can be said about columns, in the same words wherever tables are taken.
 
+    Attributes
+    ----------
+    columns : str or sequence of str
+        The only columns to use.
+    drop : str or sequence of str
+        Columns not to use.
+    keep : str or sequence of str
+        Columns to use although they look like ids or tell the samples apart by themselves.
+    id : str
+        The column that names the rows.
+    categorical : str or sequence of str
+        Columns of categories, whatever they look like; ``"error"`` refuses every column that is not numbers.
+    numeric : str or sequence of str
+        Columns of numbers, whatever they look like.
+    common : bool
+        Whether columns that not all tables have are left out, instead of refused.
+    encoding : Encoding
+        What becomes of the columns, decided before from other tables; of the options above only `keep` goes with it.
 
-def check_features(
-    table: str,
-    found: Features,
-    reference: str,
-    needed: Features,
-    error: type[FewRatioError] = InputError,
-    need: str = _SAME,
-) -> None:
-    """Raise an error of the given type if the features of one table differ from another's; `need` ends its message.
-
-    Names count only if both tables have them.
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from fewratio import Collection, ColumnOptions
+    >>> options: ColumnOptions = {"id": "bottle", "categorical": "year"}
+    >>> table = pl.DataFrame({"bottle": ["a", "b", "c"], "year": [2001, 2001, 2004], "size": [1.0, 2.5, 2.0]})
+    >>> Collection.from_arrays({"monday": table}, **options).encoding.summary
+    '3 columns: 1 category, 1 number, 1 left out (bottle: id)'
     """
-    count, needed_count = (each if isinstance(each, int) else len(each) for each in (found, needed))
-    problem, details = f"has {counted(count, 'column')} but {reference} has {needed_count}", ""
-    if isinstance(found, tuple) and isinstance(needed, tuple):
-        if found == needed:
-            return
-        pairs = (("missing", needed, set(found)), ("unexpected", found, set(needed)))
-        parts = {part: [name for name in these if name not in those] for part, these, those in pairs}
-        details = "; ".join(f"{part}: {listed(names)}" for part, names in parts.items() if names)
-        if count == needed_count:
-            kind = "other column names than" if details else "another order of columns than"
-            problem = f"has {kind} {reference}"
-    elif count == needed_count:
-        return
-    raise error(f"{table} {problem}{f' ({details})' if details else ''}; {need}")
+
+    columns: str | Sequence[str]
+    drop: str | Sequence[str]
+    keep: str | Sequence[str]
+    id: str
+    categorical: str | Sequence[str]
+    numeric: str | Sequence[str]
+    common: bool
+    # To name the type would be to import in a circle.
+    encoding: Any
+
+
+@dataclass(frozen=True)
+class ColumnRules:
+    """The same options, validated."""
+
+    columns: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    id: str | None = None
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    common: bool = False
+    only_numbers: bool = False
+    encoding: Any = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> ColumnRules:
+        """Return the rules that a user's options make."""
+        given = {name: value for name, value in options.items() if value is not None}
+        unknown = sorted(set(given) - ColumnOptions.__annotations__.keys())
+        if unknown:
+            known = ", ".join(ColumnOptions.__annotations__)
+            raise ParameterError(f"{listed(unknown)} is no option for columns; those are {known}. Pass one of them.")
+        # An encoding does not say whether columns that separate are kept.
+        besides = sorted(set(given) - {"encoding", "keep"})
+        if "encoding" in given and besides:
+            found = f"encoding is given, and {listed(besides)} besides"
+            raise ParameterError(f"{found}; an encoding says what becomes of all columns. Pass only one of the two.")
+        if isinstance(given.get("categorical"), str) and given["categorical"] == "error":
+            given |= {"categorical": (), "only_numbers": True}
+        for name in given.keys() & {"columns", "drop", "keep", "categorical", "numeric"}:
+            given[name] = as_names(name, given[name])
+        for name, kind in {"id": str, "common": bool | np.bool_}.items():
+            if name in given and not isinstance(given[name], kind):
+                needed = "the name of a column" if kind is str else "True or False"
+                raise ParameterError(f"{name} is {shown(given[name])}; needed is {needed}. Pass that.")
+        rules = cls(**given)
+        if both := sorted(set(rules.categorical) & set(rules.numeric)):
+            found = f"{listed(both)} is in categorical= and in numeric="
+            raise ParameterError(f"{found}; a column is one or the other. Name it once.")
+        return rules
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """All columns that are named, each of which must exist."""
+        ids = () if self.id is None else (self.id,)
+        return (*(self.columns or ()), *self.drop, *self.keep, *ids, *self.categorical, *self.numeric)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What becomes of one column.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "boolean", "category", "date"}
+    left_out : str or None
+        Why the column is not used, if it is not: "id", "no overlap", "no values", "dropped", "not in all tables",
+        "constant in each dataset" or the type of its values.
+    categories : tuple of str
+        The categories that have a column of their own, sorted.
+    pools_others : bool
+        Whether all other categories have a column together.
+    median : float or None
+        What stands for a missing number.
+    marks_missing : bool
+        Whether a column of zeros and ones says which values are missing.
+    """
+
+    name: str
+    kind: str = NUMBER
+    left_out: str | None = None
+    categories: tuple[str, ...] = ()
+    pools_others: bool = False
+    median: float | None = None
+    marks_missing: bool = False
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features that the column becomes."""
+        if self.left_out is not None:
+            return ()
+        names = [f"{self.name}={category}" for category in self.categories] if self.kind == CATEGORY else [self.name]
+        others = [f"{self.name}=other"] if self.pools_others else []
+        return (*names, *others, *([f"{self.name} is missing"] if self.marks_missing else []))
+
+    def encode(self, values: ColumnValues, result: NDArray[Any], argument: str) -> list[str]:
+        """Write the features of a table's column into an array of shape (n, n_features) of zeros.
+
+        Returns
+        -------
+        list of str
+            The categories that are new, where all that there were have a column of their own.
+        """
+        unknown: list[str] = []
+        if self.kind != CATEGORY:
+            numbers = as_numbers(values, self.kind, argument)
+            missing = np.isnan(numbers)
+            result[:, 0] = numbers if self.median is None else np.where(missing, self.median, numbers)
+        else:
+            coded = as_categories(values, argument)
+            place = {category: number for number, category in enumerate(self.categories)}
+            others = len(self.categories) if self.pools_others else -1
+            # The last place is that of code -1.
+            places = np.array([*(place.get(text, others) for text in coded.texts), -1], dtype=np.intp)[coded.codes]
+            rows, missing = np.flatnonzero(places >= 0), coded.codes < 0
+            result[rows, places[rows]] = 1
+            if not self.pools_others:
+                unknown = [coded.texts[code] for code in np.unique(coded.codes[(places < 0) & ~missing])]
+        if self.marks_missing:
+            result[:, -1] = missing
+        return unknown
+
+
+def decide_column(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: bool) -> Column:
+    """Decide what becomes of a column.
+
+    Parameters
+    ----------
+    label : str
+        Its name in all tables.
+    raws : sequence of RawTable
+    rules : ColumnRules
+        What the user said.
+    may_count : bool
+        Whether whole numbers that count the rows are an id.
+    """
+    if label == rules.id:
+        return Column(label, left_out=ID)
+    found = [(raw, raw.values(label)) for raw in raws]
+    kind = _kind(label, found, rules)
+    if kind not in PLURALS:
+        return Column(label, left_out=kind)
+    kept = label in (*rules.keep, *rules.categorical, *rules.numeric)
+    if kind == CATEGORY:
+        coded = [as_categories(values, raw.called(label)) for raw, values in found]
+        is_text = all(values.kind in (TEXT, MISSING) for _, values in found)
+        return _category(label, coded, may_be_id=is_text and not kept)
+    parts = [as_numbers(values, kind, raw.called(label)) for raw, values in found]
+    if may_count and kind == NUMBER and not kept and _counts_rows(label, parts):
+        return Column(label, left_out=ID)
+    present = np.concatenate([numbers[~np.isnan(numbers)] for numbers in parts])
+    if not len(present):
+        return Column(label, left_out=EMPTY)
+    marks_missing = len(present) < sum(map(len, parts))
+    # Halved first: the sum of the middle two may overflow. In place: there may be many.
+    present /= 2
+    return Column(label, kind, median=2 * float(np.median(present, overwrite_input=True)), marks_missing=marks_missing)
+
+
+def all_different(values: ColumnValues) -> bool:
+    """Tell whether a column of texts has another one in every row."""
+    return len(np.unique(values.codes)) == len(values.codes)
+
+
+def _kind(label: str, found: list[tuple[RawTable, ColumnValues]], rules: ColumnRules) -> str:
+    """Return the kind of a column, or why it cannot be used."""
+    if label in rules.categorical:
+        return CATEGORY
+    if label in rules.numeric:
+        return NUMBER
+    if rules.only_numbers:
+        for raw, values in found:
+            check_numbers(raw.argument, [(label, values)])
+    held = {values.kind: (raw, values) for raw, values in found if values.kind != MISSING}
+    unknown = [kind for kind in held if kind not in (*PLURALS, TEXT)]
+    if not held or unknown:
+        return unknown[0] if unknown else EMPTY
+    if held.keys() <= {TEXT, DATE} and all(read_days(text) is not None for _, each in found for text in each.texts):
+        return DATE
+    if held.keys() == {NUMBER, BOOLEAN}:
+        return NUMBER
+    for raw, values in found:
+        if values.kind == TEXT:
+            check_not_almost_numbers(values, raw.called(label))
+    if len(held) > 1 and held.keys() != {TEXT, CATEGORY}:
+        parts = [f"{PLURALS.get(kind, kind)} in {raw.argument}" for kind, (raw, _) in held.items()]
+        cell = f" (the first text is {held[TEXT][1].first_text()}, counting from 0)" if TEXT in held else ""
+        what = f"column {label!r} holds {' but '.join(parts)}{cell}"
+        raise CollectionError(f"{what}; all must hold the same. Correct it, name it in categorical=, or drop it.")
+    return CATEGORY if TEXT in held else next(iter(held))
+
+
+def _category(label: str, coded: list[ColumnValues], may_be_id: bool) -> Column:
+    """Decide what becomes of a column of categories: which have a column of their own, and whether others have one."""
+    count = Counter[str]()
+    for values in coded:
+        numbers = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
+        count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
+    if not count:
+        return Column(label, left_out=EMPTY)
+    # The same ids may be in both tables, as of patients before and after.
+    are_ids = max(len(values.codes) for values in coded) >= _LEAST_COUNTED and all(map(all_different, coded))
+    # Of a few rows most may be of different categories by chance; ids are all different.
+    share = _DISTINCT_SHARE if count.total() >= 2 * _LEAST_COUNTED else 1 - 1e-9
+    if may_be_id and (are_ids or len(count) > share * count.total()):
+        return Column(label, left_out=ID)
+    ranked = sorted(count, key=lambda text: (-count[text], text))
+    least = max(2, _RARE_SHARE * count.total())
+    kept = [text for text in ranked[:_MOST_CATEGORIES] if count[text] >= least]
+    # A single rare category needs no pool.
+    pools_others = len(kept) + 1 < len(ranked)
+    marks_missing = any((values.codes < 0).any() for values in coded)
+    categories = tuple(sorted(kept if pools_others else ranked))
+    return Column(label, CATEGORY, None, categories, pools_others, marks_missing=marks_missing)
+
+
+def _counts_rows(label: str, parts: list[NDArray[np.float64]]) -> bool:
+    """Tell whether whole numbers count the rows, of each table or of all, or are called an id."""
+    pooled = np.concatenate(parts)
+    # A gap is not equal to itself.
+    if not (pooled == np.floor(pooled)).all():
+        return False
+    if _ID_NAME.search(label) is not None:
+        return True
+    return any(max(map(len, each)) >= _LEAST_COUNTED and all(map(_are_consecutive, each)) for each in (parts, [pooled]))
+
+
+def _are_consecutive(numbers: NDArray[np.float64]) -> bool:
+    return bool((np.diff(np.sort(numbers)) == 1).all())

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.data.columns import counted, first_few
-from fewratio.data.table import as_table, frozen
-from fewratio.data.values import is_missing
+from fewratio.core.wording import counted, first_few
+from fewratio.data.column_kinds import is_missing
+from fewratio.data.table import as_table, freeze
 from fewratio.errors import InputError
 
 
@@ -45,7 +45,7 @@ class Dataset:
         flags = table.numbers.flags
         # Through the array below a view, even one that is read-only, the numbers could still be changed.
         kept = flags.c_contiguous and flags.owndata and not flags.writeable
-        object.__setattr__(self, "X", table.numbers if kept else frozen(table.to_numpy(table.numbers.dtype)))
+        object.__setattr__(self, "X", table.numbers if kept else freeze(table.to_numpy(table.numbers.dtype)))
         if self.is_outlier is not None:
             marks = as_flags(self.is_outlier, f"is_outlier of {label}")
             if len(marks) != table.n_rows:
@@ -61,7 +61,7 @@ class Dataset:
         # NumPy's copies and what it unpickles can be written to.
         for array in (self.X, self.is_outlier):
             if array is not None:
-                frozen(array)
+                freeze(array)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -95,4 +95,4 @@ def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
             held = sorted({"missing values" if is_missing(marks[row]) else repr(marks[row]) for row in wrong})
             found = f"{argument} holds {first_few(held)}, the first at row {wrong[0]} (counting from 0)"
             raise InputError(f"{found}; every value must be a boolean, or 0 or 1. Correct or replace those first.")
-    return frozen(flags.astype(np.bool_))
+    return freeze(flags.astype(np.bool_))

@@ -14,16 +14,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.column_encoding import DROPPED, ID, NOT_IN_ALL, SEPARATING, Column, all_different, decide
-from fewratio.data.columns import CATEGORY, DATE, NUMBER, PLURALS, Features, check_features, counted, first_few, listed
-from fewratio.data.file_numbers import FileNumbers
-from fewratio.data.options import ColumnOptions, ColumnRules
-from fewratio.data.raw import RawTable, as_raw
-from fewratio.data.table import Table, all_finite, as_table, check_finite, frozen, raw_numbers
-from fewratio.data.values import as_categories
+from fewratio.core.wording import counted, first_few, listed
+from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER, PLURALS, as_categories
+from fewratio.data.columns import (
+    DROPPED,
+    ID,
+    NO_OVERLAP,
+    NOT_IN_ALL,
+    Column,
+    ColumnOptions,
+    ColumnRules,
+    all_different,
+    decide_column,
+)
+from fewratio.data.raw_table import RawTable, as_raw
+from fewratio.data.table import (
+    Features,
+    FileNumbers,
+    Table,
+    all_finite,
+    as_table,
+    check_features,
+    check_finite,
+    freeze,
+    to_floats,
+)
 from fewratio.errors import CollectionError, InputError, ParameterError
 
-__all__ = ["CATEGORY", "DATE", "SEPARATING", "Column", "ColumnOptions", "ColumnRules", "Encoding", "encode_together"]
+__all__ = ["CATEGORY", "DATE", "NO_OVERLAP", "Column", "ColumnOptions", "ColumnRules", "Encoding", "encode_together"]
 
 # What the fields of a column are in JSON, besides its kind and its categories.
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None, "marks_missing": bool}
@@ -89,7 +107,7 @@ class Encoding:
             _check_same(raws, used)
         shared = {label for label in used if all(label in raw.places for raw in raws)}
         columns = tuple(
-            decide(label, raws, rules, leave_out and raws[0].is_named)
+            decide_column(label, raws, rules, leave_out and raws[0].is_named)
             if label in shared
             else Column(label, left_out=NOT_IN_ALL if label in used else DROPPED)
             for label in labels
@@ -182,7 +200,7 @@ class Encoding:
             names = np.array([*coded.texts, ""], dtype=object)[coded.codes]
         raw = self._used(raw, reference, is_lenient)
         is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
-        numbers: Any = raw_numbers(raw) if is_plain else FileNumbers(raw, self)
+        numbers: Any = to_floats(raw) if is_plain else FileNumbers(raw, self)
         if not is_plain and raw.is_held:
             numbers = self.features_of(raw, reference if is_lenient else None)
         if not self.has_medians:
@@ -201,7 +219,7 @@ class Encoding:
                     "they count as none of the known ones. Correct them if they are mistakes.",
                     stacklevel=2,
                 )
-        return frozen(result)
+        return freeze(result)
 
     def dtype_of(self, raw: RawTable) -> type[np.floating[Any]]:
         """Return the type of the features of a table."""
@@ -236,7 +254,7 @@ class Encoding:
             check_features(raw.argument, found if raw.is_named else len(found), reference, names)
         return raw.select(self.names)
 
-    def without(self, names: Collection[str], reason: str = SEPARATING) -> Encoding:
+    def without(self, names: Collection[str], reason: str = NO_OVERLAP) -> Encoding:
         """Return an encoding that leaves out further columns for a reason."""
         columns = (replace(each, left_out=reason) if each.name in names else each for each in self.columns)
         return replace(self, columns=tuple(columns))
@@ -308,7 +326,7 @@ def encode_together(
         _check_same(raws)
         names = raws[0].labels if raws[0].is_named else None
         chosen = [raw if names is None else raw.select(names) for raw in raws]
-        encoded = [Table(raw_numbers(raw), names, raw.argument, raw.index) for raw in chosen]
+        encoded = [Table(to_floats(raw), names, raw.argument, raw.index) for raw in chosen]
         return None if names is None else Encoding.of_numbers(names, len(names)), encoded
     encoding = Encoding.learn(raws, rules, leave_out)
     return encoding, [encoding.encode(raw) for raw in raws]

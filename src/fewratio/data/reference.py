@@ -12,7 +12,7 @@ from fewratio.core.arguments import as_path
 from fewratio.core.container import write_atomically
 from fewratio.data import arrow as pa
 from fewratio.data.encoding import Encoding
-from fewratio.data.raw import RawTable
+from fewratio.data.raw_table import RawTable
 from fewratio.errors import DataFileError
 
 SUFFIX = ".fewratio"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.data.columns import check_features, counted
-from fewratio.data.raw import RawTable, as_raw
-from fewratio.data.values import check_numbers
-from fewratio.errors import InputError
+from fewratio.core.wording import counted, listed
+from fewratio.data.column_kinds import ColumnValues, check_numbers
+from fewratio.data.raw_table import RawTable, as_raw, naming_rows
+from fewratio.errors import FewRatioError, InputError
 
+# The names of columns, or only how many there are.
+Features: TypeAlias = "int | tuple[str, ...]"
+
+_SAME = "both must have the same columns. Select the same ones in both."
+# Rows of a file that are read at once.
+_PIECE_ROWS = 2**16
 # A megabyte as float64, which stays in the cache.
 _BLOCK_VALUES = 2**17
 
@@ -71,13 +77,107 @@ class Table:
         return np.array(self.numbers, dtype=dtype, order="C", copy=True)
 
 
+class FileNumbers:
+    """The features of a table in a file, computed when they are asked for.
+
+    What is asked for is an array: ``numbers[start:stop]`` some rows, ``numbers[rows]`` those of a list, and
+    ``numbers[:, start:stop]`` some columns. Rows are best asked for in their order: for any before the last ones, the
+    file is read from its start again.
+
+    Parameters
+    ----------
+    raw : RawTable
+        The table.
+    encoding : Encoding
+        What becomes of its columns.
+    """
+
+    ndim = 2
+
+    def __init__(self, raw: RawTable, encoding: Any) -> None:
+        self._raw, self._encoding = raw.select(encoding.names), encoding
+        self.shape, self.dtype = (raw.n_rows, encoding.n_features), encoding.dtype_of(raw)
+        self._column: tuple[str, ColumnValues] | None = None
+        self._restart()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        if isinstance(key, tuple):
+            return np.column_stack([self._feature(place) for place in range(*key[1].indices(self.shape[1]))])
+        if isinstance(key, slice):
+            start, stop, _ = key.indices(len(self))
+            return self._rows(start, stop)
+        order = np.argsort(key, kind="stable")
+        ordered, result = np.asarray(key)[order], np.empty((len(order), self.shape[1]), self.dtype)
+        for start, piece in self._pieces():
+            first, last = np.searchsorted(ordered, (start, start + len(piece)))
+            result[order[first:last]] = piece[ordered[first:last] - start]
+        return result
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        result = np.empty(self.shape, dtype or self.dtype)
+        for start, piece in self._pieces():
+            result[start : start + len(piece)] = piece
+        return result
+
+    def encoded_by(self, encoding: Any) -> FileNumbers:
+        """Return the features that another encoding makes of the same columns, or of some of them."""
+        return FileNumbers(self._raw, encoding)
+
+    def _feature(self, place: int) -> NDArray[Any]:
+        """Return one feature of all rows, a piece at a time: a column may have many."""
+        encoding, result = self._encoding, np.empty(len(self), self.dtype)
+        column = next(each for each in encoding.used if place < encoding.places[each.name].stop)
+        if self._column is None or self._column[0] != column.name:
+            # The last column goes first.
+            self._column = None
+            self._column = column.name, self._raw.values(column.name)
+        kind, numbers, codes, texts = self._column[1]
+        for start in range(0, len(self), _PIECE_ROWS):
+            rows = slice(start, start + _PIECE_ROWS)
+            features = np.zeros((len(result[rows]), len(column.feature_names)), self.dtype)
+            column.encode(
+                ColumnValues(kind, numbers[rows], codes[rows], texts), features, self._raw.called(column.name)
+            )
+            result[rows] = features[:, place - encoding.places[column.name].start]
+        return result
+
+    def _pieces(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Give the number of the first row of each piece, and its features."""
+        start = 0
+        for piece in self._raw.pieces(_PIECE_ROWS):
+            with naming_rows(piece, start, len(self)):
+                yield start, self._encoding.features_of(piece)
+            start += piece.n_rows
+
+    def _restart(self) -> None:
+        self._ahead, self._start = self._pieces(), 0
+        self._read = np.empty((0, self.shape[1]), self.dtype)
+
+    def _rows(self, start: int, stop: int) -> NDArray[Any]:
+        """Return rows out of what was read last and what follows it."""
+        if start < self._start:
+            self._restart()
+        while self._start + len(self._read) < stop:
+            kept = self._read[max(0, start - self._start) :]
+            first, piece = next(self._ahead)
+            self._start, self._read = first - len(kept), np.concatenate([kept, piece]) if len(kept) else piece
+        rows = self._read[start - self._start : stop - self._start]
+        if stop == len(self):
+            # Nothing follows.
+            self._restart()
+        return rows
+
+
 def as_table(X: Any, argument: str = "X") -> Table:
     """Validate anything that holds rows of numbers; arrays of floats are not copied.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        What `fewratio.data.raw.as_raw` takes. A `Table` is returned as it is.
+        What `fewratio.data.raw_table.as_raw` takes. A `Table` is returned as it is.
     argument : str
         What error messages call the table.
 
@@ -89,12 +189,12 @@ def as_table(X: Any, argument: str = "X") -> Table:
     if isinstance(X, Table):
         return X
     raw = as_raw(X, argument)
-    numbers = raw_numbers(raw)
+    numbers = to_floats(raw)
     check_finite(numbers, raw.argument, raw.labels if raw.is_named else range(len(raw.labels)))
     return Table(numbers, raw.labels if raw.is_named else None, raw.argument, raw.index)
 
 
-def row_of(x: Any) -> Any:
+def make_row(x: Any) -> Any:
     """Return a single row, or number, as a table of one row; anything else as it is, for `as_table` to refuse."""
     try:
         return np.reshape(x, (1, -1)) if np.ndim(x) < 2 else x
@@ -102,13 +202,13 @@ def row_of(x: Any) -> Any:
         return x
 
 
-def raw_numbers(raw: RawTable) -> NDArray[Any]:
+def to_floats(raw: RawTable) -> NDArray[Any]:
     """Return a table of numbers and booleans as read-only floats, or say which column holds anything else."""
     if raw.array is not None:
-        return readable(raw.array)
+        return view_floats(raw.array)
     values = [raw.values(label) for label in raw.labels]
     check_numbers(raw.argument, list(zip(raw.labels if raw.is_named else range(len(values)), values, strict=True)))
-    return readable(np.column_stack([column.numbers for column in values]))
+    return view_floats(np.column_stack([column.numbers for column in values]))
 
 
 def all_finite(numbers: NDArray[Any]) -> bool:
@@ -124,6 +224,34 @@ def check_finite(numbers: NDArray[Any], argument: str, labels: Sequence[object])
         n_bad, label = counted(len(rows), "NaN or infinite value"), labels[columns[0]]
         found = f"{argument} has {n_bad}, the first in column {label!r} at row {rows[0]} (counting from 0)"
         raise InputError(f"{found}; every value must be a finite number. Drop those rows or fill the gaps first.")
+
+
+def check_features(
+    table: str,
+    found: Features,
+    reference: str,
+    needed: Features,
+    error: type[FewRatioError] = InputError,
+    need: str = _SAME,
+) -> None:
+    """Raise an error of the given type if the features of one table differ from another's; `need` ends its message.
+
+    Names count only if both tables have them.
+    """
+    count, needed_count = (each if isinstance(each, int) else len(each) for each in (found, needed))
+    problem, details = f"has {counted(count, 'column')} but {reference} has {needed_count}", ""
+    if isinstance(found, tuple) and isinstance(needed, tuple):
+        if found == needed:
+            return
+        pairs = (("missing", needed, set(found)), ("unexpected", found, set(needed)))
+        parts = {part: [name for name in these if name not in those] for part, these, those in pairs}
+        details = "; ".join(f"{part}: {listed(names)}" for part, names in parts.items() if names)
+        if count == needed_count:
+            kind = "other column names than" if details else "another order of columns than"
+            problem = f"has {kind} {reference}"
+    elif count == needed_count:
+        return
+    raise error(f"{table} {problem}{f' ({details})' if details else ''}; {need}")
 
 
 def check_same_features(table: Table, n_features: int, feature_names: Sequence[str] | None, reference: str) -> None:
@@ -150,17 +278,17 @@ def check_same_features(table: Table, n_features: int, feature_names: Sequence[s
     check_features(table.argument, table.feature_names or table.n_features, reference, needed)
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
+def freeze(array: NDArray[Any]) -> NDArray[Any]:
     """Make a new array read-only, before anyone else sees it."""
     array.flags.writeable = False
     return array
 
 
-def readable(values: NDArray[Any]) -> NDArray[Any]:
+def view_floats(values: NDArray[Any]) -> NDArray[Any]:
     """Return real numbers of any type as a read-only view of native floats, copied only if they are none yet."""
     kept = values.dtype in (np.float32, np.float64) and values.dtype.isnative
     if kept and not values.flags.writeable and type(values) is np.ndarray:
         return values
     # An extended-precision value beyond float64 becomes infinite, and is refused as that.
     with np.errstate(over="ignore"):
-        return frozen((values if kept else values.astype(np.float64)).view(np.ndarray))
+        return freeze((values if kept else values.astype(np.float64)).view(np.ndarray))

@@ -13,8 +13,9 @@ from sklearn.utils import gen_batches
 from fewratio.core.arguments import check_finite_result as check_finite_result
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.encoding import ColumnRules, Encoding, encode_together
-from fewratio.data.lazy_tables import map_rows
+from fewratio.data.columns import ColumnRules
+from fewratio.data.encoding import Encoding, encode_together
+from fewratio.data.lazy_predictions import predict_lazily
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError
 from fewratio.estimators.parameters import Parameters
@@ -198,7 +199,7 @@ class RatioEstimator(TableEstimator):
             Or a dask Series, a polars LazyFrame or a pyarrow RecordBatchReader of one column, "ratio".
         """
         self._check_fitted()
-        lazy = map_rows(X, self.predict, "ratio")
+        lazy = predict_lazily(X, self.predict, "ratio")
         if lazy is not None:
             return lazy
         result = self._by_blocks(X, self._ratio)

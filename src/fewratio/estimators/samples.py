@@ -14,9 +14,10 @@ from fewratio.core.arguments import check_switch as check_switch
 from fewratio.core.draws import seeded
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
-from fewratio.data.columns import listed
-from fewratio.data.encoding import Column, ColumnOptions, ColumnRules, Encoding
-from fewratio.data.separating import Separating, separating_columns, without_columns
+from fewratio.core.wording import listed
+from fewratio.data.columns import Column, ColumnOptions, ColumnRules
+from fewratio.data.encoding import Encoding
+from fewratio.data.non_overlapping import NonOverlapping, find_non_overlapping, leave_out_columns
 from fewratio.data.table import Table
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.base import RatioEstimator
@@ -108,15 +109,15 @@ class Samples(NamedTuple):
         What became of their columns; None if a model that was trained on numbers takes them as they are.
     tables : list of Table
         Encoded.
-    separating : list of Separating
-        The columns that tell two tables apart by themselves, and were left out unless they were to be kept.
+    non_overlapping : list of NonOverlapping
+        The columns whose values do not overlap between two tables; they were left out unless they were to be kept.
     given : tuple
         The tables as the user gave them, not copied.
     """
 
     encoding: Encoding | None
     tables: list[Table]
-    separating: list[Separating]
+    non_overlapping: list[NonOverlapping]
     given: tuple[Any, ...] = ()
 
     @property
@@ -146,9 +147,9 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
     if len(encoded) != 2 or encoding is None or not encoding.is_named or estimator.has_sources:
         return Samples(encoding, encoded, [], given)
     first, second = encoded
-    found = separating_columns(encoding, first.numbers, second.numbers)
+    found = find_non_overlapping(encoding, first.numbers, second.numbers)
     names = [column.column for column in found if column.column not in rules.keep]
-    return Samples(*without_columns(encoding, encoded, names), found, given)
+    return Samples(*leave_out_columns(encoding, encoded, names), found, given)
 
 
 def plain(result: Any, *names: str) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
-from fewratio.data.columns import counted
-from fewratio.data.encoding import ColumnRules, Encoding
-from fewratio.data.raw import as_raw
+from fewratio.data.columns import ColumnRules
+from fewratio.data.encoding import Encoding
+from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator

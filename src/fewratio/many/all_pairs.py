@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats
+from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
-from fewratio.data.columns import counted
+from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
-from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.data.encoding import Encoding
 from fewratio.data.table import Table
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators import samples as inputs

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fewratio.data.collection import Collection
-    from fewratio.data.raw import RawTable
+    from fewratio.data.raw_table import RawTable
     from fewratio.estimators.base import RatioEstimator
     from fewratio.many.result import AllPairsResult
     from fewratio.many.workers import Backend
@@ -75,7 +75,7 @@ def deliver_all(
 
 
 def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
-    from fewratio.data.columns import counted
+    from fewratio.core.wording import counted
 
     names = [result.names[i] for i in result.order()]
     for name in result.new:

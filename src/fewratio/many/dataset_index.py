@@ -12,9 +12,10 @@ from sklearn.utils import gen_batches
 from fewratio.core.container import Arrays, read_tensors, write_tensors
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
+from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
-from fewratio.data.columns import counted
-from fewratio.data.encoding import ColumnOptions, Encoding
+from fewratio.data.columns import ColumnOptions
+from fewratio.data.encoding import Encoding
 from fewratio.errors import ModelFileError, ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator

@@ -8,7 +8,7 @@ import numpy as np
 from fewratio.charts.heat import heat_map
 from fewratio.charts.vega import marked_histogram
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import counted
+from fewratio.core.wording import counted
 from fewratio.report import page
 from fewratio.report.distributions import counts_around
 from fewratio.testing import LEVEL

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import squareform
 
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import counted, listed
+from fewratio.core.wording import counted, listed
 from fewratio.errors import ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.many.novelty import ColumnOfDataset, Profiles, unlikeness

@@ -38,15 +38,15 @@ def outliers(
         )
     paths = (unlabelled,) if normal is None else (normal, unlabelled)
     with request.open(*paths) as (tables, estimator):
-        from fewratio.data.columns import counted
-        from fewratio.data.partition import divided
+        from fewratio.core.wording import counted
+        from fewratio.data.split_table import split_by_condition
         from fewratio.outliers.detector import InlierOutlierDetector
         from fewratio.outliers.rows import most_are_outliers
 
         X_inlier, raw = tables[0], tables[-1]
         judged = raw
         if normal_if is not None:
-            X_inlier, raw, condition = divided(tables[0], normal_if)
+            X_inlier, raw, condition = split_by_condition(tables[0], normal_if)
             judged = raw.without([condition])
         if request.common:
             shared = [label for label in X_inlier.labels if label in judged.places]

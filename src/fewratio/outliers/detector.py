@@ -12,10 +12,10 @@ from sklearn.base import OutlierMixin
 
 from fewratio.core.draws import deal, row_order
 from fewratio.core.shapes import Floats
-from fewratio.data.encoding import Column, ColumnOptions, ColumnRules
-from fewratio.data.partition import divided
-from fewratio.data.separating import Separating, separating_columns, without_columns
-from fewratio.data.table import Table, row_of
+from fewratio.data.columns import Column, ColumnOptions, ColumnRules
+from fewratio.data.non_overlapping import NonOverlapping, find_non_overlapping, leave_out_columns
+from fewratio.data.split_table import split_by_condition
+from fewratio.data.table import Table, make_row
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import TableEstimator
@@ -154,7 +154,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         estimator: Any = None if given is None else inputs.seeded_copy(given, given, for_estimator)
         condition = None
         if normal_if is not None:
-            X_inlier, _, condition = divided(X_inlier, normal_if)
+            X_inlier, _, condition = split_by_condition(X_inlier, normal_if)
         encoding, (table,), *_ = inputs.read_samples(estimator or self, {"X_inlier": X_inlier}, columns)
         if encoding is not None and condition is not None:
             # Rows that are judged later may have it.
@@ -274,7 +274,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         self._check_fitted()
         inputs.check_count("n_neighbours", n_neighbours)
-        table = x if isinstance(x, Table) else self._open(row_of(x), "x")
+        table = x if isinstance(x, Table) else self._open(make_row(x), "x")
         if table.n_rows != 1:
             raise InputError(f"x has {table.n_rows} rows; needed is the one to explain. Pass a single row.")
         normals, row = self._without(table, leave_out)
@@ -370,12 +370,12 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             return self.estimator_._open(X, argument)
         return super()._open(X, argument)
 
-    def separating(self, X: Any) -> list[Separating]:
+    def separating(self, X: Any) -> list[NonOverlapping]:
         """Give the columns that tell the normals from the batch X by themselves, such as a date; they are not used."""
         encoding = self.encoding_
         if encoding is None or not encoding.is_named or self._has_sources():
             return []
-        found = separating_columns(encoding, self._normals, self._open(X, "X").numbers, is_batch=True)
+        found = find_non_overlapping(encoding, self._normals, self._open(X, "X").numbers, is_batch=True)
         return [column for column in found if column.column not in self._keep]
 
     def _read_batch(self, X: Any) -> tuple[Floats, Floats]:
@@ -390,7 +390,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         normals = replace(table, numbers=self._normals)
         if self.encoding_ is None or not columns:
             return normals, table
-        _, (normals, rows) = without_columns(self.encoding_, [normals, table], columns)
+        _, (normals, rows) = leave_out_columns(self.encoding_, [normals, table], columns)
         return normals, rows
 
     def _has_sources(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.heat import heat_map, score_chart
-from fewratio.data.columns import counted, signed
+from fewratio.core.wording import counted, write_signed
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column
@@ -46,7 +46,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     called = "" if table.row_names is not None else "row "
     column = "" if table.feature_names is not None else "column "
     first = [
-        f"{called}{row} ({column}{reason.columns[0]} {signed(reason.differences[0])})"
+        f"{called}{row} ({column}{reason.columns[0]} {write_signed(reason.differences[0])})"
         for row, reason in zip(names, reasons, strict=True)
     ][: min(_NAMED, n_outliers)]
     answer = f"{n_outliers} of {n_rows} are outliers. Most anomalous: {', '.join(first)}."
@@ -122,7 +122,7 @@ def _scores(result: Any) -> list[page.Block]:
 
 def _explained(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
     normals, batch = result.detector._without(
-        result.samples.tables[0], [column.column for column in result.samples.separating]
+        result.samples.tables[0], [column.column for column in result.samples.non_overlapping]
     )
     features = batch.feature_names or range(batch.n_features)
     places = {feature: place for place, feature in enumerate(features)}
@@ -143,7 +143,7 @@ def _explained(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -
         shown = reason.largest(_HEAT)
         table = [
             [str(column), float(batch.numbers[row, places[column]]), float(means[places[column]]),
-             page.Number(abs(difference), signed(difference))]
+             page.Number(abs(difference), write_signed(difference))]
             for column, difference in zip(shown.columns, shown.differences.tolist(), strict=True)
         ]  # fmt: skip
         nearest = ", ".join(str(each if known is None else known[each]) for each in reason.neighbours.tolist())

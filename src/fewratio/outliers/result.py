@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import counted
+from fewratio.core.wording import counted
 from fewratio.estimators import samples as inputs
 from fewratio.outliers.outlier_score import Normality
 from fewratio.outliers.rows import RowExplanation
@@ -73,7 +73,7 @@ class OutlierResult(Reported):
 
     def explanations(self, rows: Sequence[int]) -> list[RowExplanation]:
         """Show several rows so: one after the other, each would be looked up in a large file."""
-        apart, some = [column.column for column in self.samples.separating], self.samples.tables[0].take(rows)
+        apart, some = [column.column for column in self.samples.non_overlapping], self.samples.tables[0].take(rows)
         return [self.detector.explain(some.row(place), leave_out=apart) for place in range(some.n_rows)]
 
     def to_dict(self) -> dict[str, Any]:

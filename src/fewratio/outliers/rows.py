@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import column_scaling
-from fewratio.data.columns import signed
+from fewratio.core.wording import write_signed
 from fewratio.estimators.samples import plain
 
 _SHOWN = 3
@@ -52,7 +52,7 @@ class RowExplanation:
     def summary(self) -> str:
         """The columns with their differences, in words."""
         differences = zip(self.columns, self.differences, strict=True)
-        return ", ".join(f"{column} ({signed(difference)})" for column, difference in differences)
+        return ", ".join(f"{column} ({write_signed(difference)})" for column, difference in differences)
 
     def __repr__(self) -> str:
         numbers, columns = ", ".join(map(str, self.neighbours[:_SHOWN])), self.largest(_SHOWN).summary

@@ -37,8 +37,8 @@ def ratio(
 
     from fewratio import AutoRatioEstimator
     from fewratio.charts.results import draw_ratios
-    from fewratio.data.columns import counted
-    from fewratio.data.raw import naming_rows
+    from fewratio.core.wording import counted
+    from fewratio.data.raw_table import naming_rows
     from fewratio.data.readers.files import open_rows, read_raw
     from fewratio.estimators.base import block_rows
     from fewratio.estimators.samples import read_samples

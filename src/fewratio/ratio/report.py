@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from fewratio.charts.vega import step_lines
 from fewratio.core.shapes import Floats
-from fewratio.data.columns import counted
-from fewratio.data.raw import RawTable, joined
+from fewratio.core.wording import counted
+from fewratio.data.raw_table import RawTable, join_tables
 from fewratio.data.table import Table
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
@@ -84,7 +84,8 @@ class RatioRows:
         return [page.Text(about), step_lines(edges.round(4).tolist(), {names[2]: shares}, title, description)]
 
     def _rows(self, names: Sequence[str], labels: Sequence[str]) -> list[page.Block]:
-        ratios, raw = np.concatenate([each for each, _, _ in self._shown]), joined([each for _, each, _ in self._shown])
+        ratios = np.concatenate([each for each, _, _ in self._shown])
+        raw = join_tables([each for _, each, _ in self._shown])
         tables = [each for _, _, each in self._shown]
         called = [name for table in tables for name in table.row_names or ()]
         table = Table(np.concatenate([each.numbers for each in tables]), tables[0].feature_names, row_names=called)

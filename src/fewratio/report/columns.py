@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fewratio.data.columns import CATEGORY, DATE, counted, first_few
-from fewratio.data.encoding import Column
-from fewratio.data.separating import as_text
+from fewratio.core.wording import counted, first_few
+from fewratio.data.column_kinds import CATEGORY, DATE, write_value
+from fewratio.data.columns import Column
 from fewratio.report import page
 
 
@@ -23,7 +23,7 @@ def column_treatment(samples: Any, names: Sequence[str]) -> list[page.Block]:
         return [page.Text("All columns hold numbers, and were taken as they are.")]
     apart = {
         each.column: ": " + ", ".join(f"{held} in {name}" for held, name in zip(each[1:], names, strict=True))
-        for each in samples.separating
+        for each in samples.non_overlapping
     }
     table = [
         (column.name, "" if column.left_out else column.kind, _treatment(column) + apart.get(column.name, ""))
@@ -43,5 +43,5 @@ def _treatment(column: Column) -> str:
         done = "days since 1970" if column.kind == DATE else "as it is"
     if not column.marks_missing:
         return done
-    filled = "" if column.median is None else f"gaps filled with the median {as_text(column, column.median)}; "
+    filled = "" if column.median is None else f"gaps filled with the median {write_value(column.kind, column.median)}; "
     return f"{done}; {filled}one more column says where a value is missing"

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from fewratio.charts.vega import Chart, grouped_bars, mirrored_bars, step_lines
 from fewratio.core.shapes import Floats
-from fewratio.data.columns import CATEGORY, DATE
-from fewratio.data.encoding import Column
-from fewratio.data.separating import as_text
-from fewratio.data.values import text_of_days
+from fewratio.data.column_kinds import CATEGORY, DATE, write_days, write_value
+from fewratio.data.columns import Column
 
 # Most bins of numbers, and fewest; so few different values have a bin each.
 _MOST_BINS, _LEAST_BINS, _FEW_VALUES = 20, 8, 10
@@ -70,7 +68,7 @@ class Distribution(NamedTuple):
         if self.edges is None:
             return grouped_bars(self.labels, shares, title, description)
         is_time = self.column.kind == DATE
-        edges = [text_of_days(edge).replace(" ", "T") for edge in self.edges] if is_time else self.edges
+        edges = [write_days(edge).replace(" ", "T") for edge in self.edges] if is_time else self.edges
         return step_lines(edges, shares, title, description, is_time)
 
 
@@ -105,7 +103,7 @@ def distribution(
     distinct = np.unique(pooled[:1000])
     distinct = np.unique(pooled) if len(distinct) <= _FEW_VALUES else distinct
     if len(distinct) <= _FEW_VALUES:
-        labels, edges = [as_text(column, value, 6) for value in distinct.tolist()], None
+        labels, edges = [write_value(column.kind, value, 6) for value in distinct.tolist()], None
         inner = distinct[1:]
     else:
         labels, edges, inner = _bins(column, pooled)
@@ -121,7 +119,7 @@ def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Float
     is_cut = high - low > _FAR * (last - first) > 0
     n_bins = min(_MOST_BINS, max(_LEAST_BINS, round(2 * len(values) ** 0.5)))
     edges = np.linspace(first if is_cut else low, last if is_cut else high, n_bins + 1)
-    texts = [as_text(column, edge) for edge in edges.tolist()]
+    texts = [write_value(column.kind, edge) for edge in edges.tolist()]
     labels = [f"{start} to {end}" for start, end in pairwise(texts)]
     if is_cut:
         labels[0], labels[-1] = f"up to {texts[1]}", f"{texts[-2]} and more"

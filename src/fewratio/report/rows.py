@@ -9,7 +9,7 @@ from fewratio.charts.vega import Chart, map_chart
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
-from fewratio.data.raw import RawTable, as_raw
+from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.table import Table
 from fewratio.report import page
 from fewratio.report.distributions import rounded

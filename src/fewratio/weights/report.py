@@ -7,7 +7,7 @@ import numpy as np
 from fewratio.charts.vega import before_and_after, step_lines
 from fewratio.core.effects import means_apart
 from fewratio.core.shapes import Floats
-from fewratio.data.columns import counted
+from fewratio.core.wording import counted
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from fewratio.core.draws import deal, draw_rows
 from fewratio.core.shapes import Floats
-from fewratio.data.encoding import ColumnOptions
+from fewratio.data.columns import ColumnOptions
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, in_blocks

@@ -10,8 +10,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TextIO, TypeVar
 
+from fewratio.core.wording import counted, listed
 from fewratio.data import arrow as pa
-from fewratio.data.columns import counted, is_number, listed
+from fewratio.data.column_kinds import is_number
 
 Read = TypeVar("Read")
 

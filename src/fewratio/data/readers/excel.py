@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 from fewratio.data import arrow as pa
-from fewratio.data.values import as_arrow
+from fewratio.data.column_kinds import as_arrow
 from fewratio.lazy import import_home
 
 

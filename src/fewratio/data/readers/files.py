@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arguments import as_path
+from fewratio.core.wording import counted, listed
 from fewratio.data import arrow as pa
-from fewratio.data.columns import counted, listed
 from fewratio.data.dataset import as_flags
-from fewratio.data.partition import without_flags
-from fewratio.data.raw import RawTable, as_raw, check_shape, raw_of_arrow
+from fewratio.data.raw_table import RawTable, as_raw, check_shape, raw_from_arrow
 from fewratio.data.readers.csv import (
     SEPARATORS,
     OtherEncoding,
@@ -35,6 +34,7 @@ from fewratio.data.readers.csv import (
     with_marks,
 )
 from fewratio.data.readers.excel import read_excel
+from fewratio.data.split_table import split_off_flags
 from fewratio.errors import DataFileError, DataNotFoundError
 
 STANDARD_INPUT = "-"
@@ -254,7 +254,7 @@ def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
     """Read a file as a table whose columns may be of any kind; `as_text` is that of `read_columns`."""
     if file.suffix in ARRAYS:
         return as_raw(read_arrays(file)[0], str(file))
-    return raw_of_arrow(read_columns(file, as_text), str(file))
+    return raw_from_arrow(read_columns(file, as_text), str(file))
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +349,7 @@ def open_rows(file: TableFile, by_column: bool = False) -> Iterator[RawTable]:
         check_shape((n_rows, len(labels)), str(file))
         rows = FileRows(file, schema, n_rows, batches)
         if by_column and n_rows * len(labels) <= _HELD_VALUES:
-            yield raw_of_arrow(rows.read().rename_columns(labels), str(file))
+            yield raw_from_arrow(rows.read().rename_columns(labels), str(file))
             return
         if by_column and read is None:
             copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy"
@@ -367,7 +367,7 @@ def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTab
     raw = as_raw(X, str(file))
     if flags is not None:
         return raw, as_flags(flags, f"is_outlier of {file}")
-    return (raw, None) if outlier is None else without_flags(raw, outlier)
+    return (raw, None) if outlier is None else split_off_flags(raw, outlier)
 
 
 @contextmanager

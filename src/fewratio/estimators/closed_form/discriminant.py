@@ -15,8 +15,8 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import n_threads, one_thread
 from fewratio.core.units import ColumnScaling, column_scaling
+from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
-from fewratio.data.columns import counted
 from fewratio.errors import CollectionError, InputError
 from fewratio.estimators.base import NotFittedError, check_finite_result
 from fewratio.estimators.closed_form.discriminant_choice import Learned, learn

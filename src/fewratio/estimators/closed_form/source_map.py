@@ -15,9 +15,11 @@ from fewratio.core.arguments import as_floats, as_path, as_rng, shown
 from fewratio.core.container import new_file, write_atomically
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling, column_scaling
-from fewratio.data.columns import DATE, NUMBER, counted, first_few
-from fewratio.data.encoding import ColumnOptions, ColumnRules, Encoding, encode_together
-from fewratio.data.raw import as_raw
+from fewratio.core.wording import counted, first_few
+from fewratio.data.column_kinds import DATE, NUMBER
+from fewratio.data.columns import ColumnOptions, ColumnRules
+from fewratio.data.encoding import Encoding, encode_together
+from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import DataNotFoundError, InputError, ModelFileError, ModelVersionError, ParameterError
 from fewratio.estimators.closed_form.feature_map import FeatureMap

@@ -10,7 +10,7 @@ import numpy as np
 from fewratio.core.arguments import check_finite_result
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.core.shapes import Floats
-from fewratio.data.columns import counted
+from fewratio.core.wording import counted
 from fewratio.errors import InputError, ModelFileError
 from fewratio.estimators.closed_form.feature_map import BLOCK_VALUES, FeatureMap
 

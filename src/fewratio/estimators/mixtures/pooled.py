@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
+from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
-from fewratio.data.columns import counted
 from fewratio.data.dataset import Dataset
 from fewratio.errors import CollectionError
 from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of

@@ -12,8 +12,9 @@ import torch
 
 from fewratio.core.objectives import CalibratedSquaredError, Objective, RelativeSquaredError
 from fewratio.core.units import column_scaling
+from fewratio.core.wording import listed
 from fewratio.data.collection import Collection
-from fewratio.data.columns import check_features, listed
+from fewratio.data.table import check_features
 from fewratio.errors import CollectionError, DataNotFoundError, ParameterError, TrainingError
 from fewratio.estimators.networks.devices import resolve_device
 from fewratio.estimators.networks.nn import RatioModel, Standardiser

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fewratio.core.arrays import equal_shares, masked_shares
 from fewratio.core.shapes import Float, Int
-from fewratio.data.columns import counted
+from fewratio.core.wording import counted
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.networks.pair import Episode
 from fewratio.estimators.networks.training.keyed_draws import RANKS_BELOW, fold, fold_salt, ranks, salt, uniform

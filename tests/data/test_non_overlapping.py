@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio import RuLSIF
-from fewratio.data.encoding import ColumnRules, encode_together
-from fewratio.data.separating import separating_columns, without_columns
+from fewratio.data.columns import ColumnRules
+from fewratio.data.encoding import encode_together
+from fewratio.data.non_overlapping import find_non_overlapping, leave_out_columns
 from fewratio.estimators.samples import read_samples
 from tests.strategies import quick, seeds
 
 
-def separating(first, second, is_batch=False, **options):
+def find(first, second, is_batch=False, **options):
     """Return what is found in two tables, each a dict of columns, by column."""
     named = {"A": pl.DataFrame(first, strict=False), "B": pl.DataFrame(second, strict=False)}
     encoding, (a, b) = encode_together(named, ColumnRules.of(options))
-    found = separating_columns(encoding, a.numbers, b.numbers, is_batch)
+    found = find_non_overlapping(encoding, a.numbers, b.numbers, is_batch)
     return {name: (one, other) for name, one, other in found}
 
 
@@ -48,8 +49,8 @@ def day(number):
 def test_two_constants_separate_from_five_rows_each(n, left, right, words):
     p = noise(2 * n, 0)
     a, b = {"s": [left] * n, "p": p[:n]}, {"s": [right] * n, "p": p[n:]}
-    assert separating(a, b) == {"s": words}
-    assert separating({"s": a["s"][:4], "p": p[:4]}, {"s": b["s"][:4], "p": p[4:8]}) == {}
+    assert find(a, b) == {"s": words}
+    assert find({"s": a["s"][:4], "p": p[:4]}, {"s": b["s"][:4], "p": p[4:8]}) == {}
 
 
 @pytest.mark.parametrize("more", [0, 12, 52])
@@ -67,10 +68,10 @@ def test_values_that_do_not_overlap_separate_from_eight_rows_each(more, n, left,
     p = noise(2 * n, 1)
     a = {"s": [left(i) for i in range(n)], "p": p[:n]}
     b = {"s": [right(i) for i in range(n)], "p": p[n:]}
-    assert separating(a, b) == {"s": words}
-    assert separating(b, a) == {"s": words[::-1]}
+    assert find(a, b) == {"s": words}
+    assert find(b, a) == {"s": words[::-1]}
     # A single value on the other side is enough not to.
-    assert separating(a, b | {"s": [a["s"][0], *b["s"][1:]]}) == {}
+    assert find(a, b | {"s": [a["s"][0], *b["s"][1:]]}) == {}
 
 
 @pytest.mark.parametrize(
@@ -83,20 +84,20 @@ def test_values_that_do_not_overlap_separate_from_eight_rows_each(more, n, left,
     ],
 )
 def test_a_constant_in_one_table_does_not_separate(left, right):
-    assert separating({"s": left, "p": noise(20, 0)}, {"s": right, "p": noise(20, 1)}) == {}
+    assert find({"s": left, "p": noise(20, 0)}, {"s": right, "p": noise(20, 1)}) == {}
 
 
 def test_gaps_in_both_tables_are_no_values():
     a = {"s": [None, *["u"] * 9], "p": noise(10, 0)}
     b = {"s": [*["v"] * 9, None], "p": noise(10, 1)}
-    assert separating(a, b) == {"s": ("u", "v")}
+    assert find(a, b) == {"s": ("u", "v")}
 
 
 def test_samples_of_very_different_sizes():
     a, b = {"s": ["u"] * 500, "p": noise(500, 0)}, {"s": ["v"] * 2, "p": noise(2, 1)}
-    assert (separating(a, b), separating(b, a)) == ({"s": ("u", "v")}, {"s": ("v", "u")})
+    assert (find(a, b), find(b, a)) == ({"s": ("u", "v")}, {"s": ("v", "u")})
     # One row of a kind that no other row is of may well be the single one.
-    assert separating({"s": ["u"] * 50, "p": noise(50, 0)}, {"s": ["v"], "p": [0.0]}) == {}
+    assert find({"s": ["u"] * 50, "p": noise(50, 0)}, {"s": ["v"], "p": [0.0]}) == {}
 
 
 # ---------------------------------------------------------------- not by chance
@@ -111,7 +112,7 @@ def test_ranges_and_sets_of_categories_never_separate_at_five_rows_each(seed, n_
     values = {f"n{j}": rows[:, j].tolist() for j in range(n_columns)}
     values |= {f"c{j}": list("aabbbccddd") for j in range(n_columns)}
     sides = [{name: column[part] for name, column in values.items()} for part in (slice(5), slice(5, 10))]
-    assert separating(*sides) == {}
+    assert find(*sides) == {}
 
 
 @pytest.mark.slow
@@ -126,7 +127,7 @@ def test_random_columns_hardly_ever_separate():
         columns |= {f"c{j}": rng.choice(list("abc"), 10) for j in range(2)}
         columns |= {f"two{j}": rng.choice(["u", "v"], 10) for j in range(2)}
         sides = [{name: column[part].tolist() for name, column in columns.items()} for part in (slice(5), slice(5, 10))]
-        found = separating(*sides, keep=list(columns))
+        found = find(*sides, keep=list(columns))
         assert all(name.startswith("two") for name in found)
         fired += len(found)
     # 1.6 are expected; more than 7 have a chance of 0.0003.
@@ -138,7 +139,7 @@ def test_random_numbers_do_not_separate_where_real_splits_would(n):
     rng = np.random.default_rng(n)
     for _ in range(200):
         sides = [{f"n{j}": rng.normal(size=n).tolist() for j in range(5)} for _ in range(2)]
-        assert separating(*sides) == {}
+        assert find(*sides) == {}
 
 
 def test_many_columns_need_more_rows():
@@ -148,8 +149,8 @@ def test_many_columns_need_more_rows():
         others = {f"p{j}": noise(16, j) for j in range(n_columns)}
         return ({"s": s} | {k: v[part] for k, v in others.items()} for s, part in SIDES)
 
-    assert "s" in separating(*pair(3))
-    assert separating(*pair(30)) == {}
+    assert "s" in find(*pair(3))
+    assert find(*pair(30)) == {}
 
 
 SIDES = ([float(i) / 7 for i in range(8)], slice(8)), ([2 + float(i) / 7 for i in range(8)], slice(8, 16))
@@ -163,19 +164,23 @@ def test_in_a_batch_only_constants_and_dates_separate():
     a = {"x": noise(n, 0), "t": [day(i) for i in range(n)], "site": ["u"] * n, "p": noise(n, 1)}
     b = {"x": (100 + np.array(noise(n, 2))).tolist(), "t": [day(50 + i) for i in range(n)], "site": ["v"] * n}
     b["p"] = noise(n, 3)
-    assert list(separating(a, b)) == ["x", "t", "site"]
-    assert list(separating(a, b, is_batch=True)) == ["t", "site"]
+    assert list(find(a, b)) == ["x", "t", "site"]
+    assert list(find(a, b, is_batch=True)) == ["t", "site"]
     few = {name: column[:4] for name, column in b.items()}
-    assert "site" not in separating(a, few, is_batch=True)
+    assert "site" not in find(a, few, is_batch=True)
 
 
 def test_keep():
     a = pl.DataFrame({"site": ["u"] * 9, "p": noise(9, 0)})
     b = pl.DataFrame({"site": ["v"] * 9, "p": noise(9, 1)})
     left, kept = (read_samples(RuLSIF(), {"A": a, "B": b}, options) for options in ({}, {"keep": "site"}))
-    assert [column.column for column in left.separating] == [column.column for column in kept.separating] == ["site"]
+    assert (
+        [column.column for column in left.non_overlapping]
+        == [column.column for column in kept.non_overlapping]
+        == ["site"]
+    )
     assert left.encoding.feature_names == ("p",)
-    assert left.encoding.summary == "2 columns: 1 number, 1 left out (site: separating)"
+    assert left.encoding.summary == "2 columns: 1 number, 1 left out (site: no overlap)"
     np.testing.assert_array_equal(left.tables[0].numbers, a.select("p").to_numpy())
     assert kept.encoding.feature_names == ("site=u", "site=v", "p")
 
@@ -183,4 +188,4 @@ def test_keep():
 def test_something_is_always_left():
     a, b = pl.DataFrame({"s": ["u"] * 9}), pl.DataFrame({"s": ["v"] * 9})
     encoding, tables = encode_together({"A": a, "B": b})
-    assert without_columns(encoding, tables, ["s"]) == (encoding, tables)
+    assert leave_out_columns(encoding, tables, ["s"]) == (encoding, tables)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.wording import counted, listed
 from fewratio.data import arrow as pa
-from fewratio.data.columns import NUMBER, counted, listed
-from fewratio.data.values import Values, arrow_numbers, as_arrow, is_number_type, read_values
+from fewratio.data.column_kinds import NUMBER, ColumnValues, arrow_numbers, as_arrow, is_number_type, read_values
 from fewratio.errors import InputError, MissingColumnError
 
 if TYPE_CHECKING:
@@ -73,17 +73,17 @@ class RawTable:
         """Return the table in memory."""
         if self.is_held:
             return self
-        return raw_of_arrow(self.data.read().rename_columns(self.labels), self.argument, self.is_named)
+        return raw_from_arrow(self.data.read().rename_columns(self.labels), self.argument, self.is_named)
 
     @cached_property
     def places(self) -> dict[str, int]:
         """The number of each column."""
         return {label: place for place, label in enumerate(self.labels)}
 
-    def values(self, label: str) -> Values:
+    def values(self, label: str) -> ColumnValues:
         """Return what a column holds."""
         place = self.places[label]
-        return read_values(self.data[place]) if self.array is None else Values(NUMBER, self.array[:, place])
+        return read_values(self.data[place]) if self.array is None else ColumnValues(NUMBER, self.array[:, place])
 
     def called(self, label: str) -> str:
         """Return what messages call a column."""
@@ -134,7 +134,7 @@ class RawTable:
         """Give the rows in tables of so many each; the last has what is left."""
         if not self.is_held:
             for piece in self.data.pieces(n_rows):
-                yield raw_of_arrow(piece.rename_columns(self.labels), self.argument, self.is_named)
+                yield raw_from_arrow(piece.rename_columns(self.labels), self.argument, self.is_named)
             return
         for start in range(0, self.n_rows, n_rows):
             rows = slice(start, start + n_rows)
@@ -206,10 +206,10 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
                 return RawTable(argument, labels, is_named, array, index)
     called = [f"column {label!r} of {argument}" for label in (labels if is_named else range(len(labels)))]
     arrays = [as_arrow(*each) for each in zip(columns, called, strict=True)]
-    return raw_of_arrow(pa.Table.from_arrays(arrays, names=labels), argument, is_named, index)
+    return raw_from_arrow(pa.Table.from_arrays(arrays, names=labels), argument, is_named, index)
 
 
-def joined(tables: Sequence[RawTable]) -> RawTable:
+def join_tables(tables: Sequence[RawTable]) -> RawTable:
     """Return the rows of tables of the same columns, one after the other, as one table without row names."""
     datas = [table.data for table in tables]
     data = (
@@ -260,7 +260,7 @@ def open_frame(X: Any, argument: str) -> nw.DataFrame[Any] | None:
     return frame
 
 
-def raw_of_arrow(table: pa.Table, argument: str, is_named: bool = True, index: Any = None) -> RawTable:
+def raw_from_arrow(table: pa.Table, argument: str, is_named: bool = True, index: Any = None) -> RawTable:
     """Return a table of pyarrow, if need be as an array; each batch that nobody else needs is let go when it is copied.
 
     Single precision beside double stays as it is: columns may be left out later.

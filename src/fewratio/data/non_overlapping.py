@@ -1,4 +1,4 @@
-"""Columns that tell two samples apart by themselves, such as the one by which a table was split."""
+"""Columns whose values do not overlap between two samples, such as the one by which a table was split."""
 
 import math
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, first_few
-from fewratio.data.encoding import SEPARATING, Column, Encoding
-from fewratio.data.file_numbers import FileNumbers
-from fewratio.data.table import Table, frozen
-from fewratio.data.values import text_of_days
+from fewratio.core.wording import first_few
+from fewratio.data.column_kinds import CATEGORY, DATE, write_value
+from fewratio.data.columns import NO_OVERLAP, Column
+from fewratio.data.encoding import Encoding
+from fewratio.data.table import FileNumbers, Table, freeze
 
-# Chances that a column is taken for a separating one although the rows were dealt at random: for two constants, so that
-# five rows a side are enough; for ranges and sets of categories, over all columns of a table together.
+# Chances that the values of a column do not overlap although the rows were split at random: for two constants, so that
+# five rows per sample are enough; for ranges and sets of categories, over all columns of a table together.
 _CONSTANT_CHANCE, _APART_CHANCE = 0.002, 0.001
 # A megabyte as float64, which stays in the cache.
 _BLOCK_VALUES = 2**17
@@ -23,17 +23,17 @@ _BLOCK_VALUES = 2**17
 _LEAST_BATCH = 5
 
 
-class Separating(NamedTuple):
-    """A column that tells two samples apart, and what it holds in either."""
+class NonOverlapping(NamedTuple):
+    """A column whose values do not overlap between two samples, and what it holds in either."""
 
     column: str
     first: str
     second: str
 
 
-def separating_columns(
+def find_non_overlapping(
     encoding: Encoding, first: NDArray[np.float64], second: NDArray[np.float64], is_batch: bool = False
-) -> list[Separating]:
+) -> list[NonOverlapping]:
     """Find the columns that are constant in each of two samples but different, or whose values do not overlap.
 
     Parameters
@@ -60,11 +60,11 @@ def separating_columns(
             is_apart = sum(side.n_rows for side in sides) in n_rows and _constant_chance(*n_rows) <= _CONSTANT_CHANCE
         is_expected = is_batch and (min(n_rows) < _LEAST_BATCH if constant else column.kind != DATE)
         if is_apart and not is_expected:
-            found.append(Separating(column.name, *(_described(column, side) for side in sides)))
+            found.append(NonOverlapping(column.name, *(_described(column, side) for side in sides)))
     return found
 
 
-def constant_columns(encoding: Encoding, samples: Sequence[NDArray[np.float64]]) -> list[str]:
+def find_constant(encoding: Encoding, samples: Sequence[NDArray[np.float64]]) -> list[str]:
     """Find the columns that have one value within each of several samples."""
     n_rows, found = sum(map(len, samples)), []
     # The chance that a column of two equally frequent values does so.
@@ -76,8 +76,8 @@ def constant_columns(encoding: Encoding, samples: Sequence[NDArray[np.float64]])
     return found
 
 
-def without_columns(
-    encoding: Encoding, tables: list[Table], names: Sequence[str], reason: str = SEPARATING
+def leave_out_columns(
+    encoding: Encoding, tables: list[Table], names: Sequence[str], reason: str = NO_OVERLAP
 ) -> tuple[Encoding, list[Table]]:
     """Leave columns out of tables for a reason, unless nothing would be left."""
     if not names or len(names) == len(encoding.places):
@@ -85,7 +85,7 @@ def without_columns(
     kept = np.concatenate([np.r_[place] for name, place in encoding.places.items() if name not in names])
     left = encoding.without(names, reason)
     numbers = [
-        table.numbers.encoded_by(left) if isinstance(table.numbers, FileNumbers) else frozen(table.numbers[:, kept])
+        table.numbers.encoded_by(left) if isinstance(table.numbers, FileNumbers) else freeze(table.numbers[:, kept])
         for table in tables
     ]
     return left, [
@@ -152,14 +152,5 @@ def _described(column: Column, side: _Summary) -> str:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
         held = [name for place, name in enumerate(names) if side.high[place] > 0]
         return first_few(held or ["other categories"], 3)
-    low, high = (as_text(column, value) for value in (side.low[0], side.high[0]))
+    low, high = (write_value(column.kind, value) for value in (side.low[0], side.high[0]))
     return low if low == high else f"{low} to {high}"
-
-
-def as_text(column: Column, value: float, digits: int = 4) -> str:
-    """Write a value of a column of numbers, booleans or dates as a user would; a date of few digits has no time."""
-    if column.kind == DATE:
-        return text_of_days(value).partition(" ")[0] if digits == 4 else text_of_days(value)
-    if column.kind == BOOLEAN:
-        return str(bool(value))
-    return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Values = Callable[[Any], NDArray[Any]]
+RowFunction = Callable[[Any], NDArray[Any]]
 
 
-def map_rows(X: Any, of_rows: Values, name: str) -> Any:
+def predict_lazily(X: Any, of_rows: RowFunction, name: str) -> Any:
     """Compute a value for each row of a lazy table, one part after the other.
 
     Parameters
@@ -50,12 +50,12 @@ def map_rows(X: Any, of_rows: Values, name: str) -> Any:
     return None
 
 
-def _series(part: Any, of_rows: Values, name: str) -> Any:
+def _series(part: Any, of_rows: RowFunction, name: str) -> Any:
     import pandas
 
     return pandas.Series(_values(part, of_rows), index=part.index, name=name)
 
 
-def _values(part: Any, of_rows: Values) -> NDArray[Any]:
+def _values(part: Any, of_rows: RowFunction) -> NDArray[Any]:
     # A part may well have no rows.
     return of_rows(part) if len(part) else np.empty(0)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.data.columns import counted, is_number, listed
+from fewratio.core.wording import counted, listed
+from fewratio.data.column_kinds import as_categories, as_numbers, is_number
 from fewratio.data.dataset import as_flags
-from fewratio.data.raw import RawTable, as_raw
-from fewratio.data.values import as_categories, as_numbers
+from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.errors import InputError, ParameterError
 
 _CONDITION = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.+?)\s*")
@@ -24,7 +24,7 @@ SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": operator.eq, "=": operator.
 SIGNS |= {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-def groups_of(raw: RawTable, by: str) -> dict[str, RawTable]:
+def split_by_column(raw: RawTable, by: str) -> dict[str, RawTable]:
     """Divide a table by a column; rows without a value there are left out with a warning."""
     raw.check_has([by])
     codes = as_categories(raw.values(by), raw.called(by)).codes
@@ -32,11 +32,11 @@ def groups_of(raw: RawTable, by: str) -> dict[str, RawTable]:
     if missing:
         warnings.warn(f"{counted(missing, 'row')} of {raw.argument} without {by!r} are left out.", stacklevel=3)
         raw = raw.take(np.flatnonzero(codes >= 0))
-    features, parts, _ = cut(raw, by)
+    features, parts, _ = cut_datasets(raw, by)
     return {name: replace(features.take(rows), argument=f"{by} {name}") for name, _, rows in parts}
 
 
-def cut(
+def cut_datasets(
     raw: RawTable, dataset: str, group: str | None = None, outlier: str | None = None
 ) -> tuple[RawTable, list[tuple[str, str | None, NDArray[np.intp]]], NDArray[np.bool_] | None]:
     """Return the features of a long table, its datasets in order of first appearance, and its marks of outliers.
@@ -69,25 +69,25 @@ def cut(
             first, place = texts[changed[0]], codes[changed[0]]
             found = f"{raw.called(group)} changes within dataset {names[place]!r} ({groups[place]!r} and {first!r})"
             raise InputError(f"{found}; a dataset belongs to one group. Split it, or choose another group column.")
-    raw, flags = (raw, None) if outlier is None else without_flags(raw, outlier)
+    raw, flags = (raw, None) if outlier is None else split_off_flags(raw, outlier)
     return raw.without(given.values()), list(zip(names, groups, rows, strict=True)), flags
 
 
-def without_flags(raw: RawTable, outlier: str) -> tuple[RawTable, NDArray[np.bool_]]:
+def split_off_flags(raw: RawTable, outlier: str) -> tuple[RawTable, NDArray[np.bool_]]:
     """Return a table without the column that marks known outliers, and the marks."""
     raw.check_has([outlier])
     cells = np.array(raw.cells(outlier), dtype=object)
     return raw.without([outlier]), as_flags(cells, raw.called(outlier))
 
 
-def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
+def find_rows(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     """Return the column of a condition such as ``"status == ok"``, and the rows where it holds.
 
     Examples
     --------
-    >>> from fewratio.data.raw import as_raw
+    >>> from fewratio.data.raw_table import as_raw
     >>> import polars as pl
-    >>> where(as_raw(pl.DataFrame({"status": ["ok", "bad"]})), 'status == "ok"')[1].tolist()
+    >>> find_rows(as_raw(pl.DataFrame({"status": ["ok", "bad"]})), 'status == "ok"')[1].tolist()
     [True, False]
     """
     found = _CONDITION.fullmatch(condition) if isinstance(condition, str) else None
@@ -109,10 +109,10 @@ def where(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     return column, np.array([*holds, False])[coded.codes]
 
 
-def divided(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawTable, str]:
+def split_by_condition(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawTable, str]:
     """Return the rows of a table where a condition holds, without its column, the others with it, and its name."""
     raw = as_raw(X, argument)
-    column, holds = where(raw, condition)
+    column, holds = find_rows(raw, condition)
     features = raw.without([column])
     if holds.all() or not holds.any():
         found = f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.argument}"

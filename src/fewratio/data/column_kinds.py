@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.wording import counted, first_few
 from fewratio.data import arrow as pa
-from fewratio.data.columns import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER, PLURALS, TEXT, counted, first_few, is_number
 from fewratio.errors import InputError
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
+# The kinds of columns; any other is named after its type.
+NUMBER, BOOLEAN, TEXT, CATEGORY, DATE, MISSING = "number", "boolean", "text", "category", "date", "nothing"
+PLURALS = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "categories", DATE: "dates"}
 # pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 _LONGEST_CELL = 40
@@ -36,13 +39,13 @@ _FORMATTED = {
 }
 
 
-class Values(NamedTuple):
+class ColumnValues(NamedTuple):
     """One column of one table.
 
     Attributes
     ----------
     kind : str
-        One of the kinds in `fewratio.data.columns`, or the column's type if it is another.
+        One of the kinds in this module, or the column's type if it is another.
     numbers : ndarray of shape (n,)
         Of numbers, booleans (0 and 1) and dates (days since 1970); NaN for what is missing.
     codes : ndarray of shape (n,)
@@ -108,26 +111,26 @@ def _mixed_array(values: list[Any], argument: str) -> pa.Array:
         raise InputError(f"{found}; every value must be finite. Rescale the column first.") from error
 
 
-def read_values(column: pa.ChunkedArray) -> Values:
+def read_values(column: pa.ChunkedArray) -> ColumnValues:
     """Return what a column of pyarrow holds."""
     kind = column.type
     if is_number_type(kind) or kind == pa.bool_():
-        return Values(BOOLEAN if kind == pa.bool_() else NUMBER, arrow_numbers(column))
+        return ColumnValues(BOOLEAN if kind == pa.bool_() else NUMBER, arrow_numbers(column))
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
-        return Values(DATE, _days(column))
+        return ColumnValues(DATE, _days(column))
     is_category = pa.types.is_dictionary(kind)
     if is_category:
         column = column.cast(kind.value_type)
     elif isinstance(kind, pa.OpaqueType):
-        return Values(f"type {kind.type_name}")
+        return ColumnValues(f"type {kind.type_name}")
     elif str(kind) not in ("null", "string", "large_string", "string_view"):
-        return Values("nested values" if pa.types.is_nested(kind) else f"type {str(kind).removeprefix('large_')}")
+        return ColumnValues("nested values" if pa.types.is_nested(kind) else f"type {str(kind).removeprefix('large_')}")
     # In the order in which texts first appear, without categories that are declared but not there.
     coded = column.cast(pa.large_string(), safe=False).combine_chunks().dictionary_encode()
     codes: NDArray[Any] = np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(-1))
     if not len(coded.dictionary):
-        return Values(MISSING, np.full(len(codes), np.nan), codes)
-    return Values(CATEGORY if is_category else TEXT, codes=codes, texts=coded.dictionary.to_pylist())
+        return ColumnValues(MISSING, np.full(len(codes), np.nan), codes)
+    return ColumnValues(CATEGORY if is_category else TEXT, codes=codes, texts=coded.dictionary.to_pylist())
 
 
 def is_number_type(kind: pa.DataType) -> bool:
@@ -151,7 +154,7 @@ def _days(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return arrow_numbers(whole.cast(pa.int64())) / (_UNITS_PER_SECOND[unit] * _DAY_SECONDS)
 
 
-def day_of_text(text: str) -> float | None:
+def read_days(text: str) -> float | None:
     """Return an ISO date as days since 1970 (UTC where it names no zone), or None if it is no such date."""
     if not _ISO_DATE.fullmatch(text):
         return None
@@ -162,17 +165,17 @@ def day_of_text(text: str) -> float | None:
     return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp() / _DAY_SECONDS
 
 
-def text_of_days(days: float) -> str:
+def write_days(days: float) -> str:
     """Write days since 1970 as an ISO date, with the time unless it is midnight."""
     text = str(np.datetime64(round(days * _DAY_SECONDS), "s"))
     return text.removesuffix("T00:00:00").replace("T", " ")
 
 
-def as_numbers(values: Values, kind: str, argument: str) -> NDArray[Any]:
+def as_numbers(values: ColumnValues, kind: str, argument: str) -> NDArray[Any]:
     """Return a column of numbers, booleans or dates as finite numbers, NaN for what is missing."""
     numbers = values.numbers
     if values.kind in (TEXT, CATEGORY):
-        read = [day_of_text(text) if kind == DATE else _number_of_text(text) for text in values.texts]
+        read = [read_days(text) if kind == DATE else _number_of_text(text) for text in values.texts]
         if None in read:
             wrong = [code for code, number in enumerate(read) if number is None]
             found = f"{argument} holds {values.first_text(wrong)} (counting from 0), which is no {kind}"
@@ -193,26 +196,26 @@ def _number_of_text(text: str) -> float | None:
     return float(text) if is_number(text) else None
 
 
-def as_categories(values: Values, argument: str) -> Values:
+def as_categories(values: ColumnValues, argument: str) -> ColumnValues:
     """Return a column of any kind as texts, in the order in which they first appear."""
     if values.kind in (TEXT, CATEGORY):
         return values
     if values.kind not in (*PLURALS, MISSING):
         found = f"{argument} holds {values.kind}"
         raise InputError(f"{found}; categories and names are text, numbers or dates. Choose another column.")
-    write = {DATE: text_of_days, BOOLEAN: lambda value: str(bool(value))}.get(values.kind, _as_written)
+    write = {DATE: write_days, BOOLEAN: lambda value: str(bool(value))}.get(values.kind, _as_written)
     numbers = values.numbers.tolist()
     written = {number: write(number) for number in dict.fromkeys(numbers) if number == number}
     code = {text: place for place, text in enumerate(dict.fromkeys(written.values()))}
     codes = np.array([code[written[number]] if number in written else -1 for number in numbers], dtype=np.intp)
-    return Values(CATEGORY, codes=codes, texts=list(code))
+    return ColumnValues(CATEGORY, codes=codes, texts=list(code))
 
 
 def _as_written(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else repr(number)
 
 
-def check_numbers(argument: str, columns: Sequence[tuple[object, Values]]) -> None:
+def check_numbers(argument: str, columns: Sequence[tuple[object, ColumnValues]]) -> None:
     """Raise unless all columns (label, values) hold numbers or booleans."""
     bad = [(label, values) for label, values in columns if values.kind not in (NUMBER, BOOLEAN, MISSING)]
     if not bad:
@@ -225,7 +228,7 @@ def check_numbers(argument: str, columns: Sequence[tuple[object, Values]]) -> No
     raise InputError(f"{what}; every column must hold real numbers. Encode such columns as numbers or drop them.")
 
 
-def check_not_almost_numbers(values: Values, argument: str) -> None:
+def check_not_almost_numbers(values: ColumnValues, argument: str) -> None:
     """Raise if what seems to be text are numbers but for some cells, or numbers or dates in another form."""
     found = values.texts
     n_numbers = sum(map(is_number, found))
@@ -239,3 +242,21 @@ def check_not_almost_numbers(values: Values, argument: str) -> None:
         other = f"the first that is none is {values.first_text()} (counting from 0)"
         advice = "Correct or drop those rows, or name the column in categorical="
         raise InputError(f"{what}, and {other}; a column must hold numbers or categories. {advice}.")
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def write_value(kind: str, value: float, digits: int = 4) -> str:
+    """Write a value of a column of numbers, booleans or dates as a user would; a date of few digits has no time."""
+    if kind == DATE:
+        return write_days(value).partition(" ")[0] if digits == 4 else write_days(value)
+    if kind == BOOLEAN:
+        return str(bool(value))
+    return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"

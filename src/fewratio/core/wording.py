@@ -1,0 +1,37 @@
+"""Words for messages: counts, lists, and numbers that a reader can tell apart."""
+
+from collections.abc import Callable, Iterable
+
+_LISTED = 5
+
+
+def counted(n: int, noun: str) -> str:
+    """Return ``"1 row"``, ``"2 rows"``."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def first_few(items: Iterable[str], most: int = _LISTED) -> str:
+    """Return the first few items, and how many more there are."""
+    names = list(items)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def listed(items: Iterable[object], most: int = _LISTED) -> str:
+    """Return the first few items as Python would write them, and how many more there are."""
+    return first_few(map(repr, items), most)
+
+
+def write_apart(
+    first: float, second: float, write: Callable[[float, int], str] = lambda value, digits: f"{value:.{digits}g}"
+) -> list[str]:
+    """Return two numbers as texts, with as many digits as it takes to tell them apart and how far."""
+    texts = {digits: [write(value, digits) for value in (first, second)] for digits in (4, 5, 6, 8, 12)}
+    different = [digits for digits, (one, other) in texts.items() if one != other]
+    # One digit more, unless four tell enough: 1013.27 and 1014.46, not 1013 and 1014.
+    clear = [digits for digits in different if abs(second - first) * 10.0 ** (digits - 1) >= 20 * abs(first)]
+    return texts[(clear or different or [4])[0]]
+
+
+def write_signed(difference: float) -> str:
+    """Return a difference with its sign and two digits; of large ones all before the point."""
+    return f"{difference:+.2g}" if abs(difference) < 100 else f"{difference:+.0f}"
