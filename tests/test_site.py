@@ -65,6 +65,43 @@ def test_no_number_in_a_table_of_results_is_typed(page):
     assert [row for row in rows if re.search(r"\d\.\d", row)] == []
 
 
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_has_four_parts_and_no_typed_figure(page):
+    text = page.read_text("utf-8")
+    parts = re.findall(r"^\*\*(\w+)\.\*\* ", text, re.MULTILINE)
+    assert parts == ["Context", "Decision", "Evidence", "Consequences"]
+    # Settings and figures of records are in backticks.
+    assert re.findall(r"\d\.\d.*", re.sub(r"`[^`]+`", "", text)) == []
+
+
+def test_decisions_are_numbered_and_short():
+    assert [int(page.name[:4]) for page in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+    titles = [page.read_text("utf-8").partition(".")[0] for page in DECISIONS]
+    assert titles == [f"# {number}" for number in range(1, len(DECISIONS) + 1)]
+    assert sum(len(page.read_text("utf-8").split()) for page in DECISIONS) <= 4000
+
+
+def test_decisions_that_the_code_names_exist():
+    names = {page.name for page in DECISIONS}
+    for folder in ("src", "tests", "benchmarks", "examples"):
+        for file in (ROOT / folder).rglob("*.py"):
+            for number, rest in re.findall(r"docs/decisions/(\d{4})([\w.-]*)", file.read_text("utf-8")):
+                assert any(name.startswith(number) and rest.rstrip(".") in ("", name[4:]) for name in names), file
+
+
+DEVELOPERS = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "extending" / "architecture.md", *DECISIONS]
+
+
+@pytest.mark.parametrize("page", DEVELOPERS, ids=lambda page: page.stem)
+def test_files_that_developers_are_sent_to_exist(page):
+    named = re.findall(r"`((?:[\w.-]+/)+[\w*-]+\.\w+)`", page.read_text("utf-8"))
+    places = (ROOT, ROOT / "src", ROOT / "src" / "fewratio")
+    assert [path for path in named if not any(any(base.glob(path)) for base in places)] == []
+
+
 MEASURED = [page for page in PAGES if "{measured}" in page.read_text("utf-8")]
 
 

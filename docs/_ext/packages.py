@@ -1,4 +1,4 @@
-"""The drawing of the packages, from the import contracts in ``pyproject.toml`` and the packages' first lines."""
+"""The drawing of the rooms, from the import contracts in ``pyproject.toml`` and the first lines of the packages."""
 
 import ast
 import tomllib
@@ -10,47 +10,58 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).parents[2]
-WIDTH, HEIGHT, GAP = 880, 44, 8
-# A layer of several packages has room for two lines of small text, of about six pixels per letter, below the names.
-HIGHER, LETTER = 72, 6.2
+SOURCE = ROOT / "src"
+WIDTH, GAP, MARGIN, LINE = 880, 8, 14, 15
+# Width of a letter in small text, in pixels; a name needs more.
+LETTER = 6.2
+# The packages beside the library, each on top of all of it.
+BESIDE = ("fewratio_web", "fewratio_bench")
 
 
 def layers():
-    """Give the layers, the highest first: lists of packages and what each says of itself."""
+    """Give the layers of the library, the highest first: lists of modules."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     (contract,) = (each for each in contracts if each["id"] == "layers")
-    return [[(name, _first_line(name)) for name in _names(layer)] for layer in contract["layers"]]
+    return [[name.strip(" ()") for name in layer.split("|")] for layer in contract["layers"]]
 
 
-def _names(layer):
-    return [name.strip(" ()") for name in layer.split("|")]
-
-
-def _first_line(name):
-    path = ROOT / "src" / "fewratio" / name
+def first_line(path):
+    """Give what a module says it is."""
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return ast.get_docstring(ast.parse(file.read_text("utf-8"))).splitlines()[0].replace("`", "").rstrip(".")
 
 
 def drawing():
     """Give the drawing as SVG in the colours of the page."""
+    rows = [[SOURCE / name for name in BESIDE], *([SOURCE / "fewratio" / name for name in row] for row in layers())]
     boxes, y = [], 0
-    for layer in layers():
-        single = len(layer) == 1
-        width, height = (WIDTH - GAP * (len(layer) - 1)) / len(layer), HEIGHT if single else HIGHER
-        for place, (name, line) in enumerate(layer):
-            below = [] if single else wrap(line, int((width - 28) / LETTER), max_lines=2, placeholder=" ...")
-            rows = [f'<tspan class="line" x="14" dy="17">{escape(each)}</tspan>' for each in below]
-            rows += [f'<tspan class="line" dx="12">{escape(line)}</tspan>'] if single else []
-            boxes.append(
-                f'<g transform="translate({place * (width + GAP):.0f} {y})"><title>{escape(line)}</title>'
-                f'<rect width="{width:.0f}" height="{height}" rx="6"/>'
-                f'<text x="14" y="{28 if single else 24}">{name}{"".join(rows)}</text></g>'
-            )
+    for row in rows:
+        drawn, height = _row(row, y, WIDTH)
+        boxes.append(drawn)
         y += height + GAP
-    title = "The packages of fewratio: each layer imports only those below it"
+    title = "The rooms of fewratio: a module imports only from the rows below its own"
     opening = f'<svg class="packages" viewBox="-1 -1 {WIDTH + 2} {y + 2}" role="img" aria-label="{title}">'
     return opening + "".join(boxes) + "</svg>"
+
+
+def _row(paths, y, width):
+    """Draw modules side by side, with the rooms inside estimators; give the drawing and its height."""
+    each = (width - GAP * (len(paths) - 1)) / len(paths)
+    texts = [wrap(first_line(path), int((each - 2 * MARGIN) / LETTER)) for path in paths]
+    top = 24 + LINE * max(map(len, texts)) + 10
+    inner, height = "", top
+    if [path.name for path in paths] == ["estimators"]:
+        rooms = [path.parent for path in sorted(paths[0].glob("*/__init__.py"))]
+        inner, inner_height = _row(rooms, 0, width - 2 * MARGIN)
+        inner, height = f'<g transform="translate({MARGIN} {top})">{inner}</g>', top + inner_height + MARGIN
+    drawn = []
+    for place, (path, lines) in enumerate(zip(paths, texts, strict=True)):
+        below = "".join(f'<tspan class="line" x="{MARGIN}" dy="{LINE}">{escape(line)}</tspan>' for line in lines)
+        drawn.append(
+            f'<g transform="translate({place * (each + GAP):.0f} {y})"><rect width="{each:.0f}" height="{height}" rx="6"/>'
+            f'<text x="{MARGIN}" y="22">{path.name}{below}</text>{inner}</g>'
+        )
+    return "".join(drawn), height
 
 
 class Packages(SphinxDirective):

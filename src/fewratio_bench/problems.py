@@ -36,7 +36,8 @@ class Problem(ABC):
     episodes : {"pairs", "inliers"}
         What a method that learns from the sources is trained on.
     validate_every : int
-        Steps between two validations, on which the paper is silent; docs/design.md says how this was chosen.
+        Steps between two validations, on which the paper is silent; see
+        docs/decisions/0004-one-training-loop.md.
     patience : int or None
         Validations without improvement before training stops.
     """

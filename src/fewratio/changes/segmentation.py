@@ -27,8 +27,8 @@ from fewratio.changes.segment_costs import (
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.progress import OnStep, progress_bar
 
-# Measured on annotated series (docs/design.md). The price of a parameter, in units of log n: level and spread together
-# cost 3 log n, as in the modified BIC of Zhang and Siegmund (2007).
+# Measured on annotated series (docs/decisions/0014). The price of a parameter, in units of log n: level and spread
+# together cost 3 log n, as in the modified BIC of Zhang and Siegmund (2007).
 _PRICE = 1.5
 _HIGHEST_ORDER, _HIGHEST_DEGREE = 3, 3
 # Values further than so many deviations from the running median are moved there.

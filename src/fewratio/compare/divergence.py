@@ -7,7 +7,7 @@ from fewratio.core.draws import deal
 from fewratio.core.shapes import Floats
 from fewratio.estimators.classifier.kernel_logistic import KernelLogisticRegression
 
-# The inverse penalty of the classifier (docs/design.md).
+# The inverse penalty of the classifier (docs/decisions/0011).
 _C = 0.3
 _N_FOLDS = 5
 # The normal quantile of a 90 % interval.

@@ -27,7 +27,8 @@ from fewratio.estimators.kernel.least_squares import RuLSIF
 def default_estimator() -> RatioEstimator:
     """Give a new estimator of the kind that tests and changes use by default.
 
-    Measured (docs/design.md): tests have no more power with the universal network and take five to ten times as long.
+    Tests have hardly more power with the universal network, and take longer
+    (docs/decisions/0008-default-without-sources.md).
     """
     return RuLSIF(scale="columns")
 

@@ -13,7 +13,7 @@ from fewratio.core.shapes import Floats
 from fewratio.estimators.base import in_blocks
 from fewratio.progress import progress_bar
 
-# All measured on 21 tables, docs/design.md.
+# All measured on 21 tables, docs/decisions/0012.
 NEIGHBOURS = 3
 _PARTITIONS, _CELLS = 100, 16
 _RATIO_WEIGHT, _HALF_WEIGHT = 3.0, 30.0

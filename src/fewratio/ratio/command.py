@@ -47,7 +47,7 @@ def ratio(
 
     tables = [read_raw(file) for file in files[:2]]
     if estimator is None or request.model is None:
-        # The network's ratios of small samples are better than a kernel's (docs/design.md).
+        # The network's ratios of small samples are better than a kernel's (docs/decisions/0008).
         estimator = AutoRatioEstimator(scale=request.scale or "columns", random_state=0)
     samples = read_samples(estimator, {raw.argument: raw for raw in tables}, request.options(*tables))
     X_nu, X_de = samples.tables

@@ -18,7 +18,7 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import OnStep
 from fewratio.testing.permutations import ROUNDING, Exchange, both_directions
 
-# How much each statistic counts (docs/design.md).
+# How much each statistic counts (docs/decisions/0009).
 _COLUMNS = "largest difference of a column"
 WEIGHTS = {"energy distance": 4.0, "difference of means": 5.0, "density ratio": 2.0, _COLUMNS: 3.0, "spread": 2.0}
 # Where values are clipped of which means are taken: in robust deviations from the median.

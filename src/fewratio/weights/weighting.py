@@ -26,7 +26,7 @@ _THIN_SIZE, _THIN_RATIO = 0.1, 0.1
 # Rows per sample that the ratio is fitted to: more cost much and gain little.
 _MAX_ROWS = 5_000
 _N_FOLDS = 3
-# When weighting is worth it, by measurement (docs/design.md): standard errors of the held-out gain, rows left.
+# When weighting is worth it, by measurement (docs/decisions/0013): standard errors of the held-out gain, rows left.
 _LEAST_ERRORS, _LEAST_SIZE = 2.0, 50
 
 

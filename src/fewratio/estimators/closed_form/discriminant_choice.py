@@ -48,7 +48,7 @@ _FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
 _SHORTEST = 0.75
 # Of ten pairs one is of a dataset with itself: where few are held out, it would be every other.
 _SHARE_OF_SAME = 0.1
-# Where nothing can be held out: what is safe beside what was found where it could be (docs/design.md).
+# Where nothing can be held out: what is safe beside what was found where it could be (docs/decisions/0006).
 _OF_FEW = Calibration(
     noise=10.0, signal=0.02, background_noise=1.5, background_signal=0.1, temperatures=(0.14,) * len(SIZES)
 )

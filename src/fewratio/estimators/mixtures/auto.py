@@ -25,10 +25,10 @@ from fewratio.estimators.parameters import common
 from fewratio.estimators.source_columns import check_collection
 from fewratio.lazy import torch_is_installed
 
-# The network's share up to so many rows per sample, and from where on it has none (docs/design.md).
+# The network's share up to so many rows per sample, and from where on it has none (docs/decisions/0008).
 _SHARE, _FEW, _MANY = 2 / 3, 50, 400
 # The factor of the network's log-ratio at one row per sample: a single distance does not tell it how far is far, and
-# pairs that people compare are further apart than those it was trained on (docs/design.md).
+# pairs that people compare are further apart than those it was trained on (docs/decisions/0008).
 _SHARPER = 2.0
 _ROUNDING = 1e-6
 # The relative parameters that the network was trained for.

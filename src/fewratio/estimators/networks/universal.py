@@ -24,7 +24,7 @@ from fewratio.estimators.parameters import Interval, StrOptions, common
 # The range of alpha that the network was trained with.
 ALPHAS = (0.1, 0.9)
 _WIDTH = 96
-# Rows of a sample that the network is given at most: more do not help it, and cost their square (docs/design.md).
+# Rows of a sample that the network is given at most: more do not help it, and cost their square (docs/decisions/0007).
 _MAX_ROWS = 400
 
 
