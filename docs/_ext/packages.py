@@ -58,7 +58,8 @@ def _row(paths, y, width):
     for place, (path, lines) in enumerate(zip(paths, texts, strict=True)):
         below = "".join(f'<tspan class="line" x="{MARGIN}" dy="{LINE}">{escape(line)}</tspan>' for line in lines)
         drawn.append(
-            f'<g transform="translate({place * (each + GAP):.0f} {y})"><rect width="{each:.0f}" height="{height}" rx="6"/>'
+            f'<g transform="translate({place * (each + GAP):.0f} {y})">'
+            f'<rect width="{each:.0f}" height="{height}" rx="6"/>'
             f'<text x="{MARGIN}" y="22">{path.name}{below}</text>{inner}</g>'
         )
     return "".join(drawn), height
