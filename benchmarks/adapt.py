@@ -14,7 +14,8 @@ import time
 
 import torch
 
-from fewratio import Pair, UniversalRatioEstimator
+from fewratio import UniversalRatioEstimator
+from fewratio.estimators.networks import Pair
 from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
 from fewratio.estimators.networks.universal import shipped_parts
 from fewratio_bench.records import circumstances

@@ -33,16 +33,10 @@ from scipy.stats import binom, kstest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from fewratio import (
-    MetaRatioEstimator,
-    RuLSIF,
-    Training,
-    UniversalRatioEstimator,
-    compare_all,
-    compare_datasets,
-    load_collection,
-    mmd2,
-)
+from fewratio import MetaRatioEstimator, RuLSIF, UniversalRatioEstimator, compare_all, compare_datasets
+from fewratio.data import load_collection
+from fewratio.estimators import mmd2
+from fewratio.estimators.networks import Training
 from fewratio.estimators.samples import default_estimator
 from fewratio_bench.records import circumstances
 from fewratio_bench.splits import PROTOCOLS

@@ -24,9 +24,10 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from fewratio import Collection, DiscriminantRatioEstimator, Pair
+from fewratio import Collection, DiscriminantRatioEstimator
 from fewratio.core.true_ratio import gaussian_relative_ratio
 from fewratio.data.sources.gaussian import gaussian_family
+from fewratio.estimators.networks import Pair
 from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
 from fewratio_bench.evaluate import judged_values
 from fewratio_bench.methods.closed_form import closed_form_values

@@ -21,7 +21,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fewratio import Collection, DatasetIndex, DiscriminantRatioEstimator, load_collection
+from fewratio import Collection, DatasetIndex, DiscriminantRatioEstimator
+from fewratio.data import load_collection
 from fewratio_bench.records import circumstances
 
 N_ROWS, N_COLUMNS = 5, 64

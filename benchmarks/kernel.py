@@ -24,8 +24,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fewratio import RuLSIF, gaussian_relative_ratio
+from fewratio import RuLSIF
 from fewratio.core.kernels import median_distance
+from fewratio.estimators import gaussian_relative_ratio
 from fewratio_bench.records import circumstances
 
 Array = NDArray[np.float64]

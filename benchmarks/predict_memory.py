@@ -13,7 +13,8 @@ import time
 import numpy as np
 import torch
 
-from fewratio import Collection, MetaRatioEstimator, Pairs, RuLSIF, Training
+from fewratio import Collection, MetaRatioEstimator, RuLSIF
+from fewratio.estimators.networks import Pairs, Training
 from fewratio_bench.records import circumstances
 
 

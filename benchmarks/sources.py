@@ -29,12 +29,11 @@ from fewratio import (
     Collection,
     DiscriminantRatioEstimator,
     MetaRatioEstimator,
-    Pairs,
-    Training,
     UniversalRatioEstimator,
 )
 from fewratio.core.seeds import seed_for
 from fewratio.estimators import pretrain_together
+from fewratio.estimators.networks import Pairs, Training
 from fewratio.estimators.networks.nn import RatioCommittee
 from fewratio_bench.evaluate import Judgement, PairEvaluation, judged_ratio
 from fewratio_bench.problems import ISOLET, MNIST_R, PairProblem

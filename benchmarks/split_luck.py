@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 
-from fewratio import load_collection
+from fewratio.data import load_collection
 from fewratio.data.collection import Collection
 from fewratio_bench.aggregation import published_numbers
 from fewratio_bench.experiments import D3RE, IF, LOF, to_the_end

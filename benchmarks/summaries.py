@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from fewratio import DiscriminantRatioEstimator, SourceMap
+from fewratio import DiscriminantRatioEstimator
 from fewratio.core.discriminant import Support
+from fewratio.estimators import SourceMap
 from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.methods.untrained import Universal

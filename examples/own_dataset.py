@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fewratio import Collection, Source, register_source
+from fewratio import Collection
+from fewratio.data import Source, register_source
 from fewratio_bench import Experiment, Kernel, PairProblem, Panel, Protocol, make_table, run_experiment
 
 

@@ -7,9 +7,10 @@ import torch
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from fewratio import Architecture, Inliers, MetaRatioEstimator, Pairs, Training
+from fewratio import MetaRatioEstimator
 from fewratio.data.collection import Collection
 from fewratio.data.sources.gaussian import gaussian_family
+from fewratio.estimators.networks import Architecture, Inliers, Pairs, Training
 from fewratio.estimators.networks.nn import (
     GaussianFeatures,
     MLPFeatures,

@@ -100,7 +100,7 @@ def learned(*more, **parameters):
         lambda X: learned().add_source(X),
         lambda X: learned(X, scale="none"),
         lambda X: learned(X[:1], scale="none"),
-        lambda X: fewratio.gaussian_relative_ratio(X, 0, 1, 0.5, 2),
+        lambda X: fewratio.estimators.gaussian_relative_ratio(X, 0, 1, 0.5, 2),
     ],
     ids=["interval", "add_source", "pretrain", "one row", "gaussian_relative_ratio"],
 )
@@ -114,7 +114,7 @@ def test_switches_and_names_that_are_arrays(value):
     frame = pl.DataFrame({"d": list("ab"), "x": [1.0, 2.0]})
     for argument, call in {
         "normalise": lambda: fewratio.importance_weights(A, B, normalise=value),
-        "biased": lambda: fewratio.mmd2(A, B, biased=value),
+        "biased": lambda: fewratio.estimators.mmd2(A, B, biased=value),
         "backend": lambda: fewratio.compare_all([A, B], backend=value),
         "no column": lambda: fewratio.Collection.from_frame(frame, "d", group=value),
     }.items():
@@ -127,7 +127,9 @@ def test_training_takes_fractions(name):
     sources = fewratio.Collection.from_arrays(SOURCES)
     found = []
     for value in (Fraction(1, 2), 0.5):
-        training = fewratio.Training(max_steps=2, tasks_per_step=2, validate_every=1, **{name: value})
+        training = fewratio.estimators.networks.Training(
+            max_steps=2, tasks_per_step=2, validate_every=1, **{name: value}
+        )
         estimator = fewratio.MetaRatioEstimator(training=training, random_state=0).pretrain(sources, sources)
         found.append(estimator.fit(A, B).predict(A))
     np.testing.assert_array_equal(*found)
@@ -135,7 +137,7 @@ def test_training_takes_fractions(name):
 
 def test_small_integers_of_numpy():
     with pytest.raises(ParameterError, match="max_rows is"):
-        fewratio.mmd2(A, B, max_rows=np.uint8(1))
+        fewratio.estimators.mmd2(A, B, max_rows=np.uint8(1))
     found = learned(features="cosines", n_components=np.uint8(8)).fit(A, B).predict(A)
     expected = learned(features="cosines", n_components=8).fit(A, B).predict(A)
     np.testing.assert_array_equal(found, expected)
@@ -158,12 +160,12 @@ def test_paths_that_are_none(path):
     for call in (
         fewratio.load_model,
         fewratio.DatasetIndex.load,
-        fewratio.Summary.load,
-        fewratio.SourceMap.load,
+        fewratio.estimators.Summary.load,
+        fewratio.estimators.SourceMap.load,
         fewratio.Collection.from_folder,
         lambda path: fewratio.Collection.from_table(path, "d"),
         model.save,
-        fewratio.SourceMap.from_table(A, n_components=8).save,
+        fewratio.estimators.SourceMap.from_table(A, n_components=8).save,
         fewratio.DatasetIndex.build([A, B]).save,
     ):
         with pytest.raises(ParameterError, match="path is"):
@@ -233,7 +235,7 @@ def test_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
         (lambda: fewratio.importance_weights(A, A), "validating: 3 of 3"),
         (lambda: fewratio.detect_changes(sources[0]), "segmenting: 50 of 98"),
         (lambda: fewratio.AutoRatioEstimator().pretrain(marked), "choosing: ", "learning: 6 of 6"),
-        (lambda: fewratio.PooledRatioEstimator().pretrain(marked), "learning: "),
+        (lambda: fewratio.estimators.PooledRatioEstimator().pretrain(marked), "learning: "),
     ):
         call()
         found = capsys.readouterr().err

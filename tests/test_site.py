@@ -3,6 +3,7 @@
 import doctest
 import re
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import fewratio
+from tests.test_public_names import PACKAGES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,9 +41,15 @@ def test_links_to_files_lead_somewhere(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_the_reference_has_every_public_name():
+def test_the_reference_has_every_public_name_once():
     listed = re.findall(r"^   ([\w.]+)$", (ROOT / "docs" / "reference" / "python.rst").read_text("utf-8"), re.MULTILINE)
+    assert len(listed) == len(set(listed))
     assert sorted(name for name in listed if "." not in name) == sorted(fewratio.__all__)
+    shown = {name.rpartition(".")[2] for name in listed}
+    missing = {f"{package}.{name}" for package, names in PACKAGES.items() for name in set(names.split()) - shown}
+    assert missing == set()
+    for name in listed:
+        attrgetter(name)(fewratio)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from tests.test_public_names import PACKAGES, PUBLIC
+
 BLOCK = """
 import sys
 
@@ -36,13 +38,13 @@ fewratio.compare_all([A, B, A + 1], n_permutations=9, random_state=0)
 fewratio.importance_weights(A, B)
 fewratio.InlierOutlierDetector(random_state=0).fit(A, B)
 fewratio.detect_changes(np.concatenate([A, B + 3]), window=8, n_permutations=99, random_state=0)
-fewratio.mmd2(A, B)
+fewratio.estimators.mmd2(A, B)
 fewratio.RuLSIF(sigma="cv", reg="cv", random_state=0).fit(A, B)
 fewratio.KLIEP(sigma="cv", random_state=0).fit(A, B)
 fewratio.estimators.Telescoping(random_state=0).fit(A, B)
-fewratio.gaussian_relative_ratio(A, 0, 1, 1, 1)
+fewratio.estimators.gaussian_relative_ratio(A, 0, 1, 1, 1)
 sources = fewratio.Collection.from_arrays([A, B], outliers=[A[:, 0] > 1, B[:, 0] > 2])
-fewratio.PooledRatioEstimator().pretrain(sources).fit(A, B)
+fewratio.estimators.PooledRatioEstimator().pretrain(sources).fit(A, B)
 print(fewratio.AutoRatioEstimator(random_state=0).fit(A, B).estimators_)
 """
     done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\n{uses}")
@@ -54,7 +56,7 @@ print(fewratio.AutoRatioEstimator(random_state=0).fit(A, B).estimators_)
 @pytest.mark.slow
 def test_settings_need_no_torch():
     uses = """
-from fewratio import Architecture, Inliers, Pairs, Training
+from fewratio.estimators.networks import Architecture, Inliers, Pairs, Training
 for settings in (Architecture("both"), Inliers(), Pairs(n_support=(1, 5)), Training(max_steps=3)):
     settings._check_parameters()
     print(settings)
@@ -77,7 +79,7 @@ for use in sys.argv[1:]:
     uses = [
         "from fewratio import MetaRatioEstimator",
         "from fewratio import UniversalRatioEstimator",
-        "from fewratio import Pair",
+        "from fewratio.estimators.networks import Pair, RatioModel",
         "import fewratio.estimators.networks.nn",
     ]
     done = run(program, *uses)
@@ -89,10 +91,25 @@ for use in sys.argv[1:]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ["fewratio", "fewratio.estimators"])
-def test_a_star_imports_what_needs_no_torch(package):
-    done = run(f"{BLOCK}\nfrom {package} import *\nprint(RuLSIF.__name__, 'MetaRatioEstimator' in globals())")
-    assert done.stdout == "RuLSIF False\n", done.stderr
+def test_a_star_imports_what_needs_no_torch_and_all_of_that():
+    program = f"""{BLOCK}
+import importlib
+for package in sys.argv[1:]:
+    names, module = {{}}, importlib.import_module(package)
+    exec(f"from {{package}} import *", names)
+    for name in set(dir(module)) - names.keys():
+        try:
+            thing = getattr(module, name)
+        except ImportError:
+            continue
+        assert type(thing) is type(sys), thing
+    print(package, *sorted(set(names) - {{"__builtins__"}}))
+"""
+    done = run(program, "fewratio", *PACKAGES)
+    assert done.returncode == 0, done.stderr
+    found = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+    assert found["fewratio.estimators.networks"] == ["Architecture", "Inliers", "Pairs", "Training"]
+    assert set(PUBLIC) - set(found["fewratio"]) == {"MetaRatioEstimator", "UniversalRatioEstimator"}
 
 
 @pytest.fixture

@@ -50,8 +50,8 @@ def _collection(n: int = 30) -> fewratio.Collection:
 
 def train(folder: Path) -> None:
     """Train networks with a checkpoint."""
-    training = fewratio.Training(max_steps=30, tasks_per_step=2, validate_every=5)
-    network = fewratio.Architecture(latent_dim=4, width=8, n_outputs=8)
+    training = fewratio.estimators.networks.Training(max_steps=30, tasks_per_step=2, validate_every=5)
+    network = fewratio.estimators.networks.Architecture(latent_dim=4, width=8, n_outputs=8)
     estimator = fewratio.MetaRatioEstimator(training=training, network=network, random_state=0)
     sources = _collection(12)
     estimator.pretrain(sources, sources, checkpoint=folder / "train.checkpoint").save(folder / "result")

@@ -92,7 +92,7 @@ def _quick(name: str) -> dict[str, Any]:
 
 
 def _training(**changed: Any) -> Any:
-    return fewratio.Training(**{"max_steps": 4, "tasks_per_step": 2, "validate_every": 2} | changed)
+    return fewratio.estimators.networks.Training(**{"max_steps": 4, "tasks_per_step": 2, "validate_every": 2} | changed)
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:
@@ -155,7 +155,7 @@ def _estimators() -> Iterator[Call]:
 
 def _learned() -> Iterator[Call]:
     for parameter, name in SETTINGS.items():
-        kind = getattr(fewratio.estimators, name)
+        kind = getattr(fewratio.estimators.networks, name)
         for setting in _parameters(kind):
             for value_name in scalars():
 
@@ -192,14 +192,14 @@ def _functions() -> Iterator[Call]:
         "compare_all": (fewratio.compare_all, {"collection": [A, B, A + 1], "n_permutations": 2}, {"collection"}),
         "importance_weights": (fewratio.importance_weights, {"X_train": A, "X_target": B}, {"X_train", "X_target"}),
         "detect_changes": (fewratio.detect_changes, {"series": good_table(40), "n_permutations": 3}, {"series"}),
-        "mmd2": (fewratio.mmd2, {"X": A, "Y": B}, {"X", "Y"}),
+        "mmd2": (fewratio.estimators.mmd2, {"X": A, "Y": B}, {"X", "Y"}),
         "gaussian_relative_ratio": (
-            fewratio.gaussian_relative_ratio,
+            fewratio.estimators.gaussian_relative_ratio,
             {"X": A, "nu_mean": 0, "nu_std": 1, "de_mean": 0, "de_std": 1},
             {"X"},
         ),
         **{
-            name: (getattr(fewratio, name), {"ratio_nu": [1.0, 2.0], "ratio_de": [0.5]}, set())
+            name: (getattr(fewratio.estimators, name), {"ratio_nu": [1.0, 2.0], "ratio_de": [0.5]}, set())
             for name in ("relative_pearson_divergence", "relative_squared_error")
         },
         "DatasetIndex.build": (fewratio.DatasetIndex.build, {"collection": [A, B, A + 1]}, {"collection"}),
@@ -208,7 +208,11 @@ def _functions() -> Iterator[Call]:
         "Collection.from_arrays": (fewratio.Collection.from_arrays, {"arrays": [A, B]}, {"arrays"}),
         "Collection.from_frame": (fewratio.Collection.from_frame, {"frame": _frame(), "dataset": "d"}, {"frame"}),
         "Dataset": (fewratio.Dataset, {"name": "a", "group": None, "X": A}, {"X"}),
-        "SourceMap.from_table": (fewratio.SourceMap.from_table, {"example": A, "n_components": 8}, {"example"}),
+        "SourceMap.from_table": (
+            fewratio.estimators.SourceMap.from_table,
+            {"example": A, "n_components": 8},
+            {"example"},
+        ),
         "SourceMap.summarise": (_map().summarise, {"table": B}, {"table"}),
         "InlierOutlierDetector": (_detect, {"X": A}, {"X"}),
         "InlierOutlierDetector.fit": (fewratio.InlierOutlierDetector().fit, {"X_inlier": A}, {"X_inlier"}),
@@ -227,8 +231,8 @@ def _functions() -> Iterator[Call]:
             {"source": A},
             {"source"},
         ),
-        "load_collection": (fewratio.load_collection, {"name": "gaussian-1d"}, set()),
-        "register_source": (fewratio.register_source, {"source": None}, set()),
+        "load_collection": (fewratio.data.load_collection, {"name": "gaussian-1d"}, set()),
+        "register_source": (fewratio.data.register_source, {"source": None}, set()),
     }
     options = ("columns", "drop", "keep", "id", "categorical", "numeric", "common")
     for name, (function, good, of_tables) in functions.items():
@@ -258,7 +262,7 @@ def _detector() -> Any:
 
 @cache
 def _map() -> Any:
-    return fewratio.SourceMap.from_table(_good()[0], n_components=8)
+    return fewratio.estimators.SourceMap.from_table(_good()[0], n_components=8)
 
 
 def _index() -> Any:
@@ -274,11 +278,12 @@ def _frame() -> Any:
 def _files() -> Iterator[Call]:
     readers: dict[str, Callable[[Any], Any]] = {
         "load_model": fewratio.load_model,
+        "DatasetIndex.load": fewratio.DatasetIndex.load,
         "Collection.from_folder": fewratio.Collection.from_folder,
         "Collection.from_table": lambda path: fewratio.Collection.from_table(path, "d"),
         **{
-            f"{name}.load": getattr(fewratio, name).load
-            for name in (*LEARNED, "AutoRatioEstimator", "DatasetIndex", "Summary", "SourceMap")
+            f"{name}.load": getattr(fewratio.estimators, name).load
+            for name in (*LEARNED, "AutoRatioEstimator", "Summary", "SourceMap")
         },
     }
     writers: dict[str, Callable[[Any], Any]] = {

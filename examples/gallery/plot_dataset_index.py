@@ -9,7 +9,8 @@ it up without comparing with all of them, so it also works for a million.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewratio import Collection, DatasetIndex, RuLSIF, load_collection
+from fewratio import Collection, DatasetIndex, RuLSIF
+from fewratio.data import load_collection
 
 collection = load_collection("digits_r")
 # The last 20 images of each dataset are kept for queries.

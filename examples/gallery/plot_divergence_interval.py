@@ -11,7 +11,8 @@ Two Gaussians in three columns, whose true divergence is known, eight times for 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewratio import compare_datasets, gaussian_relative_ratio
+from fewratio import compare_datasets
+from fewratio.estimators import gaussian_relative_ratio
 
 shift = np.array([0.9, 0.0, 0.4])
 rng = np.random.default_rng(0)

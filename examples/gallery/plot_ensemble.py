@@ -3,19 +3,16 @@ A mean of several estimators
 ============================
 
 Estimators with other random features, or of another kind, err in different ways. Their mean,
-:class:`fewratio.EnsembleRatioEstimator`, is better than most of its members. Here are eight small ones in
+:class:`fewratio.estimators.EnsembleRatioEstimator`, is better than most of its members. Here are eight small ones in
 closed form, learned from digits in rotations, and judged on rotations that were not among the sources.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewratio import (
-    DiscriminantRatioEstimator,
-    EnsembleRatioEstimator,
-    load_collection,
-    relative_squared_error,
-)
+from fewratio import DiscriminantRatioEstimator
+from fewratio.data import load_collection
+from fewratio.estimators import EnsembleRatioEstimator, relative_squared_error
 
 collection = load_collection("digits_r")
 sources, targets = collection[:40], collection[40:]

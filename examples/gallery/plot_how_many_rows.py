@@ -11,7 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
-from fewratio import AutoRatioEstimator, ClassifierRatio, RuLSIF, UniversalRatioEstimator, relative_squared_error
+from fewratio import AutoRatioEstimator, ClassifierRatio, RuLSIF, UniversalRatioEstimator
+from fewratio.estimators import relative_squared_error
 
 estimators = {
     "RuLSIF": RuLSIF(sigma="cv", reg="cv", random_state=0),

@@ -11,7 +11,8 @@ import matplotlib.pyplot as plt
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from sklearn.manifold import MDS
 
-from fewratio import RuLSIF, compare_all, load_collection
+from fewratio import RuLSIF, compare_all
+from fewratio.data import load_collection
 
 collection = load_collection("digits_r")
 print(collection)

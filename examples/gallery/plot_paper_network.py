@@ -11,8 +11,10 @@ minutes.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewratio import MetaRatioEstimator, Pairs, RuLSIF, Training, gaussian_relative_ratio
+from fewratio import MetaRatioEstimator, RuLSIF
 from fewratio.data.sources.gaussian import gaussian_family
+from fewratio.estimators import gaussian_relative_ratio
+from fewratio.estimators.networks import Pairs, Training
 
 sources = gaussian_family(200, n_instances=100, random_state=0).collection
 network = MetaRatioEstimator(

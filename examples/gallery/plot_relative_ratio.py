@@ -15,7 +15,8 @@ Two Gaussians, whose ratio is known, and :class:`fewratio.RuLSIF` fitted to ten 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewratio import RuLSIF, gaussian_relative_ratio
+from fewratio import RuLSIF
+from fewratio.estimators import gaussian_relative_ratio
 
 moments = (1.0, 0.8, 0.0, 0.8)  # mean and deviation of the numerator, then of the denominator
 grid = np.linspace(-2.5, 3.5, 300)[:, None]

@@ -12,13 +12,8 @@ The picture shows the error of the ratio of two new sites, five rows each, as mo
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewratio import (
-    Collection,
-    DiscriminantRatioEstimator,
-    SourceMap,
-    UniversalRatioEstimator,
-    relative_squared_error,
-)
+from fewratio import Collection, DiscriminantRatioEstimator, UniversalRatioEstimator
+from fewratio.estimators import SourceMap, relative_squared_error
 
 rng = np.random.default_rng(0)
 n_columns = 6

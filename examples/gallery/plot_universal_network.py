@@ -10,7 +10,8 @@ about nine times in ten if your data are like those it was trained on.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewratio import UniversalRatioEstimator, gaussian_relative_ratio
+from fewratio import UniversalRatioEstimator
+from fewratio.estimators import gaussian_relative_ratio
 
 rng = np.random.default_rng(1)
 moments = (0.8, 0.7, -0.5, 1.0)

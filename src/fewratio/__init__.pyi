@@ -1,54 +1,45 @@
-# The public names, and the module of each: read by type checkers, and by `fewratio.lazy` when one is first used.
-from fewratio.changes.detection import detect_changes as detect_changes
-from fewratio.compare.comparison import ComparisonResult as ComparisonResult
-from fewratio.compare.comparison import compare_datasets as compare_datasets
-from fewratio.data.collection import Collection as Collection
-from fewratio.data.columns import ColumnOptions as ColumnOptions
-from fewratio.data.dataset import Dataset as Dataset
-from fewratio.data.encoding import Encoding as Encoding
-from fewratio.data.readers.files import read_table as read_table
-from fewratio.data.registry import Source as Source
-from fewratio.data.registry import load_collection as load_collection
-from fewratio.data.registry import register_source as register_source
-from fewratio.errors import CollectionError as CollectionError
-from fewratio.errors import DataFileError as DataFileError
-from fewratio.errors import DataNotFoundError as DataNotFoundError
-from fewratio.errors import FewRatioError as FewRatioError
-from fewratio.errors import InputError as InputError
-from fewratio.errors import MissingColumnError as MissingColumnError
-from fewratio.errors import MissingPackageError as MissingPackageError
-from fewratio.errors import ModelFileError as ModelFileError
-from fewratio.errors import ModelVersionError as ModelVersionError
-from fewratio.errors import ParameterError as ParameterError
-from fewratio.errors import TrainingError as TrainingError
-from fewratio.estimators.base import NotFittedError as NotFittedError
-from fewratio.estimators.classifier.classifier import ClassifierRatio as ClassifierRatio
-from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator as DiscriminantRatioEstimator
-from fewratio.estimators.closed_form.source_map import SourceMap as SourceMap
-from fewratio.estimators.closed_form.summary import Summary as Summary
-from fewratio.estimators.contract import check_ratio_estimator as check_ratio_estimator
-from fewratio.estimators.kernel.kullback_leibler import KLIEP as KLIEP
-from fewratio.estimators.kernel.least_squares import ULSIF as ULSIF
-from fewratio.estimators.kernel.least_squares import RuLSIF as RuLSIF
-from fewratio.estimators.loading import load_model as load_model
-from fewratio.estimators.mixtures.auto import AutoRatioEstimator as AutoRatioEstimator
-from fewratio.estimators.mixtures.ensemble import EnsembleRatioEstimator as EnsembleRatioEstimator
-from fewratio.estimators.mixtures.pooled import PooledRatioEstimator as PooledRatioEstimator
-from fewratio.estimators.networks.meta import MetaRatioEstimator as MetaRatioEstimator
-from fewratio.estimators.networks.pair import Episode as Episode
-from fewratio.estimators.networks.pair import Pair as Pair
-from fewratio.estimators.networks.settings import Architecture as Architecture
-from fewratio.estimators.networks.settings import Inliers as Inliers
-from fewratio.estimators.networks.settings import Pairs as Pairs
-from fewratio.estimators.networks.settings import Training as Training
-from fewratio.estimators.networks.universal import UniversalRatioEstimator as UniversalRatioEstimator
-from fewratio.estimators.quantities import gaussian_relative_ratio as gaussian_relative_ratio
-from fewratio.estimators.quantities import mmd2 as mmd2
-from fewratio.estimators.quantities import relative_pearson_divergence as relative_pearson_divergence
-from fewratio.estimators.quantities import relative_squared_error as relative_squared_error
-from fewratio.many.all_pairs import compare_all as compare_all
-from fewratio.many.dataset_index import DatasetIndex as DatasetIndex
-from fewratio.outliers.detector import InlierOutlierDetector as InlierOutlierDetector
-from fewratio.weights.weighting import importance_weights as importance_weights
+# The public names: read by type checkers, and by `fewratio.lazy` when one is first used.
+from . import (
+    changes as changes,
+    compare as compare,
+    data as data,
+    estimators as estimators,
+    many as many,
+    outliers as outliers,
+    testing as testing,
+    weights as weights,
+)
+from .changes import ChangeResult as ChangeResult, detect_changes as detect_changes
+from .compare import ComparisonResult as ComparisonResult, compare_datasets as compare_datasets
+from .data import (
+    Collection as Collection,
+    ColumnOptions as ColumnOptions,
+    Dataset as Dataset,
+    read_table as read_table,
+)
+from .errors import (
+    DataFileError as DataFileError,
+    FewRatioError as FewRatioError,
+    InputError as InputError,
+    ModelFileError as ModelFileError,
+    ParameterError as ParameterError,
+)
+from .estimators import (
+    KLIEP as KLIEP,
+    ULSIF as ULSIF,
+    AutoRatioEstimator as AutoRatioEstimator,
+    ClassifierRatio as ClassifierRatio,
+    DiscriminantRatioEstimator as DiscriminantRatioEstimator,
+    MetaRatioEstimator as MetaRatioEstimator,
+    RatioEstimator as RatioEstimator,
+    RuLSIF as RuLSIF,
+    UniversalRatioEstimator as UniversalRatioEstimator,
+    check_ratio_estimator as check_ratio_estimator,
+    load_model as load_model,
+    relative_pearson_divergence as relative_pearson_divergence,
+)
+from .many import AllPairsResult as AllPairsResult, DatasetIndex as DatasetIndex, compare_all as compare_all
+from .outliers import InlierOutlierDetector as InlierOutlierDetector, OutlierResult as OutlierResult
+from .weights import WeightResult as WeightResult, importance_weights as importance_weights
 
 __version__: str

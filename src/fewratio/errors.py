@@ -194,7 +194,8 @@ class ModelVersionError(ModelFileError):
 
     Examples
     --------
-    >>> from fewratio import ModelFileError, ModelVersionError
+    >>> from fewratio import ModelFileError
+    >>> from fewratio.errors import ModelVersionError
     >>> issubclass(ModelVersionError, ModelFileError)
     True
     """
@@ -205,7 +206,7 @@ class MissingPackageError(FewRatioError, ImportError):
 
     Examples
     --------
-    >>> from fewratio import MissingPackageError
+    >>> from fewratio.errors import MissingPackageError
     >>> issubclass(MissingPackageError, ImportError)
     True
     """
@@ -216,7 +217,7 @@ class TrainingError(FewRatioError, RuntimeError):
 
     Examples
     --------
-    >>> from fewratio import TrainingError
+    >>> from fewratio.errors import TrainingError
     >>> issubclass(TrainingError, RuntimeError)
     True
     """

@@ -1,11 +1,14 @@
 """Imports that happen when something is first used, and what is said where a package is missing."""
 
-import ast
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import lazy_loader
 
 from fewratio.errors import MissingPackageError
 
@@ -23,48 +26,43 @@ _EXTRAS = {
     "fastapi": "web",
     "uvicorn": "web",
 }
-# Modules with public names that need torch when they are imported.
-_OF_TORCH = (
-    *(f"fewratio.estimators.networks.{name}" for name in ("meta", "pair", "universal")),
-    "fewratio.estimators.mixtures.ensemble",
-)
+# Public names that need torch: `import *` leaves them out where there is none.
+_OF_TORCH = {"EnsembleRatioEstimator", "MetaRatioEstimator", "UniversalRatioEstimator", "pretrain_together"}
+
+
+def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Give ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose stub, ``__init__.pyi``, lists its names."""
+    load, names, found = lazy_loader.attach_stub(package, file)
+
+    def get(name: str) -> Any:
+        with _explained(f"{package}.{name}"):
+            return load(name)
+
+    # Subpackages are attributes, but nobody wants them by `import *`.
+    folder = os.path.dirname(file)
+    public = [name for name in found if not os.path.isdir(os.path.join(folder, name))]
+    return get, names, public if torch_is_installed() else [name for name in public if name not in _OF_TORCH]
 
 
 def import_home(module: str, asked_by: str | None = None) -> ModuleType:
     """Import a module; if a package is missing that an extra installs, say so."""
-    try:
+    with _explained(asked_by or module):
         return import_module(module)
+
+
+@contextmanager
+def _explained(asked_by: str) -> Iterator[None]:
+    try:
+        yield
     except ModuleNotFoundError as error:
         if error.name not in _EXTRAS:
             raise
         advice = f"Install it: pip install 'fewratio[{_EXTRAS[error.name]}]'."
-        raise MissingPackageError(
-            f"{asked_by or module} needs {error.name}, which is not installed. {advice}"
-        ) from error
-
-
-def names_of_stub(package_file: str) -> dict[str, str]:
-    """Read the names that a package's stub (``__init__.pyi``) imports, each with the module it is in."""
-    stub = ast.parse(Path(package_file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]
-    return {alias.name: str(node.module) for node in imports for alias in node.names}
-
-
-def importable(homes: dict[str, str]) -> list[str]:
-    """Give the names whose packages are there, sorted: what ``import *`` imports."""
-    has_torch = torch_is_installed()
-    return sorted(name for name, home in homes.items() if has_torch or home not in _OF_TORCH)
-
-
-def import_name(name: str, homes: dict[str, str], package: str) -> Any:
-    """Import a name of a package from the module it is in."""
-    if name not in homes:
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    return getattr(import_home(homes[name]), name)
+        raise MissingPackageError(f"{asked_by} needs {error.name}, which is not installed. {advice}") from error
 
 
 def torch_is_installed() -> bool:
-    """Tell whether torch can be imported, without importing it."""
+    """Look for torch without importing it."""
     try:
         return find_spec("torch") is not None
     except (ImportError, ValueError):

@@ -1,20 +1,10 @@
-# The public names, and the module of each: read by type checkers, and by `fewratio.lazy` when one is first used.
-from fewratio_bench.evaluate import Evaluation as Evaluation
-from fewratio_bench.evaluate import Judgement as Judgement
-from fewratio_bench.evaluate import judged_values as judged_values
-from fewratio_bench.experiments import EXPERIMENTS as EXPERIMENTS
-from fewratio_bench.experiments import Experiment as Experiment
-from fewratio_bench.experiments import Panel as Panel
-from fewratio_bench.methods.base import Bench as Bench
-from fewratio_bench.methods.base import Method as Method
-from fewratio_bench.methods.base import Verdict as Verdict
-from fewratio_bench.methods.learned import Learned as Learned
-from fewratio_bench.methods.untrained import Kernel as Kernel
-from fewratio_bench.problems import OutlierProblem as OutlierProblem
-from fewratio_bench.problems import PairProblem as PairProblem
-from fewratio_bench.problems import Problem as Problem
-from fewratio_bench.problems import Trial as Trial
-from fewratio_bench.run import run_experiment as run_experiment
-from fewratio_bench.splits import Protocol as Protocol
-from fewratio_bench.splits import Split as Split
-from fewratio_bench.tables import make_table as make_table
+# The public names: read by type checkers, and by `fewratio.lazy` when one is first used.
+from .evaluate import Evaluation as Evaluation, Judgement as Judgement, judged_values as judged_values
+from .experiments import EXPERIMENTS as EXPERIMENTS, Experiment as Experiment, Panel as Panel
+from .methods.base import Bench as Bench, Method as Method, Verdict as Verdict
+from .methods.learned import Learned as Learned
+from .methods.untrained import Kernel as Kernel
+from .problems import OutlierProblem as OutlierProblem, PairProblem as PairProblem, Problem as Problem, Trial as Trial
+from .run import run_experiment as run_experiment
+from .splits import Protocol as Protocol, Split as Split
+from .tables import make_table as make_table

@@ -7,8 +7,8 @@ from functools import cache, lru_cache
 import numpy as np
 import torch
 
-from fewratio import load_collection
 from fewratio.core.seeds import seed_for
+from fewratio.data import load_collection
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
 from fewratio_bench.evaluate import Evaluation, OutlierEvaluation, PairEvaluation
 from fewratio_bench.sources.table_classes import class_collection

@@ -49,7 +49,7 @@ class Protocol:
 
     Examples
     --------
-    >>> from fewratio import load_collection
+    >>> from fewratio.data import load_collection
     >>> split = PROTOCOLS["digits_r"].split(load_collection("digits_r"), 0)
     >>> len(split.source), len(split.validation), len(split.target), len(set(split.target.groups))
     (40, 10, 10, 1)

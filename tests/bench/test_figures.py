@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewratio import gaussian_relative_ratio
 from fewratio.charts.curves import DrawnPair
+from fewratio.estimators import gaussian_relative_ratio
 from fewratio_bench import cli, examples, figures, report
 from fewratio_bench.experiments import EXPERIMENTS, OURS, RULSIF
 from fewratio_bench.methods import Learned

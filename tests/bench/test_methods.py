@@ -8,10 +8,11 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from fewratio import PooledRatioEstimator, RuLSIF, gaussian_relative_ratio, mmd2, relative_squared_error
+from fewratio import RuLSIF
 from fewratio.core.objectives import NonNegativeLSIF, RelativeSquaredError
 from fewratio.core.ridge import ridge_weights
 from fewratio.data.collection import Collection
+from fewratio.estimators import PooledRatioEstimator, gaussian_relative_ratio, mmd2, relative_squared_error
 from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation

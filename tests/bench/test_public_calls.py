@@ -5,15 +5,9 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from fewratio import (
-    Architecture,
-    Collection,
-    DataNotFoundError,
-    InlierOutlierDetector,
-    MetaRatioEstimator,
-    RuLSIF,
-    compare_datasets,
-)
+from fewratio import Collection, InlierOutlierDetector, MetaRatioEstimator, RuLSIF, compare_datasets
+from fewratio.errors import DataNotFoundError
+from fewratio.estimators.networks import Architecture
 from fewratio.estimators.networks.members import Network, Trained
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio_bench.evaluate import OutlierEvaluation

@@ -14,17 +14,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import norm, rankdata
 
-from fewratio import (
-    ULSIF,
-    Dataset,
-    InputError,
-    MetaRatioEstimator,
-    NotFittedError,
-    ParameterError,
-    RuLSIF,
-    compare_datasets,
-)
+from fewratio import ULSIF, Dataset, InputError, MetaRatioEstimator, ParameterError, RuLSIF, compare_datasets
 from fewratio.data.sources.gaussian import gaussian_family
+from fewratio.estimators import NotFittedError
 from fewratio_bench.unconstrained_kl import UnconstrainedKL
 from tests.strategies import meta_estimator, quick, seeds
 

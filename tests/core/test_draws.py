@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fewratio import KLIEP, ULSIF, AutoRatioEstimator, ClassifierRatio, RuLSIF, mmd2
+from fewratio import KLIEP, ULSIF, AutoRatioEstimator, ClassifierRatio, RuLSIF
 from fewratio.core.draws import in_row_order, row_order, seeded
-from fewratio.estimators import KMM, HeldOutSelection, Telescoping
+from fewratio.estimators import KMM, HeldOutSelection, Telescoping, mmd2
 
 
 def table(seed, n=40, d=3):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import fewratio
-from fewratio import Collection, ParameterError, Source, load_collection, register_source
+from fewratio import Collection, ParameterError
+from fewratio.data import Source, load_collection, register_source
 from fewratio.data.registry import SOURCES, find_source
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import DataNotFoundError
@@ -75,7 +76,7 @@ def test_a_source_of_ones_own_is_loaded_and_described(register):
     assert described["options"] == {"n_datasets": 2}
     register(Source("mine", lambda: load(5)))  # the later one counts
     assert len(load_collection("mine")) == 5
-    assert fewratio.register_source is register_source
+    assert fewratio.data.register_source is register_source
 
 
 def test_a_source_of_ones_own_may_need_files(register, tmp_path):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fewratio import KLIEP, RuLSIF, relative_squared_error
+from fewratio import KLIEP, RuLSIF
 from fewratio.errors import ParameterError
-from fewratio.estimators import HeldOutSelection
+from fewratio.estimators import HeldOutSelection, relative_squared_error
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from fewratio import (
-    KLIEP,
-    ULSIF,
-    ClassifierRatio,
-    PooledRatioEstimator,
-    RuLSIF,
-    check_ratio_estimator,
-)
-from fewratio.estimators import KMM, HeldOutSelection, Telescoping
+from fewratio import KLIEP, ULSIF, ClassifierRatio, RuLSIF, check_ratio_estimator
+from fewratio.estimators import KMM, HeldOutSelection, PooledRatioEstimator, Telescoping
 from fewratio_bench.d3re import D3RE
 from fewratio_bench.unconstrained_kl import UnconstrainedKL
 
@@ -64,7 +57,8 @@ def test_estimators_that_learn_pass(program):
 
 PROGRAMS = {
     "learned": """
-from fewratio import Architecture, Inliers, MetaRatioEstimator, Pairs, Training, check_ratio_estimator
+from fewratio import MetaRatioEstimator, check_ratio_estimator
+from fewratio.estimators.networks import Architecture, Inliers, Pairs, Training
 settings = dict(
     network=Architecture(width=16, latent_dim=4, n_outputs=16), training=Training(max_steps=60, learning_rate=0.01)
 )
@@ -77,7 +71,9 @@ check_ratio_estimator(DiscriminantRatioEstimator(n_components=64))
 check_ratio_estimator(DiscriminantRatioEstimator(features="columns", alpha=0.1), random_state=1)
 """,
     "ensemble": """
-from fewratio import Architecture, DiscriminantRatioEstimator, EnsembleRatioEstimator, MetaRatioEstimator, Training
+from fewratio import DiscriminantRatioEstimator, MetaRatioEstimator
+from fewratio.estimators import EnsembleRatioEstimator
+from fewratio.estimators.networks import Architecture, Training
 from fewratio import check_ratio_estimator
 network = MetaRatioEstimator(network=Architecture(width=16), training=Training(max_steps=60), random_state=0)
 check_ratio_estimator(EnsembleRatioEstimator(members=[network, DiscriminantRatioEstimator(n_components=64)]))

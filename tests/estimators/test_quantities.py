@@ -5,9 +5,10 @@ import pytest
 from scipy.spatial.distance import pdist
 from scipy.stats import norm
 
-from fewratio import gaussian_relative_ratio, mmd2, relative_pearson_divergence, relative_squared_error
+from fewratio import relative_pearson_divergence
 from fewratio.core.draws import in_row_order
 from fewratio.errors import InputError, ParameterError
+from fewratio.estimators import gaussian_relative_ratio, mmd2, relative_squared_error
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])

@@ -8,17 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fewratio import (
-    Collection,
-    CollectionError,
-    DataNotFoundError,
-    InputError,
-    ModelFileError,
-    ParameterError,
-    RuLSIF,
-    compare_all,
-    compare_datasets,
-)
+from fewratio import Collection, InputError, ModelFileError, ParameterError, RuLSIF, compare_all, compare_datasets
+from fewratio.errors import CollectionError, DataNotFoundError
 from fewratio.many.pair_blocks import blocks
 
 FEW = pytest.mark.filterwarnings("ignore:The smallest p-value")

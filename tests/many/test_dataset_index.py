@@ -10,7 +10,6 @@ from fewratio import (
     KLIEP,
     AutoRatioEstimator,
     Collection,
-    CollectionError,
     DatasetIndex,
     DiscriminantRatioEstimator,
     InputError,
@@ -21,6 +20,7 @@ from fewratio import (
     compare_datasets,
 )
 from fewratio.core.container import read_tensors, write_tensors
+from fewratio.errors import CollectionError
 from fewratio.many import dataset_vectors
 from tests.strategies import quick, seeds
 

@@ -10,8 +10,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from fewratio import MissingPackageError, compare_datasets
+from fewratio import compare_datasets
 from fewratio.charts.vega import mirrored_bars
+from fewratio.errors import MissingPackageError
 from fewratio.report import bundle, page
 
 HOSTILE = "<script>alert(1)</script>"
@@ -124,7 +125,7 @@ result = fewratio.compare_datasets(A, A + 1, n_permutations=9, random_state=0)
 assert result._repr_html_() is None
 try:
     result.to_html()
-except fewratio.MissingPackageError as error:
+except fewratio.errors.MissingPackageError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

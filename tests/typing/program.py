@@ -8,22 +8,21 @@ import numpy as np
 import fewratio
 from fewratio import (
     AutoRatioEstimator,
+    ChangeResult,
     Collection,
     ColumnOptions,
     ComparisonResult,
     Dataset,
     InlierOutlierDetector,
     MetaRatioEstimator,
-    Pairs,
     RuLSIF,
-    Training,
+    WeightResult,
     compare_datasets,
     detect_changes,
     importance_weights,
     load_model,
 )
-from fewratio.changes.detection import ChangeResult
-from fewratio.weights.weighting import WeightResult
+from fewratio.estimators.networks import Pairs, Training
 
 
 def answers(before: np.ndarray, after: np.ndarray) -> None:

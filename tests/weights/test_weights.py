@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from fewratio import RuLSIF, importance_weights, relative_squared_error
+from fewratio import RuLSIF, importance_weights
 from fewratio.errors import InputError, ParameterError
-from fewratio.estimators import KMM, RatioEstimator
+from fewratio.estimators import KMM, RatioEstimator, relative_squared_error
 from fewratio.estimators.samples import Samples
 from fewratio.weights import weighting as weights
 from fewratio.weights.weighting import WeightResult

@@ -1,1 +1,5 @@
 """When a series changed."""
+
+from fewratio.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

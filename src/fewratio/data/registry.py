@@ -34,7 +34,8 @@ class Source:
 
     Examples
     --------
-    >>> from fewratio import Collection, Source
+    >>> from fewratio import Collection
+    >>> from fewratio.data import Source
     >>> def load_sensors(n_rows=3):
     ...     "Sensors of one machine; a row is a reading."
     ...     return Collection.from_arrays([[[0.0]] * n_rows, [[1.0]] * n_rows])
@@ -87,7 +88,7 @@ def register_source(source: Source) -> None:
     """
     if not isinstance(source, Source):
         found = f"source is a {type(source).__name__}"
-        raise ParameterError(f"{found}; needed is a fewratio.Source. Pass Source(name, load).")
+        raise ParameterError(f"{found}; needed is a fewratio.data.Source. Pass Source(name, load).")
     SOURCES[source.name] = source
 
 

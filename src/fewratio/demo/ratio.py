@@ -7,7 +7,8 @@ import numpy as np
 
 from fewratio.charts.curves import DrawnPair, draw_pairs, ratio_grid, spread, style
 from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.estimators import MetaRatioEstimator, Pairs, RatioEstimator, RuLSIF, Training
+from fewratio.estimators import MetaRatioEstimator, RatioEstimator, RuLSIF
+from fewratio.estimators.networks import Pairs, Training
 from fewratio.estimators.quantities import gaussian_relative_ratio, relative_squared_error
 from fewratio.estimators.networks.optim import History
 

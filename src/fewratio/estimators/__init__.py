@@ -3,18 +3,6 @@
 Each is imported when it is first asked for: what one of them needs, another may do without.
 """
 
-from typing import Any
+from fewratio.lazy import attach
 
-from fewratio.lazy import import_name, importable, names_of_stub
-
-_HOME = names_of_stub(__file__)
-
-__all__ = importable(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    return import_name(name, _HOME, "fewratio.estimators")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,24 +1,35 @@
-# The public names, and the module of each, as in fewratio/__init__.pyi.
-from fewratio.estimators.base import NotFittedError as NotFittedError
-from fewratio.estimators.base import RatioEstimator as RatioEstimator
-from fewratio.estimators.choose import HeldOutSelection as HeldOutSelection
-from fewratio.estimators.classifier.classifier import ClassifierRatio as ClassifierRatio
-from fewratio.estimators.classifier.telescoping import Telescoping as Telescoping
-from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator as DiscriminantRatioEstimator
-from fewratio.estimators.closed_form.source_map import SourceMap as SourceMap
-from fewratio.estimators.closed_form.summary import Summary as Summary
-from fewratio.estimators.kernel.kullback_leibler import KLIEP as KLIEP
-from fewratio.estimators.kernel.least_squares import ULSIF as ULSIF
-from fewratio.estimators.kernel.least_squares import RuLSIF as RuLSIF
-from fewratio.estimators.kernel.moment_matching import KMM as KMM
-from fewratio.estimators.loading import load_model as load_model
-from fewratio.estimators.mixtures.auto import AutoRatioEstimator as AutoRatioEstimator
-from fewratio.estimators.mixtures.ensemble import EnsembleRatioEstimator as EnsembleRatioEstimator
-from fewratio.estimators.mixtures.pooled import PooledRatioEstimator as PooledRatioEstimator
-from fewratio.estimators.networks.meta import MetaRatioEstimator as MetaRatioEstimator
-from fewratio.estimators.networks.meta import pretrain_together as pretrain_together
-from fewratio.estimators.networks.settings import Architecture as Architecture
-from fewratio.estimators.networks.settings import Inliers as Inliers
-from fewratio.estimators.networks.settings import Pairs as Pairs
-from fewratio.estimators.networks.settings import Training as Training
-from fewratio.estimators.networks.universal import UniversalRatioEstimator as UniversalRatioEstimator
+# The public names: read by type checkers, and by `fewratio.lazy` when one is first used.
+from . import (
+    classifier as classifier,
+    closed_form as closed_form,
+    kernel as kernel,
+    mixtures as mixtures,
+    networks as networks,
+)
+from .base import NotFittedError as NotFittedError, RatioEstimator as RatioEstimator
+from .choose import HeldOutSelection as HeldOutSelection
+from .classifier import ClassifierRatio as ClassifierRatio, Telescoping as Telescoping
+from .closed_form import (
+    DiscriminantRatioEstimator as DiscriminantRatioEstimator,
+    SourceMap as SourceMap,
+    Summary as Summary,
+)
+from .contract import check_ratio_estimator as check_ratio_estimator
+from .kernel import KLIEP as KLIEP, KMM as KMM, ULSIF as ULSIF, RuLSIF as RuLSIF
+from .loading import load_model as load_model
+from .mixtures import (
+    AutoRatioEstimator as AutoRatioEstimator,
+    EnsembleRatioEstimator as EnsembleRatioEstimator,
+    PooledRatioEstimator as PooledRatioEstimator,
+)
+from .networks import (
+    MetaRatioEstimator as MetaRatioEstimator,
+    UniversalRatioEstimator as UniversalRatioEstimator,
+    pretrain_together as pretrain_together,
+)
+from .quantities import (
+    gaussian_relative_ratio as gaussian_relative_ratio,
+    mmd2 as mmd2,
+    relative_pearson_divergence as relative_pearson_divergence,
+    relative_squared_error as relative_squared_error,
+)

@@ -154,6 +154,18 @@ class RatioEstimator(TableEstimator):
         The ratio at the rows given to `fit`, in their order: what `divergence` is computed from. An estimator whose
         features of a fitted row depend on that row (relational networks) leaves the row itself out; `predict` treats
         every row as new.
+
+    Examples
+    --------
+    >>> from fewratio import RatioEstimator
+    >>> class Everywhere(RatioEstimator):
+    ...     def _fit(self, X_nu, X_de):
+    ...         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
+    ...
+    ...     def _ratio(self, X):
+    ...         return np.ones(len(X))
+    >>> Everywhere().fit([[0.0], [1.0]], [[2.0]]).predict([[3.0]])
+    array([1.])
     """
 
     ratio_nu_: Floats

@@ -127,15 +127,16 @@ def _trained(
 
     if learner == "fast":
         if episodes == "inliers":
-            return fewratio.PooledRatioEstimator(random_state=seed).pretrain(collection)
+            return fewratio.estimators.PooledRatioEstimator(random_state=seed).pretrain(collection)
         return fewratio.AutoRatioEstimator(scale=scale, random_state=seed).pretrain(collection)
     usual = ("both", 2) if learner == "best" else ("mlp", 1)
     shape = of_networks.pop("features", usual[0]), of_networks.pop("networks", usual[1])
     checkpoint, steps = of_networks.pop("checkpoint", None), of_networks.pop("steps", 5_000)
+    networks = fewratio.estimators.networks
     estimator = fewratio.MetaRatioEstimator(
-        episodes=fewratio.Inliers() if episodes == "inliers" else fewratio.Pairs(),
-        network=fewratio.Architecture(*shape),
-        training=fewratio.Training(max_steps=steps),
+        episodes=networks.Inliers() if episodes == "inliers" else networks.Pairs(),
+        network=networks.Architecture(*shape),
+        training=networks.Training(max_steps=steps),
         scale=scale,
         random_state=seed,
         **of_networks,
@@ -143,6 +144,6 @@ def _trained(
     if learner == "best":
         from fewratio.estimators.mixtures.ensemble import best_members
 
-        ensemble = fewratio.EnsembleRatioEstimator(members=best_members(estimator, random_state=seed))
+        ensemble = fewratio.estimators.EnsembleRatioEstimator(members=best_members(estimator, random_state=seed))
         return ensemble.pretrain(collection, checkpoint=checkpoint)
     return estimator.pretrain(collection, checkpoint=checkpoint)

@@ -1,1 +1,5 @@
 """Many datasets: all pairs of them, and an index to search."""
+
+from fewratio.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

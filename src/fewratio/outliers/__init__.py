@@ -1,1 +1,5 @@
 """Rows that are unlike rows known to be normal."""
+
+from fewratio.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 
-from fewratio import Collection, load_collection
+from fewratio import Collection
+from fewratio.data import load_collection
 
 # Classes with fewer instances could not give two supports of ten and something to judge by.
 _FEWEST = 40

@@ -7,8 +7,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from fewratio import ClassifierRatio, gaussian_relative_ratio
+from fewratio import ClassifierRatio
 from fewratio.errors import ParameterError
+from fewratio.estimators import gaussian_relative_ratio
 from fewratio.estimators.classifier import classifier
 
 GRID = np.linspace(-2, 3, 20)[:, None]

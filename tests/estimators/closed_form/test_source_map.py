@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fewratio import DiscriminantRatioEstimator, SourceMap, Summary
+from fewratio import DiscriminantRatioEstimator
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import (
@@ -22,6 +22,7 @@ from fewratio.errors import (
     ModelVersionError,
     ParameterError,
 )
+from fewratio.estimators import SourceMap, Summary
 from fewratio.estimators.closed_form import privacy
 
 N_COLUMNS = 3

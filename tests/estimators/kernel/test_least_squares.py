@@ -7,10 +7,12 @@ import pytest
 import torch
 from scipy.spatial.distance import cdist, pdist
 
-from fewratio import ULSIF, Pair, RuLSIF, gaussian_relative_ratio, relative_pearson_divergence
+from fewratio import ULSIF, RuLSIF, relative_pearson_divergence
 from fewratio.core.units import column_scaling
 from fewratio.errors import InputError, ParameterError
+from fewratio.estimators import gaussian_relative_ratio
 from fewratio.estimators.kernel import gaussian_basis
+from fewratio.estimators.networks import Pair
 from fewratio.estimators.networks.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
 
 CLIPS = ("ratio", "weights")

@@ -13,14 +13,12 @@ from fewratio import (
     DiscriminantRatioEstimator,
     InputError,
     ModelFileError,
-    NotFittedError,
     ParameterError,
-    SourceMap,
     compare_all,
     load_model,
-    relative_squared_error,
 )
 from fewratio.core.container import read_tensors, write_tensors
+from fewratio.estimators import NotFittedError, SourceMap, relative_squared_error
 from fewratio.estimators.closed_form.discriminant_model import SIZES
 from fewratio.estimators.mixtures.source_shares import learned_shares
 

@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 
-from fewratio import (
-    DiscriminantRatioEstimator,
-    EnsembleRatioEstimator,
-    ParameterError,
-    RuLSIF,
-    load_model,
-    relative_pearson_divergence,
-)
+from fewratio import DiscriminantRatioEstimator, ParameterError, RuLSIF, load_model, relative_pearson_divergence
 from fewratio.data.sources.gaussian import gaussian_family
+from fewratio.estimators import EnsembleRatioEstimator
 from fewratio.estimators.mixtures.ensemble import best_members
 from tests.strategies import meta_estimator
 

@@ -4,17 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from fewratio import (
-    Collection,
-    CollectionError,
-    InlierOutlierDetector,
-    InputError,
-    ModelFileError,
-    NotFittedError,
-    ParameterError,
-    PooledRatioEstimator,
-)
+from fewratio import Collection, InlierOutlierDetector, InputError, ModelFileError, ParameterError
 from fewratio.core import container as tensorfile
+from fewratio.errors import CollectionError
+from fewratio.estimators import NotFittedError, PooledRatioEstimator
 from fewratio.estimators.mixtures.pooled_model import PooledMoments, learn
 
 N_ROWS, N_OUTLIERS, N_COLUMNS = 80, 8, 4

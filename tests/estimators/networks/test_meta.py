@@ -9,23 +9,12 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from fewratio import (
-    Architecture,
-    Collection,
-    Inliers,
-    MetaRatioEstimator,
-    Pair,
-    Pairs,
-    RuLSIF,
-    Training,
-    UniversalRatioEstimator,
-    gaussian_relative_ratio,
-    relative_pearson_divergence,
-)
+from fewratio import Collection, MetaRatioEstimator, RuLSIF, UniversalRatioEstimator, relative_pearson_divergence
 from fewratio.core.units import column_scaling
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, InputError, ParameterError, TrainingError
-from fewratio.estimators import NotFittedError
+from fewratio.estimators import NotFittedError, gaussian_relative_ratio
+from fewratio.estimators.networks import Architecture, Inliers, Pair, Pairs, Training
 from fewratio.estimators.networks.nn.parts import POOLINGS
 from fewratio.estimators.networks.nn.ratio_model import CLIPS
 from fewratio.estimators.networks.nn.relational import SPACES

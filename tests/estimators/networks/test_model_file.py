@@ -13,9 +13,10 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from fewratio import Inliers, MetaRatioEstimator, Pairs, Training
+from fewratio import MetaRatioEstimator
 from fewratio.core import container as tensorfile
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError, ParameterError
+from fewratio.estimators.networks import Inliers, Pairs, Training
 from fewratio.estimators.networks.settings import Settings
 
 X = np.linspace(-2, 2, 9)[:, None]

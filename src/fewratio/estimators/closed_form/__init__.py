@@ -1,1 +1,5 @@
 """Learning from related datasets in closed form."""
+
+from fewratio.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

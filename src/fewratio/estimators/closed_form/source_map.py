@@ -52,7 +52,8 @@ class SourceMap:
 
     Examples
     --------
-    >>> from fewratio import DiscriminantRatioEstimator, SourceMap
+    >>> from fewratio import DiscriminantRatioEstimator
+    >>> from fewratio.estimators import SourceMap
     >>> from fewratio.data.sources.gaussian import gaussian_family
     >>> datasets = [dataset.X for dataset in gaussian_family(20, n_instances=50, random_state=0).collection]
     >>> source_map = SourceMap.from_table([[-3.0], [0.0], [3.0]], ranges={0: (-9, 9)}, n_components=0)

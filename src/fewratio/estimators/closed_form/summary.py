@@ -74,7 +74,7 @@ class Summary:
     Examples
     --------
     >>> import numpy as np
-    >>> from fewratio import SourceMap
+    >>> from fewratio.estimators import SourceMap
     >>> rng = np.random.default_rng(0)
     >>> source_map = SourceMap.from_table(rng.uniform(size=(9, 3)), n_components=0)
     >>> here, there = (source_map.summarise(rng.uniform(size=(n, 3))) for n in (50, 40))

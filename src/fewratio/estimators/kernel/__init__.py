@@ -1,1 +1,5 @@
 """Ratios from Gaussian kernels."""
+
+from fewratio.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

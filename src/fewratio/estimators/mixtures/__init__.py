@@ -1,1 +1,5 @@
 """Estimators that average the ratios of others."""
+
+from fewratio.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

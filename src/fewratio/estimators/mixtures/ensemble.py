@@ -89,7 +89,9 @@ class EnsembleRatioEstimator(LearnedEstimator):
 
     Examples
     --------
-    >>> from fewratio import DiscriminantRatioEstimator, EnsembleRatioEstimator, MetaRatioEstimator, Training
+    >>> from fewratio import DiscriminantRatioEstimator, MetaRatioEstimator
+    >>> from fewratio.estimators import EnsembleRatioEstimator
+    >>> from fewratio.estimators.networks import Training
     >>> from fewratio.data.sources.gaussian import gaussian_family
     >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
     >>> members = [MetaRatioEstimator(training=Training(max_steps=5), random_state=0), DiscriminantRatioEstimator()]

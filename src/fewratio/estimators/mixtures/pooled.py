@@ -66,7 +66,8 @@ class PooledRatioEstimator(LearnedEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from fewratio import Collection, InlierOutlierDetector, PooledRatioEstimator
+    >>> from fewratio import Collection, InlierOutlierDetector
+    >>> from fewratio.estimators import PooledRatioEstimator
     >>> rng = np.random.default_rng(0)
     >>> is_outlier = np.arange(50) < 5
     >>> fields = [rng.normal(size=(50, 3)) + [0, 0, 2] * is_outlier[:, None] for _ in range(8)]

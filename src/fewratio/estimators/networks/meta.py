@@ -73,7 +73,8 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
 
     Examples
     --------
-    >>> from fewratio import MetaRatioEstimator, Pairs, Training
+    >>> from fewratio import MetaRatioEstimator
+    >>> from fewratio.estimators.networks import Pairs, Training
     >>> from fewratio.data.sources.gaussian import gaussian_family
     >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
     >>> estimator = MetaRatioEstimator(episodes=Pairs(n_support=5), training=Training(max_steps=5), random_state=0)

@@ -45,7 +45,7 @@ class Pair:
     Examples
     --------
     >>> import torch
-    >>> from fewratio import Pair
+    >>> from fewratio.estimators.networks import Pair
     >>> pair = Pair(nu=torch.zeros(2, 3), de=torch.ones(4, 3))
     >>> pair
     Pair(nu=(2, 3), de=(4, 3))
@@ -133,7 +133,7 @@ class Episode:
     Examples
     --------
     >>> import torch
-    >>> from fewratio import Episode, Pair
+    >>> from fewratio.estimators.networks import Episode, Pair
     >>> support, query = (Pair(torch.zeros(n, 3), torch.ones(n, 3)) for n in (2, 5))
     >>> Episode(support, query).rows.shape
     torch.Size([14, 3])

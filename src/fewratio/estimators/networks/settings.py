@@ -75,7 +75,7 @@ class Pairs(Episodes):
 
     Examples
     --------
-    >>> from fewratio import Pairs
+    >>> from fewratio.estimators.networks import Pairs
     >>> Pairs(n_support=5)
     Pairs(n_support=5)
     """
@@ -103,7 +103,7 @@ class Inliers(Episodes):
 
     Examples
     --------
-    >>> from fewratio import Inliers
+    >>> from fewratio.estimators.networks import Inliers
     >>> Inliers(n_support=5).n_support_de
     100
     """
@@ -143,7 +143,7 @@ class Architecture(Settings):
 
     Examples
     --------
-    >>> from fewratio import Architecture
+    >>> from fewratio.estimators.networks import Architecture
     >>> Architecture("both", n_networks=2)
     Architecture(features='both', n_networks=2)
     """
@@ -198,7 +198,8 @@ class Training(Settings):
 
     Examples
     --------
-    >>> from fewratio import MetaRatioEstimator, Training
+    >>> from fewratio import MetaRatioEstimator
+    >>> from fewratio.estimators.networks import Training
     >>> MetaRatioEstimator(training=Training(max_steps=100)).set_params(training__patience=5).training
     Training(max_steps=100, patience=5)
     """

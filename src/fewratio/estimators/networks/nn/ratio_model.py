@@ -45,7 +45,7 @@ class RatioModel(nn.Module):
     --------
     >>> import torch
     >>> from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
-    >>> from fewratio import Pair
+    >>> from fewratio.estimators.networks import Pair
     >>> model = RatioModel(SetEncoder(2, latent_dim=4), MLPFeatures(2, n_latent=8), RidgeHead())
     >>> ratio = model.adapt(Pair(torch.zeros(5, 2), torch.ones(3, 2)))
     >>> ratio(torch.zeros(7, 2)).shape
