@@ -80,7 +80,11 @@ def level(args: argparse.Namespace) -> None:
             started, p_values = time.process_time(), []
             for _ in range(args.pairs):
                 rows = draw(rng, 2 * n)
-                p_values.append(compare_datasets(rows[:n], rows[n:], None, args.permutations, rng).p_value)
+                p_values.append(
+                    compare_datasets(
+                        rows[:n], rows[n:], estimator=None, n_permutations=args.permutations, random_state=rng
+                    ).p_value
+                )
             exact = math.comb(2 * n, n) <= args.permutations + 1
             n_steps = math.comb(2 * n, n) if exact else args.permutations + 1
             # In steps of the test, so that nothing is lost by rounding.
@@ -121,7 +125,7 @@ def speed(args: argparse.Namespace) -> None:
         times = []
         for _ in range(args.repeats + 1):
             started, cpu = time.perf_counter(), time.process_time()
-            compare_datasets(A, B, estimator, 999, random_state=0)
+            compare_datasets(A, B, estimator=estimator, n_permutations=999, random_state=0)
             times.append((time.perf_counter() - started, time.process_time() - cpu))
         report(
             benchmark="speed",
@@ -178,7 +182,7 @@ def all_pairs(args: argparse.Namespace) -> None:
 
 def ours(estimator: Any) -> Test:
     def test(A: Rows, B: Rows, rng: np.random.Generator) -> float:
-        p_value = compare_datasets(A, B, estimator, 999, rng).p_value
+        p_value = compare_datasets(A, B, estimator=estimator, n_permutations=999, random_state=rng).p_value
         assert p_value is not None
         return p_value
 

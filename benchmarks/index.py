@@ -65,7 +65,7 @@ def recall(n: int, n_searches: int, families, n_compared: list[int], k: int = 10
         else:
             samples, origin = gaussians(family, n, rng), np.arange(n)
         for estimator, model in estimators.items():
-            index = DatasetIndex.build(Collection.from_arrays(samples), model)
+            index = DatasetIndex.build(Collection.from_arrays(samples), estimator=model)
             rows: dict[int, list[list[float]]] = {number: [] for number in n_compared}
             for i, sample in enumerate(samples[:n_searches]):
                 divergences = index._divergences(sample, np.arange(n)).clip(min=0)

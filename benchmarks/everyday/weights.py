@@ -57,7 +57,7 @@ def errors(weights: Any, X: np.ndarray, y: np.ndarray, target: np.ndarray, truth
 def _weighted(task: tuple[Any, ...], estimator: RatioEstimator | None) -> tuple[Any, ...]:
     """Give the weights of a task's training rows, and the errors of models without and with them."""
     _, X, y, target, truth = task
-    found = importance_weights(X, target, estimator, random_state=0)
+    found = importance_weights(X, target, estimator=estimator, random_state=0)
     return found, *(errors(each, X, y, target, truth) for each in (None, found.weights))
 
 

@@ -60,7 +60,9 @@ def train(folder: Path) -> None:
 def compare_all(folder: Path) -> None:
     """Compare all pairs with a checkpoint."""
     estimator = fewratio.RuLSIF(scale="columns")
-    found = fewratio.compare_all(_collection(12), estimator, random_state=0, checkpoint=folder / "pairs.checkpoint")
+    found = fewratio.compare_all(
+        _collection(12), estimator=estimator, random_state=0, checkpoint=folder / "pairs.checkpoint"
+    )
     write_atomically(folder / "result", found.divergences.tobytes())
 
 

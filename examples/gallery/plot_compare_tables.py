@@ -27,7 +27,7 @@ print(f"90 % interval of the divergence: {result.interval[0]:.2f} to {result.int
 # Columns whose ranges do not overlap tell the tables apart by themselves. They are reported, and left out of
 # the comparison unless ``keep`` names them.
 
-for column in result.separating:
+for column in result.non_overlapping:
     print(column)
 
 # %%

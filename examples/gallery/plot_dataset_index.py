@@ -16,7 +16,7 @@ collection = load_collection("digits_r")
 # The last 20 images of each dataset are kept for queries.
 known = Collection.from_arrays({dataset.name: dataset.X[:-20] for dataset in collection})
 # Pixels have one unit, so columns are compared as they are.
-index = DatasetIndex.build(known, RuLSIF())
+index = DatasetIndex.build(known, estimator=RuLSIF())
 print(index)
 
 # %%

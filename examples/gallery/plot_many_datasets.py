@@ -18,7 +18,7 @@ collection = load_collection("digits_r")
 print(collection)
 
 # Pixels have one unit, so columns are compared as they are.
-result = compare_all(collection, RuLSIF(), n_rows=40, random_state=0)
+result = compare_all(collection, estimator=RuLSIF(), n_rows=40, random_state=0)
 print(result)
 print([name for name, divergence in result.nearest("30deg-4", k=3)])
 

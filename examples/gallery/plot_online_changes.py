@@ -22,7 +22,7 @@ shifted = rng.normal([2, 0], 1, (100, 2))
 correlated = rng.multivariate_normal([2, 0], [[1, 0.98], [0.98, 1]], 100)
 stream = np.concatenate([rng.normal(0, 1, (100, 2)), shifted, correlated])
 
-detector = ChangeDetector(30, threshold.threshold, threshold.estimator)
+detector = ChangeDetector(30, threshold.threshold, estimator=threshold.estimator)
 scores, alarms = [], []
 for number, row in enumerate(stream):
     if detector.update(row):

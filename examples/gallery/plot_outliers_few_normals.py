@@ -23,7 +23,7 @@ strangers = rng.choice(np.flatnonzero(digits.target > 0), 6, replace=False)
 batch = np.concatenate([batch, strangers])
 
 detector = InlierOutlierDetector(contamination=0.1).fit(digits.data[known])
-result = detector.judge(digits.data[batch])
+result = detector.detect(digits.data[batch])
 found = digits.target[batch][result.is_outlier]
 print(result)
 print(f"{(found > 0).sum()} of the {len(found)} flagged images are other digits; there are {len(strangers)} of them")

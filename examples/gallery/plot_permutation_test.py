@@ -23,13 +23,15 @@ other = compare_datasets(rng.normal(0, 1, (12, 4)), rng.normal(0.9, 1, (15, 4)),
 p_values = {}
 for name, shift in (("same distribution", 0.0), ("shifted by one deviation", 1.0)):
     p_values[name] = [
-        compare_datasets(rng.normal(0, 1, (8, 4)), rng.normal(shift, 1, (8, 4)), None, 99, seed).p_value
+        compare_datasets(
+            rng.normal(0, 1, (8, 4)), rng.normal(shift, 1, (8, 4)), estimator=None, n_permutations=99, random_state=seed
+        ).p_value
         for seed in range(100)
     ]
 
 figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.8), layout="constrained")
 for ax, result, title in ((axes[0], same, "same distribution"), (axes[1], other, "another distribution")):
-    ax.hist(result.null, bins=40, color="#e5e7eb", edgecolor="#6b7280", lw=0.5, label="permutations")
+    ax.hist(result.null_distribution, bins=40, color="#e5e7eb", edgecolor="#6b7280", lw=0.5, label="permutations")
     ax.axvline(result.statistic, color="#009e73", lw=2.5, label="observed")
     ax.set(title=f"{title}: p = {result.p_value:.3f}", xlabel="test statistic")
     ax.legend(frameon=False, fontsize=9)

@@ -64,7 +64,7 @@ VERBS = {
         ("normal", "unlabelled"),
         ("contamination", *_SHARED),
         "detector = fewratio.InlierOutlierDetector({settings}).fit({normal}{arguments})\n"
-        "result = detector.judge({unlabelled})\nprint(result)",
+        "result = detector.detect({unlabelled})\nprint(result)",
         are_named=True,
     ),
     "changes": Verb(

@@ -53,7 +53,7 @@ def test_comparing_datasets_gives_the_benchmarks_auc(problem, method):
     evaluation = verdict.trial.evaluations["target"]
     support = evaluation.episode.support
     divergences = [
-        compare_datasets(nu.numpy(), de.numpy(), estimator, n_permutations=0).divergence
+        compare_datasets(nu.numpy(), de.numpy(), estimator=estimator, n_permutations=0).divergence
         for nu, de in zip(support.nu, support.de, strict=True)
     ]
     # The benchmark works in float32.

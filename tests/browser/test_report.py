@@ -31,7 +31,7 @@ def reports(tmp_path_factory):
     A, B = frame(40, 0), frame(50, 1)
     compare_datasets(A, B, n_permutations=99, random_state=0).to_html(folder / "comparison.html")
     importance_weights(A, B, random_state=0).to_html(folder / "weights.html")
-    InlierOutlierDetector().fit(A).judge(B).to_html(folder / "outliers.html")
+    InlierOutlierDetector().fit(A).detect(B).to_html(folder / "outliers.html")
     series = B.assign(day=pd.date_range("2024-01-01", periods=50), **{HOSTILE: np.repeat([0.0, 9.0], 25) + A_NOISE})
     detect_changes(series, level=0.05, time="day", random_state=0).to_html(folder / "changes.html")
     sites = {f"{HOSTILE}{i}": frame(9, i % 3)[["a long name of a column 1", HOSTILE]] for i in range(30)}

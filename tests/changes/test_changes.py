@@ -211,7 +211,7 @@ def test_a_month_is_a_time():
 @quick
 def test_points_are_a_window_apart_and_inside(window, more, seed):
     series = np.random.default_rng(seed).normal(size=2 * window + more)
-    found = detect_changes(series, window, threshold=-0.99)
+    found = detect_changes(series, window=window, threshold=-0.99)
     assert len(found.points)
     assert (np.diff(found.points) >= window).all()
     assert found.points.min() >= window
@@ -222,8 +222,8 @@ def test_points_are_a_window_apart_and_inside(window, more, seed):
 @quick
 def test_row_by_row_gives_the_same_scores(window, n_features, seed):
     series = np.random.default_rng(seed).normal(size=(3 * window + 2, n_features))
-    found = detect_changes(series, window, threshold=0.1)
-    detector = ChangeDetector(window, 0.1, found.estimator)
+    found = detect_changes(series, window=window, threshold=0.1)
+    detector = ChangeDetector(window, 0.1, estimator=found.estimator)
     scores = []
     for row in series:
         detector.update(row)

@@ -112,7 +112,7 @@ def test_a_reference_stands_for_its_table(folder, tmp_path):
     assert done.exit_code == 0, done.output
     found, expected = (answer(folder, "compare", "b.csv", name, "--permutations", "99") for name in (kept, "a.csv"))
     assert found["p_value"] == expected["p_value"] == 0.01
-    assert [column["column"] for column in found["separating"]] == ["lot"]
+    assert [column["column"] for column in found["non_overlapping"]] == ["lot"]
     assert "lot" in {score["column"] for score in answer(folder, "compare", "b.csv", kept, "--keep", "lot")["columns"]}
     for tables in (("b.csv", kept), (kept, "b.csv")):
         line = refusal(folder, "compare", *tables, "--drop", "size")
@@ -156,7 +156,7 @@ def test_one_table_is_divided_by_a_column(folder):
     pair = answer(folder, "compare", "two.csv", "--by", "lot", "--permutations", "99")
     assert pair["names"] == ["old", "new"]
     assert pair["p_value"] == 0.01
-    assert pair["separating"] == []
+    assert pair["non_overlapping"] == []
     two_files = answer(folder, "compare", "a.csv", "b.csv", "--permutations", "99")
     assert pair["divergence"] == pytest.approx(two_files["divergence"])
     three = answer(folder, "compare", "three.csv", "--by", "lot", "--permutations", "99")
@@ -190,7 +190,7 @@ def test_the_normal_rows_are_those_where_a_condition_holds(folder):
     done = run(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "status == ok", "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert len(found["score"]) == 10
+    assert len(found["scores"]) == 10
     assert set(found["order"][:3]) == {7, 8, 9}
     assert found["row_names"][found["order"][0]].startswith("r5-3")
     line = refusal(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "status == good")

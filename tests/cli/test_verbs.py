@@ -186,7 +186,7 @@ def test_changes_finds_the_change_and_outliers_the_outlier(filled, tmp_path):
     done = run(["outliers", "--normal", "a.csv", "--unlabelled", str(tmp_path / "today.csv"), "--json"], filled)
     found = json.loads(done.stdout)
     assert found["order"][0] == 12
-    assert found["outlier"][12]
+    assert found["is_outlier"][12]
 
 
 def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path):
@@ -195,10 +195,12 @@ def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path)
     verb = ["outliers", "--normal", "a.csv", "--unlabelled", str(tmp_path / "today.csv")]
     options = [*verb, "--contamination", "0.25"]
     found = json.loads(run([*verb, "--json"], filled).stdout)
-    np.testing.assert_allclose(np.subtract(found["score"], found["threshold"]), found["margin"])
-    assert [each["row"] for each in found["explanations"]] == [row for row in found["order"] if found["outlier"][row]]
+    np.testing.assert_allclose(np.subtract(found["scores"], found["threshold"]), found["margins"])
+    assert [each["row"] for each in found["explanations"]] == [
+        row for row in found["order"] if found["is_outlier"][row]
+    ]
     assert {each["columns"][0] for each in found["explanations"]} == {"y"}
-    assert sum(found["outlier"]) == 12
+    assert sum(found["is_outlier"]) == 12
     lines = run(verb, filled).stdout.splitlines()
     assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: few normal rows would score lower")
     assert lines[-1] == "and 2 more; --output FILE.csv writes all"
@@ -383,11 +385,11 @@ def test_train_on_inliers_with_categories_and_gaps(tmp_path, learner, estimator)
     (tmp_path / "u.csv").write_text("x,kind\n1,a\n2,b\n9,a\n")
     done = run(["outliers", "--normal", "n.csv", "--unlabelled", "u.csv", "-m", "m.model", "--json"], tmp_path)
     assert done.exit_code == 0, done.output
-    assert len(json.loads(done.stdout)["score"]) == 3
+    assert len(json.loads(done.stdout)["scores"]) == 3
     (tmp_path / "u.csv").write_text("x,kind\n1,a\n2,c\n")
     # A category that no source had is none of theirs.
     done = run(["outliers", "--normal", "n.csv", "--unlabelled", "u.csv", "-m", "m.model", "--json"], tmp_path)
-    assert len(json.loads(done.stdout)["score"]) == 2
+    assert len(json.loads(done.stdout)["scores"]) == 2
 
 
 HOSTILE = [
@@ -667,4 +669,4 @@ def test_every_verb_on_the_same_files(filled, tmp_path):
         assert len((tmp_path / name).read_text().splitlines()) == n_lines
     assert (tmp_path / "compare.png").read_bytes().startswith(MAGIC[".png"])
     assert len(json.loads((tmp_path / "weights.json").read_text())["weights"]) == 12
-    assert len(json.loads((tmp_path / "outliers.json").read_text())["score"]) == 14
+    assert len(json.loads((tmp_path / "outliers.json").read_text())["scores"]) == 14

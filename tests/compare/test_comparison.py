@@ -93,8 +93,8 @@ def test_few_permutations_are_all_taken(seed, n_a, n_b, discrete):
     if discrete:
         A, B = A.round(), B.round()
     result = compare_datasets(A, B)
-    assert result.exact
-    assert len(result.null) == math.comb(n_a + n_b, n_a)
+    assert result.is_enumerated
+    assert len(result.null_distribution) == math.comb(n_a + n_b, n_a)
     assert result.p_value == pytest.approx(brute_force(A, B))
 
 
@@ -103,7 +103,7 @@ def test_small_samples_cannot_show_much_and_it_is_said():
     with pytest.warns(UserWarning, match=r"With 3 rows and 3 rows the p-value cannot be below 0\.1,"):
         result = compare_datasets(A, B)
     # The two samples can change their names.
-    assert (len(result.null), result.p_value) == (20, 2 / 20)
+    assert (len(result.null_distribution), result.p_value) == (20, 2 / 20)
 
 
 @pytest.mark.filterwarnings("ignore:With ")
@@ -115,10 +115,10 @@ def test_a_sample_of_equal_rows_has_no_spread_that_rounding_could_change():
 def test_drawn_permutations_count_the_observed_one():
     A, B = samples(0, 7, 9, shift=4.0)
     result = compare_datasets(A, B, n_permutations=99, random_state=0)
-    assert not result.exact
+    assert not result.is_enumerated
     assert result.p_value == 1 / 100
     near = compare_datasets(*samples(0, 7, 9), n_permutations=99, random_state=0)
-    assert near.p_value == (1 + (near.null >= near.statistic - 1e-6).sum()) / 100
+    assert near.p_value == (1 + (near.null_distribution >= near.statistic - 1e-6).sum()) / 100
 
 
 @pytest.mark.filterwarnings("ignore:With ")
@@ -130,13 +130,13 @@ def test_a_given_estimator_tells_its_divergence_and_is_tested_too():
         UnconstrainedKL(random_state=0): math.log(2),
     }
     for estimator in largest:
-        result = compare_datasets(A, B, estimator)
-        assert result.largest == pytest.approx(largest[estimator])
+        result = compare_datasets(A, B, estimator=estimator)
+        assert result.max_divergence == pytest.approx(largest[estimator])
         assert result.divergence == result.forward == pytest.approx(estimator.fit(A, B).divergence(), abs=1e-7)
         assert result.backward == pytest.approx(estimator.fit(B, A).divergence(), abs=1e-7)
         assert result.interval is None
         assert result.p_value == pytest.approx(brute_force(A, B, estimator))
-    assert compare_datasets(A, B, ULSIF(), n_permutations=0).largest == math.inf
+    assert compare_datasets(A, B, estimator=ULSIF(), n_permutations=0).max_divergence == math.inf
 
 
 @quick
@@ -145,8 +145,10 @@ def test_a_given_estimator_tells_its_divergence_and_is_tested_too():
 def test_neither_the_order_of_rows_nor_of_samples_matters(seed, n_a, n_b, n_permutations):
     A, B = samples(seed, n_a, n_b)
     rng = np.random.default_rng(seed)
-    first = compare_datasets(A, B, None, n_permutations, random_state=1)
-    second = compare_datasets(rng.permutation(B), rng.permutation(A), None, n_permutations, random_state=1)
+    first = compare_datasets(A, B, estimator=None, n_permutations=n_permutations, random_state=1)
+    second = compare_datasets(
+        rng.permutation(B), rng.permutation(A), estimator=None, n_permutations=n_permutations, random_state=1
+    )
     assert 0 < first.p_value <= 1
     assert first.p_value == second.p_value
     assert first.forward == pytest.approx(second.backward, abs=1e-6)
@@ -170,7 +172,10 @@ def test_the_level_is_kept(estimator, n_a, n_b, n_pairs):
     level = 0.2
     rng = np.random.default_rng(0)
     draws = [rng.standard_t(2, (n_a + n_b, 2)).round(1) for _ in range(n_pairs)]
-    p_values = [compare_datasets(rows[:n_a], rows[n_a:], estimator, 39, rng).p_value for rows in draws]
+    p_values = [
+        compare_datasets(rows[:n_a], rows[n_a:], estimator=estimator, n_permutations=39, random_state=rng).p_value
+        for rows in draws
+    ]
     # Three standard deviations.
     assert np.mean(np.array(p_values) <= level) < level + 3 * (level * (1 - level) / n_pairs) ** 0.5
 
@@ -203,13 +208,15 @@ def test_no_test_where_none_is_asked_for():
     result = compare_datasets(*samples(0, 3, 4), n_permutations=0)
     assert result.p_value is None
     assert result.statistic is None
-    assert len(result.null) == 0
+    assert len(result.null_distribution) == 0
     assert result.columns[0].p_value is None
 
 
 def test_the_seed_decides():
     pair = samples(0, 8, 9)
-    first, again, other = (compare_datasets(*pair, n_permutations=50, random_state=s).null for s in (0, 0, 1))
+    first, again, other = (
+        compare_datasets(*pair, n_permutations=50, random_state=s).null_distribution for s in (0, 0, 1)
+    )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -220,7 +227,7 @@ def test_the_seed_decides():
 def test_the_divergence_depends_on_the_seed_and_not_on_the_permutations(estimator):
     # Past 300 rows centres are drawn.
     pair = samples(0, 160, 150, shift=0.2)
-    found = [compare_datasets(*pair, estimator, n, random_state=0) for n in (0, 0, 20, 29)]
+    found = [compare_datasets(*pair, estimator=estimator, n_permutations=n, random_state=0) for n in (0, 0, 20, 29)]
     assert len({result.forward for result in found}) == len({result.backward for result in found}) == 1
     assert len({tuple(result.ratios_b) for result in found}) == 1
 
@@ -242,7 +249,7 @@ def test_many_rows_are_tested_by_a_part_of_them():
     assert result.ratios_a.shape == (11_000,)
     swapped = compare_datasets(rng.permutation(B), A, n_permutations=49, random_state=0)
     assert swapped.n_tested == (700, 9_300)
-    np.testing.assert_array_equal(np.sort(swapped.null), np.sort(result.null))
+    np.testing.assert_array_equal(np.sort(swapped.null_distribution), np.sort(result.null_distribution))
 
 
 # ---------------------------------------------------------------- rows that belong together
@@ -264,16 +271,16 @@ def patients(seed, effect=0.0):
 def test_rows_change_places_within_their_group():
     before, after = patients(0, effect=1.0)
     assert compare_datasets(before, after, drop=["patient"], random_state=0).p_value > 0.2
-    found = compare_datasets(before, after, groups="patient", random_state=0)
+    found = compare_datasets(before, after, blocks="patient", random_state=0)
     assert found.p_value < 0.01
     assert [column.column for column in found.columns] == ["value"]
     labels = [frame["patient"].to_numpy() for frame in (before, after)]
-    alike = compare_datasets(before[["value"]], after[["value"]], groups=labels, random_state=0)
+    alike = compare_datasets(before[["value"]], after[["value"]], blocks=labels, random_state=0)
     assert alike.p_value == found.p_value
 
 
 def test_groups_that_lie_in_one_sample_change_places_as_a_whole():
-    n_found = {"rows": 0, "groups": 0}
+    n_found = {"rows": 0, "blocks": 0}
     for seed in range(20):
         frames = patients(seed)
         # Twenty different patients: ten in either sample.
@@ -284,10 +291,10 @@ def test_groups_that_lie_in_one_sample_change_places_as_a_whole():
         rng = np.random.default_rng(seed)
         frames[1]["value"] += np.repeat(10 * rng.normal(size=5), 4)
         n_found["rows"] += compare_datasets(*frames, drop=["patient"], random_state=0).p_value <= 0.05
-        n_found["groups"] += compare_datasets(*frames, groups="patient", random_state=0).p_value <= 0.05
+        n_found["blocks"] += compare_datasets(*frames, blocks="patient", random_state=0).p_value <= 0.05
     # Patients differ, the samples do not: twenty rows that are five patients look like a difference.
     assert n_found["rows"] > 6
-    assert n_found["groups"] <= 4
+    assert n_found["blocks"] <= 4
 
 
 def test_copied_rows_are_said_where_they_are_no_chance():
@@ -309,12 +316,12 @@ def test_the_column_that_differs_is_found_by_name():
     first, second = result.columns[:2]
     assert (first.column, first.p_value) == ("s", 1 / 200)
     assert second.p_value > 0.05
-    assert first.share > 0.5
-    assert sum(column.share for column in result.columns) == pytest.approx(1)
+    assert first.contribution > 0.5
+    assert sum(column.contribution for column in result.columns) == pytest.approx(1)
     pooled = (A[:, 3].var() + B[:, 3].var()) / 2
     assert first.effect == pytest.approx((A[:, 3].mean() - B[:, 3].mean()) / pooled**0.5)
     table = pd.DataFrame(result.columns)
-    assert table.columns.tolist() == ["column", "kind", "first", "second", "effect", "p_value", "share"]
+    assert table.columns.tolist() == ["column", "kind", "first", "second", "effect", "p_value", "contribution"]
 
 
 def test_no_column_of_a_table_differs_from_itself():
@@ -342,7 +349,8 @@ def test_columns_that_tell_the_same_share_the_difference():
     rows[200:, 0] += 1
     rows[:, 1] = rows[:, 0] + 0.05 * rows[:, 1]
     shares = {
-        column.column: column.share for column in compare_datasets(rows[:200], rows[200:], random_state=0).columns
+        column.column: column.contribution
+        for column in compare_datasets(rows[:200], rows[200:], random_state=0).columns
     }
     assert shares[0] == pytest.approx(shares[1], abs=0.1)
     assert shares[2] < 0.05
@@ -360,7 +368,7 @@ def test_the_interval_holds_the_true_divergence(shift):
         A, B = rng.normal(size=(40, 1)), rng.normal(size=(60, 1)) + shift
         result = compare_datasets(A, B, n_permutations=0, random_state=0)
         low, high = result.interval
-        assert 0 <= low <= result.divergence <= high <= result.largest == 0.5
+        assert 0 <= low <= result.divergence <= high <= result.max_divergence == 0.5
         held.append(low - 1e-3 <= truth <= high)
     assert sum(held) >= 15
 
@@ -368,7 +376,7 @@ def test_the_interval_holds_the_true_divergence(shift):
 @pytest.mark.filterwarnings("ignore:With ")
 def test_typical_rows_come_first():
     A, B = [[0.0], [2.0], [0.1]], [[2.1], [0.05], [2.2], [2.0]]
-    result = compare_datasets(A, B, RuLSIF(sigma=1.0))
+    result = compare_datasets(A, B, estimator=RuLSIF(sigma=1.0))
     assert result.rows_a[-1] == 1
     assert result.rows_b[-1] == 1
 
@@ -378,7 +386,7 @@ def test_rows_far_from_all_others_are_typical_of_neither_sample():
     A, B = rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 1.5
     B[7] = [-60.0, 60.0]
     result = compare_datasets(A, B, n_permutations=0, random_state=0)
-    assert result.isolated_b[7]
+    assert result.remote_b[7]
     # Near 1, up to what the row itself adds.
     assert result.ratios_b[7] == pytest.approx(1, abs=0.15)
     assert 7 not in result.rows_b[:10]
@@ -411,11 +419,11 @@ def test_a_learned_estimator_compares():
     sources = gaussian_family(8, n_instances=20, random_state=0).collection
     learned = meta_estimator(n_support=3, max_steps=2, n_query=5, random_state=0, device="cpu").pretrain(sources)
     A, B = samples(0, 2, 3, d=1)
-    result = compare_datasets(A, B, learned)
+    result = compare_datasets(A, B, estimator=learned)
     assert result.p_value == pytest.approx(brute_force(A, B, learned))
-    assert compare_datasets(B, A, learned).p_value == result.p_value
+    assert compare_datasets(B, A, estimator=learned).p_value == result.p_value
     with pytest.raises(NotFittedError):
-        compare_datasets(A, B, MetaRatioEstimator())
+        compare_datasets(A, B, estimator=MetaRatioEstimator())
 
 
 def test_everything_goes_into_json():
@@ -432,27 +440,30 @@ def test_the_picture_shows_rows_test_and_columns():
     compare_datasets(*samples(0, 4, 5), n_permutations=0).plot()
 
 
+ONES = [[1.0]], [[1.0]]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("tables", "options", "error", "message"),
     [
-        (([[1.0]], [[1.0, 2.0]]), InputError, "B has 2 columns but A has 1"),
-        (([[np.inf]], [[1.0]]), InputError, "A has 1 infinite"),
-        (([["x"]], [[1.0]]), InputError, "A"),
-        (([[1.0]], []), InputError, "B"),
-        (([[1.0]], [[1.0]], "RuLSIF"), ParameterError, "estimator is 'RuLSIF'; needed is a ratio estimator"),
-        (([[1.0]], [[1.0]], RuLSIF), ParameterError, "estimator is the class RuLSIF"),
-        (([[1.0]], [[1.0]], None, -1), ParameterError, "n_permutations is -1"),
-        (([[1.0]], [[1.0]], None, 1.5), ParameterError, "n_permutations is 1.5"),
+        (([[1.0]], [[1.0, 2.0]]), {}, InputError, "B has 2 columns but A has 1"),
+        (([[np.inf]], [[1.0]]), {}, InputError, "A has 1 infinite"),
+        (([["x"]], [[1.0]]), {}, InputError, "A"),
+        (([[1.0]], []), {}, InputError, "B"),
+        (ONES, {"estimator": "RuLSIF"}, ParameterError, "estimator is 'RuLSIF'; needed is a ratio estimator"),
+        (ONES, {"estimator": RuLSIF}, ParameterError, "estimator is the class RuLSIF"),
+        (ONES, {"n_permutations": -1}, ParameterError, "n_permutations is -1"),
+        (ONES, {"n_permutations": 1.5}, ParameterError, "n_permutations is 1.5"),
     ],
 )
-def test_what_is_wrong_is_named(arguments, error, message):
+def test_what_is_wrong_is_named(tables, options, error, message):
     with pytest.raises(error, match=message):
-        compare_datasets(*arguments)
+        compare_datasets(*tables, **options)
 
 
 def test_the_estimator_stays_as_it_is():
     A, B = samples(0, 4, 5)
     estimator = RuLSIF().fit(A, A)
     before = estimator.predict(B)
-    compare_datasets(A, B, estimator)
+    compare_datasets(A, B, estimator=estimator)
     np.testing.assert_array_equal(estimator.predict(B), before)

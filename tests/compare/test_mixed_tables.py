@@ -28,14 +28,16 @@ USED = {"size", "price", "colour", "day"}
 def test_two_tables_are_compared_column_by_column():
     result = compare_datasets(A, B, n_permutations=99, random_state=0)
     assert result.p_value == 0.01
-    assert [(column.column, column.first, column.second) for column in result.separating] == [("lot", "old", "new")]
+    assert [(column.column, column.first, column.second) for column in result.non_overlapping] == [
+        ("lot", "old", "new")
+    ]
     assert {difference.column for difference in result.columns} == USED
     assert result.columns[0].column == "size"
     assert result.columns[0].effect < -1
     assert list(result.samples.tables[0].row_names[:2]) == ["r0-0", "r0-1"]
     by = compare_datasets(pd.concat([A, B]), by="lot", n_permutations=99, random_state=0)
     assert by.names == ("old", "new")
-    assert by.separating == []
+    assert by.non_overlapping == []
     assert by.statistic == pytest.approx(result.statistic)
     polars = compare_datasets(pl.from_pandas(A), pl.from_pandas(B), n_permutations=99, random_state=0)
     assert polars.statistic == pytest.approx(result.statistic)
@@ -83,7 +85,7 @@ def test_weights_favour_rows_like_the_target():
 @pytest.mark.filterwarnings("ignore:The dates of column")
 def test_a_series_of_all_kinds_of_columns_has_its_change():
     series = pd.concat([mixed(30, 4), mixed(30, 5, shift=4.0)])
-    result = detect_changes(series, 12, n_permutations=99, random_state=0)
+    result = detect_changes(series, window=12, n_permutations=99, random_state=0)
     assert len(result.points) == 1
     assert abs(int(result.points[0]) - 30) <= 2
     assert result.row_names[30] == "r5-0"
@@ -109,7 +111,7 @@ def test_an_estimator_takes_mixed_frames_and_remembers_them():
 def comparison(A, B):
     result = compare_datasets(A, B, n_permutations=19, random_state=0)
     p_values = [column.p_value for column in sorted(result.columns)]
-    return result.forward, result.ratios_a, np.sort(result.null), p_values
+    return result.forward, result.ratios_a, np.sort(result.null_distribution), p_values
 
 
 def outliers(A, B):
@@ -117,7 +119,7 @@ def outliers(A, B):
 
 
 def changes(A, B):
-    result = detect_changes(pd.concat([A, B]), 10, n_permutations=19, level=0.05, random_state=0)
+    result = detect_changes(pd.concat([A, B]), window=10, n_permutations=19, level=0.05, random_state=0)
     return result.scores, result.threshold
 
 

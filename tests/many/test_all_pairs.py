@@ -25,7 +25,7 @@ def collection(sizes=(3, 4, 3, 5), d=2, seed=0, shift=0.0):
 @pytest.mark.parametrize("estimator", [None, RuLSIF(), RuLSIF(reg="cv", random_state=0)], ids=repr)
 def test_the_matrices_are_those_of_each_pair(estimator):
     sets = collection((2, 3, 2, 5))
-    result = compare_all(sets, estimator, n_permutations=200, random_state=0)
+    result = compare_all(sets, estimator=estimator, n_permutations=200, random_state=0)
     for i, a in enumerate(sets):
         for j, b in enumerate(sets):
             if i == j:
@@ -36,8 +36,8 @@ def test_the_matrices_are_those_of_each_pair(estimator):
                 assert result.divergences[i, j] == pytest.approx(estimator.fit(a.X, b.X).divergence(), abs=1e-7)
             if estimator is None or estimator.reg != "cv":
                 # Else what is left out of two or three rows depends on their order where a symmetry exchanges them.
-                one = compare_datasets(a, b, estimator, n_permutations=200, random_state=0)
-                assert one.exact
+                one = compare_datasets(a, b, estimator=estimator, n_permutations=200, random_state=0)
+                assert one.is_enumerated
                 assert result.p_values[i, j] == one.p_value
 
 
@@ -70,9 +70,9 @@ def test_neither_blocks_nor_workers_matter():
     sets = collection((3, 9, 9, 9, 4, 3, *[9] * 27))
     few = Collection.from_arrays({dataset.name: dataset.X for dataset in list(sets)[:6]})
     # Units of the columns are those of all datasets together, so other ones change them.
-    expected = compare_all(few, RuLSIF(), n_permutations=20, random_state=0)
+    expected = compare_all(few, estimator=RuLSIF(), n_permutations=20, random_state=0)
     with joblib.parallel_config(backend="threading"):
-        result = compare_all(sets, RuLSIF(), n_permutations=20, n_jobs=2, random_state=0)
+        result = compare_all(sets, estimator=RuLSIF(), n_permutations=20, n_jobs=2, random_state=0)
     np.testing.assert_allclose(result.divergences[:6, :6], expected.divergences, atol=1e-12)
     np.testing.assert_array_equal(result.p_values[:6, :6], expected.p_values)
 
@@ -144,7 +144,7 @@ def test_a_checkpoint_of_other_work_is_refused(tmp_path):
     compare_all(collection(), checkpoint=path, random_state=0)
     for other in (
         lambda: compare_all(collection(seed=1), checkpoint=path, random_state=0),
-        lambda: compare_all(collection(), RuLSIF(alpha=0.1), checkpoint=path, random_state=0),
+        lambda: compare_all(collection(), estimator=RuLSIF(alpha=0.1), checkpoint=path, random_state=0),
         lambda: compare_all(collection(), checkpoint=path, random_state=1),
     ):
         with pytest.raises(ModelFileError, match=r"another comparison.*Delete it"):
@@ -251,7 +251,7 @@ def test_a_new_dataset_is_ranked_among_the_others():
             for i in range(2)
         ]
         unlike = np.maximum(scores([nearest[each] for each in judged]), scores(np.max(of_columns, axis=0)))
-        np.testing.assert_allclose(result.unlikeness[name], unlike)
+        np.testing.assert_allclose(result.novelty_scores[name], unlike)
         assert p_value == pytest.approx((1 + sum(unlike[:-1] >= unlike[-1])) / 25)
     assert result.new_p_values["like"] > 0.05 > result.new_p_values["far"] == 1 / 25
     assert json.loads(json.dumps(result.to_dict()))["new_p_values"] == result.new_p_values

@@ -110,11 +110,11 @@ def test_what_is_added_is_found_as_if_it_had_been_there():
 def test_datasets_added_one_by_one_are_found_as_if_built_at_once():
     sets, estimator = family(sizes=(1, 5)), RuLSIF()
     names = list(sets)
-    index = DatasetIndex.build({name: sets[name] for name in names[:20]}, estimator)
+    index = DatasetIndex.build({name: sets[name] for name in names[:20]}, estimator=estimator)
     for name in names[20:]:
         index.add({name: sets[name]})
     for name in ("set 3", "set 40"):
-        found, at_once = (each.search(sets[name], 8) for each in (index, DatasetIndex.build(sets, estimator)))
+        found, at_once = (each.search(sets[name], 8) for each in (index, DatasetIndex.build(sets, estimator=estimator)))
         assert found.names == at_once.names
         np.testing.assert_allclose(found.divergences, at_once.divergences, atol=1e-12)
 
@@ -123,10 +123,10 @@ def test_datasets_added_one_by_one_are_found_as_if_built_at_once():
 def test_a_saved_index_gives_the_same(tmp_path, learned):
     sets = family(sizes=(4, 6))
     estimator = None if learned is None else learned(random_state=0).pretrain(Collection.from_arrays(sets))
-    index = DatasetIndex.build(sets, estimator)
+    index = DatasetIndex.build(sets, estimator=estimator)
     index.save(tmp_path / "sets.index")
     query, loaded = family(1, seed=5)["set 0"], DatasetIndex.load(tmp_path / "sets.index")
-    found, again = (each.search(query, 5, 20) for each in (index, loaded))
+    found, again = (each.search(query, 5, n_permutations=20) for each in (index, loaded))
     assert found.to_dict() == again.to_dict()
     loaded.save(tmp_path / "again.index")
     files = [read_tensors(tmp_path / name, "index") for name in ("sets.index", "again.index")]
@@ -135,7 +135,8 @@ def test_a_saved_index_gives_the_same(tmp_path, learned):
     assert files[0][1] == files[1][1]
     if learned:
         expected = [
-            compare_all({"x": query, name: sets[name]}, estimator).divergences.sum() / 2 for name in found.names
+            compare_all({"x": query, name: sets[name]}, estimator=estimator).divergences.sum() / 2
+            for name in found.names
         ]
         np.testing.assert_allclose(found.divergences, np.maximum(expected, 0), atol=1e-6)
 
@@ -173,9 +174,9 @@ def test_order_of_rows_and_repeated_searches_change_nothing():
     sets = family()
     index = DatasetIndex.build(sets, n_rows=3)
     query = family(1, seed=3)["set 0"]
-    found = index.search(query, 5, 30).to_dict()
-    assert index.search(query, 5, 30).to_dict() == found
-    turned = index.search(query[::-1], 5, 30).to_dict()
+    found = index.search(query, 5, n_permutations=30).to_dict()
+    assert index.search(query, 5, n_permutations=30).to_dict() == found
+    turned = index.search(query[::-1], 5, n_permutations=30).to_dict()
     assert turned["names"] == found["names"]
     np.testing.assert_allclose(turned["divergences"], found["divergences"])
 
@@ -186,7 +187,11 @@ def test_mistakes_are_explained(tmp_path):
     for call, error, message in (
         (lambda: index.search(sets["set 0"], k=0), ParameterError, "k is 0"),
         (lambda: index.search([[1.0, 2.0]]), InputError, "2 columns but the index has 3"),
-        (lambda: DatasetIndex.build(sets, KLIEP()).save(tmp_path / "x"), ParameterError, r"KLIEP\(\), which its file"),
+        (
+            lambda: DatasetIndex.build(sets, estimator=KLIEP()).save(tmp_path / "x"),
+            ParameterError,
+            r"KLIEP\(\), which its file",
+        ),
         (lambda: DatasetIndex.build(sets, n_rows=0), ParameterError, "n_rows is 0"),
     ):
         with pytest.raises(error, match=message):

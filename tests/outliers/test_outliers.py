@@ -228,7 +228,7 @@ def test_a_contamination_is_the_share_that_is_flagged(n, share, seed):
 def test_predictions_are_signs_of_decisions_under_every_rule(n_normal, options, rule):
     normals, batch, outlier = planted(5, n_normal=n_normal, n_outliers=8, shift=7.0)
     detector = InlierOutlierDetector(**options, random_state=0).fit(normals)
-    assert detector.threshold_rule(batch) == detector.judge(batch).rule == rule
+    assert detector.threshold_rule(batch) == detector.detect(batch).rule == rule
     predicted = detector.predict(batch)
     assert np.array_equal(predicted, np.where(detector.decision_function(batch) < 0, -1, 1))
     assert (predicted[outlier] == -1).mean() > 0.8
@@ -394,7 +394,7 @@ def test_the_picture_explains_the_most_anomalous_rows():
     normals = pd.DataFrame(rng.normal(size=(90, 2)), columns=["depth", "width"])
     batch = pd.DataFrame(np.vstack([rng.normal(size=(60, 2)), [[0.0, 8.0]]]), columns=normals.columns)
     detector = InlierOutlierDetector().fit(normals)
-    ranks, reasons, _ = detector.judge(batch).plot(n_shown=3).axes
+    ranks, reasons, _ = detector.detect(batch).plot(n_shown=3).axes
     assert [text.get_text() for text in reasons.get_yticklabels()] == ["width", "depth"]
     assert len(reasons.get_xticklabels()) == 3
     assert reasons.get_xticklabels()[0].get_text() == "row 60"

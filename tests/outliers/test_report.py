@@ -16,7 +16,7 @@ def judged():
     rng = np.random.default_rng(0)
     normals = pd.DataFrame(rng.normal(size=(90, 2)), columns=["depth", "<width>"])
     batch = pd.DataFrame(np.vstack([rng.normal(size=(60, 2)), [[0.0, 8.0]]]), columns=normals.columns)
-    return InlierOutlierDetector(contamination=0.05).fit(normals).judge(batch)
+    return InlierOutlierDetector(contamination=0.05).fit(normals).detect(batch)
 
 
 def test_the_answer_names_the_most_anomalous_row_and_why(judged):
@@ -37,7 +37,7 @@ def test_rows_are_ranked_with_their_scores(judged):
 def test_small_and_large_deviations_have_different_colours():
     rng = np.random.default_rng(0)
     batch = np.vstack([rng.normal(size=(60, 3)), [[0.0, 0.0, 250.0]]])
-    result = InlierOutlierDetector(contamination=0.05).fit(rng.normal(size=(90, 3))).judge(batch)
+    result = InlierOutlierDetector(contamination=0.05).fit(rng.normal(size=(90, 3))).detect(batch)
     chart = next(chart for chart in blocks(result._report(), Chart) if "v0" in chart.data)
     assert max(chart.data["v0"]) > 100
     assert chart.spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-6, 0, 6]
@@ -68,7 +68,7 @@ def test_the_columns_that_tell_are_drawn_for_normal_rows_and_outliers(judged):
 
 def test_no_outliers_is_an_answer_too():
     rng = np.random.default_rng(0)
-    result = InlierOutlierDetector().fit(rng.normal(size=(30, 2))).judge(rng.normal(size=(1, 2)) / 10)
+    result = InlierOutlierDetector().fit(rng.normal(size=(30, 2))).detect(rng.normal(size=(1, 2)) / 10)
     assert result._report().answer == "No outliers were found among 1 row."
     assert_valid(result.to_html())
     assert "<svg" in result._repr_html_()
@@ -76,7 +76,7 @@ def test_no_outliers_is_an_answer_too():
 
 def test_tables_of_all_kinds_and_other_estimators():
     normals, batch = mixed(40, 0), mixed(30, 1, shift=3.0)
-    result = InlierOutlierDetector(RuLSIF()).fit(normals).judge(batch)
+    result = InlierOutlierDetector(RuLSIF()).fit(normals).detect(batch)
     assert_valid(result.to_html())
     treatment = tables(result._report())["All columns"]
     assert {row[0] for row in treatment.rows} >= {"code", "colour", "price"}
@@ -85,7 +85,7 @@ def test_tables_of_all_kinds_and_other_estimators():
 @pytest.mark.slow
 def test_a_large_batch_stays_small():
     rng = np.random.default_rng(0)
-    result = InlierOutlierDetector().fit(rng.normal(size=(1000, 50))).judge(rng.normal(0.5, 1.5, size=(20_000, 50)))
+    result = InlierOutlierDetector().fit(rng.normal(size=(1000, 50))).detect(rng.normal(0.5, 1.5, size=(20_000, 50)))
     assert result.is_outlier.sum() > 200
     text = result.to_html()
     assert len(text.encode()) < 2_000_000
@@ -94,7 +94,7 @@ def test_a_large_batch_stays_small():
 
 def test_the_call_that_makes_it_again_is_told(judged):
     (code,) = blocks(judged._report(), page.Code)
-    assert code.text == "InlierOutlierDetector(contamination=0.05).fit(X_inlier).judge(X).to_html(path)"
+    assert code.text == "InlierOutlierDetector(contamination=0.05).fit(X_inlier).detect(X).to_html(path)"
 
 
 def test_one_result_has_what_the_methods_of_the_detector_give(judged):
@@ -109,6 +109,6 @@ def test_one_result_has_what_the_methods_of_the_detector_give(judged):
 
 def test_few_normal_rows_are_said_to_be_few():
     rng = np.random.default_rng(0)
-    found = [InlierOutlierDetector().fit(rng.normal(size=(n, 2))).judge(rng.normal(size=(20, 2))) for n in (3, 30)]
+    found = [InlierOutlierDetector().fit(rng.normal(size=(n, 2))).detect(rng.normal(size=(20, 2))) for n in (3, 30)]
     assert "With 3 normal rows outliers are easily missed" in found[0]._report().answer
     assert "easily missed" not in found[1]._report().answer

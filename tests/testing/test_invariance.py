@@ -32,13 +32,20 @@ def samples(n_first, n_second):
 
 def comparison(A, B):
     result = compare_datasets(A, B, n_permutations=19, random_state=0)
-    return result.forward, result.backward, np.sort(result.null), result.p_value, result.ratios_a, result.ratios_b
+    return (
+        result.forward,
+        result.backward,
+        np.sort(result.null_distribution),
+        result.p_value,
+        result.ratios_a,
+        result.ratios_b,
+    )
 
 
 def chosen_comparison(A, B):
     estimator = RuLSIF(sigma="cv", reg=[0.01, 1.0], cv=3)
-    result = compare_datasets(A[:20], B[:15], estimator, n_permutations=9, random_state=0)
-    return result.forward, np.sort(result.null), result.ratios_b
+    result = compare_datasets(A[:20], B[:15], estimator=estimator, n_permutations=9, random_state=0)
+    return result.forward, np.sort(result.null_distribution), result.ratios_b
 
 
 def weights(A, B):
@@ -51,7 +58,7 @@ def outliers(A, B):
 
 
 def changes(A, B):
-    result = detect_changes(np.concatenate([A[:50], B[:50]]), 15, n_permutations=19, level=0.05, random_state=0)
+    result = detect_changes(np.concatenate([A[:50], B[:50]]), window=15, n_permutations=19, level=0.05, random_state=0)
     return result.scores, result.threshold, result.points
 
 

@@ -83,7 +83,7 @@ def test_the_python_lines_give_the_same_result(client, folder, capsys, verb):
     rows = client.result(job, "rows.csv").text.splitlines()
     values = dict(zip(rows[0].split(","), zip(*(row.split(",") for row in rows[1:]), strict=True), strict=True))
     if verb == "outliers":
-        assert found["result"].is_outlier.tolist() == [each == "1" for each in values["outlier"]]
+        assert found["result"].is_outlier.tolist() == [each == "1" for each in values["is_outlier"]]
     elif verb == "compare":
         ratios = [*found["result"].ratios_a, *found["result"].ratios_b]
         assert [float(each) for each in values["ratio"]] == pytest.approx(ratios)

@@ -38,7 +38,7 @@ def test_the_error_under_covariate_shift_falls():
 def test_they_are_the_ratio_of_target_to_training_at_the_training_rows():
     X, X_target = shifted(0)
     expected = RuLSIF().fit(X_target, X).ratio_de_
-    found = importance_weights(X, X_target, RuLSIF(), normalise=False)
+    found = importance_weights(X, X_target, estimator=RuLSIF(), normalise=False)
     # Rows are fitted in another order, so sums round in another way.
     np.testing.assert_allclose(found.weights, expected, rtol=1e-9, atol=1e-12)
     assert np.array_equal(found.ratio, found.weights)
@@ -47,7 +47,7 @@ def test_they_are_the_ratio_of_target_to_training_at_the_training_rows():
 
 @pytest.mark.parametrize("estimator", [None, RuLSIF(), KMM()])
 def test_their_mean_is_one(estimator):
-    found = importance_weights(*shifted(1), estimator, random_state=0)
+    found = importance_weights(*shifted(1), estimator=estimator, random_state=0)
     assert len(found) == 80
     assert np.mean(found) == pytest.approx(1)
     assert np.min(found) >= 0
@@ -72,12 +72,12 @@ def test_the_effective_sample_size_is_what_it_is_called():
 
 def test_clipping_cuts_the_largest_and_raises_the_effective_size():
     X, X_target = shifted(3)
-    free, clipped = (importance_weights(X, X_target, RuLSIF(), clip=clip) for clip in (None, 0.8))
+    free, clipped = (importance_weights(X, X_target, estimator=RuLSIF(), clip=clip) for clip in (None, 0.8))
     assert free.n_clipped == 0
     assert clipped.n_clipped == (free.ratio > 0.8).sum() > 0
     assert clipped.effective_sample_size > free.effective_sample_size
     assert np.mean(clipped) == pytest.approx(1)
-    assert importance_weights(X, X_target, RuLSIF(), clip=0.8, normalise=False).weights.max() == 0.8
+    assert importance_weights(X, X_target, estimator=RuLSIF(), clip=0.8, normalise=False).weights.max() == 0.8
     assert f"{clipped.n_clipped} clipped" in repr(clipped)
 
 
@@ -94,7 +94,7 @@ def test_a_thin_overlap_is_warned_of():
 
 def test_no_overlap_at_all_is_an_error_or_a_warning():
     with pytest.raises(InputError, match="zero at every row of X_train"):
-        importance_weights([[0.0], [0.1]], [[900.0], [901.0]], RuLSIF(sigma=1.0))
+        importance_weights([[0.0], [0.1]], [[900.0], [901.0]], estimator=RuLSIF(sigma=1.0))
 
 
 def test_they_are_advised_where_the_samples_differ_and_enough_rows_are_left():
@@ -125,7 +125,7 @@ def test_the_held_out_gain_is_that_of_j_over_constant_weights(monkeypatch):
 
     X, X_target = shifted(0)
     expected = -0.5 - relative_squared_error(*(np.exp(-np.abs(Z[:, 0])) for Z in (X_target, X)), alpha=0.3)
-    assert importance_weights(X, X_target, Known()).held_out_gain == pytest.approx(expected)
+    assert importance_weights(X, X_target, estimator=Known()).held_out_gain == pytest.approx(expected)
 
 
 def test_of_large_samples_some_rows_are_fitted_and_all_are_weighed(monkeypatch):
@@ -175,7 +175,7 @@ def test_an_estimator_of_ones_own_gives_the_ratio_at_the_rows():
 
     X, X_target = shifted(0)
     expected = np.exp((X_target.mean() - X.mean()) * X[:, 0])
-    assert np.allclose(importance_weights(X, X_target, Mine(), normalise=False), expected)
+    assert np.allclose(importance_weights(X, X_target, estimator=Mine(), normalise=False), expected)
 
 
 def test_samples_that_do_not_meet_are_not_advised():

@@ -49,10 +49,10 @@ def changes(
         by_ratio = request.model is not None or window is not None
         result = detect_changes(
             tables[0],
-            window,
-            estimator if by_ratio else None,
-            permutations,
-            level,
+            window=window,
+            estimator=estimator if by_ratio else None,
+            n_permutations=permutations,
+            level=level,
             time=time,
             random_state=request.seed,
             **options,

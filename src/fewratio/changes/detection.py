@@ -222,14 +222,14 @@ class ChangeResult(Reported):
 
 def detect_changes(
     series: Any,
-    window: int | None = None,
+    *,
     estimator: Any = None,
     n_permutations: int | None = None,
     level: float | None = None,
     threshold: float | None = None,
-    *,
-    time: str | None = None,
+    window: int | None = None,
     step: int | None = None,
+    time: str | None = None,
     random_state: int | np.random.Generator | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> ChangeResult:

@@ -44,13 +44,13 @@ class ChangeDetector:
     >>> from fewratio.changes.detector import ChangeDetector
     >>> rng = np.random.default_rng(0)
     >>> calm = detect_changes(rng.normal(0, 1, 60), window=10, n_permutations=99, random_state=0)
-    >>> detector = ChangeDetector(10, calm.threshold, calm.estimator)
+    >>> detector = ChangeDetector(10, calm.threshold, estimator=calm.estimator)
     >>> later = np.concatenate([rng.normal(0, 1, 30), rng.normal(6, 1, 30)])
     >>> [number for number, value in enumerate(later) if detector.update(value)]
     [38]
     """
 
-    def __init__(self, window: int, threshold: float, estimator: Any = None) -> None:
+    def __init__(self, window: int, threshold: float, *, estimator: Any = None) -> None:
         inputs.check_count("window", window)
         self.window = window
         self.threshold = check_threshold(threshold)

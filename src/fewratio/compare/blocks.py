@@ -1,4 +1,4 @@
-"""Rows that are not independent of each other: groups that a user names, and copied rows."""
+"""Rows that are not independent of each other: blocks that a user names, and copied rows."""
 
 import warnings
 from collections.abc import Mapping
@@ -19,36 +19,36 @@ _N_COPIES, _SHARE = 3, 0.05
 _IMPLAUSIBLE = 10
 
 
-def read_groups(groups: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[str, RawTable]]:
-    """Give the number of each row's group, and the tables without the column that names it.
+def read_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[str, RawTable]]:
+    """Give the number of each row's block, and the tables without the column that names it.
 
     Parameters
     ----------
-    groups : str or pair of array-like
+    blocks : str or pair of array-like
         A column of both tables, or the labels of the rows of either.
     tables : mapping of str to array-like
         By what messages call them.
     """
     raws = {argument: as_raw(table, argument) for argument, table in tables.items()}
-    if isinstance(groups, str):
+    if isinstance(blocks, str):
         for raw in raws.values():
-            raw.check_has([groups])
-        coded = [as_categories(raw.values(groups), raw.called(groups)) for raw in raws.values()]
+            raw.check_has([blocks])
+        coded = [as_categories(raw.values(blocks), raw.called(blocks)) for raw in raws.values()]
         labels = [np.array([*each.texts, None], dtype=object)[each.codes] for each in coded]
-        raws = {argument: raw.without([groups]) for argument, raw in raws.items()}
+        raws = {argument: raw.without([blocks]) for argument, raw in raws.items()}
     else:
-        labels = [np.asarray(each, dtype=object) for each in groups] if isinstance(groups, tuple | list) else []
+        labels = [np.asarray(each, dtype=object) for each in blocks] if isinstance(blocks, tuple | list) else []
         if [each.shape for each in labels] != [(raw.n_rows,) for raw in raws.values()]:
             needed = " and ".join(counted(raw.n_rows, "label") for raw in raws.values())
             raise ParameterError(
-                f"groups does not fit the tables; needed are a column of both, or a pair of {needed}. Pass one of them."
+                f"blocks does not fit the tables; needed are a column of both, or a pair of {needed}. Pass one of them."
             )
     for each, argument in zip(labels, raws, strict=True):
         missing = [row for row, label in enumerate(each) if label is None or label != label]
         if missing:
             raise InputError(
-                f"The group of row {missing[0]} of {argument} (counting from 0) is missing; every row must be in a "
-                "group. Drop those rows or name their group."
+                f"The block of row {missing[0]} of {argument} (counting from 0) is missing; every row must be in a "
+                "block. Drop those rows or name their block."
             )
     return np.unique(np.concatenate(labels).astype(np.str_), return_inverse=True)[1], raws
 
@@ -72,7 +72,7 @@ def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, 
         if _equal_pairs(count) > _IMPLAUSIBLE * max(in_common, agreeing):
             warnings.warn(
                 f"{counted(n_copies, 'row')} of {name} are copies of others; the test takes rows as independent, so "
-                "the p-value may be far too small. Drop copies, or name what belongs together in groups=.",
+                "the p-value may be far too small. Drop copies, or name what belongs together in blocks=.",
                 stacklevel=4,
             )
 

@@ -31,7 +31,7 @@ class ColumnDifference(NamedTuple):
     p_value : float or None
         The chance that any column differs as much if the samples are of one distribution: adjusted for the number of
         columns. None if there was no test.
-    share : float or None
+    contribution : float or None
         Its share of the joint difference; columns that tell the same thing share it. None if there was no test.
     """
 
@@ -41,7 +41,7 @@ class ColumnDifference(NamedTuple):
     second: str
     effect: float
     p_value: float | None
-    share: float | None
+    contribution: float | None
 
 
 def column_differences(
@@ -49,7 +49,7 @@ def column_differences(
     first: Floats,
     second: Floats,
     p_values: Sequence[float | None],
-    shares: Sequence[float | None],
+    contributions: Sequence[float | None],
 ) -> list[ColumnDifference]:
     """Describe how each column differs between two encoded samples, the strongest first.
 
@@ -61,12 +61,16 @@ def column_differences(
         Of each column what became of it, and where its features are.
     first, second : ndarray of shape (n, n_features)
         The samples.
-    p_values, shares : sequence of float or None
+    p_values, contributions : sequence of float or None
         Of the test, one for each column.
     """
     found = [
-        ColumnDifference(label, column.kind, *_difference(column, first[:, place], second[:, place]), p_value, share)
-        for (label, (column, place)), p_value, share in zip(columns.items(), p_values, shares, strict=True)
+        ColumnDifference(
+            label, column.kind, *_difference(column, first[:, place], second[:, place]), p_value, contribution
+        )
+        for (label, (column, place)), p_value, contribution in zip(
+            columns.items(), p_values, contributions, strict=True
+        )
     ]
     return sorted(found, key=lambda each: (each.p_value or 0, -abs(each.effect)))
 

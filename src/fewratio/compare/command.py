@@ -44,7 +44,7 @@ def compare(
             f"[default: {_PERMUTATIONS}; for more than two groups 0 unless --fail-if is given]",
         ),
     ] = None,
-    groups: Annotated[
+    blocks: Annotated[
         str | None,
         typer.Option(help="Column of rows that belong together, such as patient or day: they are permuted as such."),
     ] = None,
@@ -75,10 +75,10 @@ def compare(
     if b is None:
         names, samples = _groups(tables[0], str(by))
         if len(samples) > 2:
-            if groups is not None:
+            if blocks is not None:
                 raise ParameterError(
-                    f"--groups is given, but column {by!r} makes {len(samples)} samples; groups can be permuted in a "
-                    "test of two. Leave --groups out, or compare two of them."
+                    f"--blocks is given, but column {by!r} makes {len(samples)} samples; blocks can be permuted in a "
+                    "test of two. Leave --blocks out, or compare two of them."
                 )
             from fewratio.data.collection import Collection
 
@@ -99,7 +99,15 @@ def compare(
     from fewratio.compare.comparison import compare_datasets
 
     first, second = tables
-    found = compare_datasets(first, second, estimator, n_permutations, request.seed, groups=groups, **options)
+    found = compare_datasets(
+        first,
+        second,
+        estimator=estimator,
+        n_permutations=n_permutations,
+        random_state=request.seed,
+        blocks=blocks,
+        **options,
+    )
     result = replace(found, names=(names[0], names[1]))
     answer = frame.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot, result._report)
@@ -209,7 +217,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     if result.caution is not None:
         yield f"note        {result.caution}"
     yield from request.summary(result.samples, result.names)
-    most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
+    most = f" of at most {result.max_divergence:.3g}" if math.isfinite(result.max_divergence) else ""
     divergence, backward = f"{result.forward:.3g}", f"{result.backward:.3g}"
     if divergence != backward:
         divergence += f" ({a} over {b}), {backward} ({b} over {a})"
@@ -218,8 +226,9 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     if result.p_value is not None:
         differ = result.p_value <= frame.LEVEL
         verdict = "the tables differ" if differ else f"no difference found at the level {frame.LEVEL}"
-        verdict += " in the columns that are left" * (bool(result.separating) and not differ)
-        yield f"p-value     {result.p_value:.4g} ({'all ' * result.exact}{len(result.null)} permutations): {verdict}"
+        verdict += " in the columns that are left" * (bool(result.non_overlapping) and not differ)
+        permutations = f"{'all ' * result.is_enumerated}{result.n_permutations} permutations"
+        yield f"p-value     {result.p_value:.4g} ({permutations}): {verdict}"
     if sum(result.n_tested) < len(result.ratios_a) + len(result.ratios_b):
         n_a, n_b = result.n_tested
         yield f"rows used   {n_a} of {a} and {n_b} of {b}, drawn at random, for p-values and divergence"
@@ -231,9 +240,9 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
     if result.p_value is None or result.p_value <= frame.LEVEL:
         yield from _typical(result, [str(each.column) for each in result.columns], tables)
-    if isolated := int(result.isolated_a.sum() + result.isolated_b.sum()):
+    if n_remote := int(result.remote_a.sum() + result.remote_b.sum()):
         n_rows = len(result.ratios_a) + len(result.ratios_b)
-        yield f"isolated    {counted(isolated, 'row')} of {n_rows} far from all others, where ratios say little"
+        yield f"remote      {counted(n_remote, 'row')} of {n_rows} far from all others, where ratios say little"
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
@@ -242,9 +251,9 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     heading = "differ in" if differ else "by column"
     scale = f"Cohen's d of means, h of shares, above 0 if more in {result.names[0]}"
     yield f"{heading:<12}(effect: {scale}{tested})"
-    cells = [("", *result.names, "effect", *(("p", "share") if tested else ()))]
+    cells = [("", *result.names, "effect", *(("p", "contribution") if tested else ()))]
     for each in named[: frame.SHOWN]:
-        test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.share:.0%}")
+        test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.contribution:.0%}")
         cells.append((str(each.column), each.first, each.second, f"{each.effect:+.2f}", *test))
     yield from frame.aligned(cells)
     if len(named) > frame.SHOWN:

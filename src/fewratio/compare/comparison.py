@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.compare.blocks import read_groups, warn_of_copies
+from fewratio.compare.blocks import read_blocks, warn_of_copies
 from fewratio.compare.columns import ColumnDifference, column_differences
 from fewratio.compare.divergence import estimate_divergence
 from fewratio.core.kernels import check_squares
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from fewratio.report.page import Report
 
+_PERMUTATIONS = 999
 # Kernel centres of the ratio where there are more rows than are tested: it is evaluated at all of them.
 _CENTRES = 100
 
@@ -50,17 +51,17 @@ class ComparisonResult(Reported):
         The divergence of the first sample from the second (ratio A/B), and of the second from the first (B/A). At
         alpha = 0.5, as by default, they are the same.
     interval : (float, float) or None
-        A 90 % interval for the divergence; None if an estimator or groups were given.
-    largest : float
+        A 90 % interval for the divergence; None if an estimator or blocks were given.
+    max_divergence : float
         The largest divergence that there can be, (1 - alpha) / (2 alpha) for the Pearson divergence; infinite for plain
         ratios.
     p_value : float or None
         The chance of a difference as large if both samples are of one distribution; None if no test was asked for.
     statistic : float or None
         What is tested: minus the decimal logarithm of the weighted harmonic mean of the p-values of several statistics.
-    null : ndarray of shape (n_permutations,)
+    null_distribution : ndarray of shape (n_permutations,)
         The statistic of the permutations.
-    exact : bool
+    is_enumerated : bool
         Whether those are all permutations there are.
     p_values : dict of str to float
         The p-value of each statistic by itself. The smallest of them is no p-value of the comparison.
@@ -68,7 +69,7 @@ class ComparisonResult(Reported):
         How many rows of either sample the test and the divergence used: all, unless there are many.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
         The ratio A/B at the rows of either sample. At alpha = 0.5 the mean of what the fits in both directions say.
-    isolated_a, isolated_b : bool ndarray of shape (n_a,) and (n_b,)
+    remote_a, remote_b : bool ndarray of shape (n_a,) and (n_b,)
         Rows with few others of either sample near them: their ratio says little.
     samples : Samples
         The two tables, what became of their columns, and which columns tell them apart by themselves.
@@ -83,7 +84,7 @@ class ComparisonResult(Reported):
     >>> A, B = rng.normal(size=(20, 3)), rng.normal(size=(30, 3))
     >>> B[:, 1] += 2
     >>> result = compare_datasets(A, B, random_state=0)
-    >>> result.p_value, result.exact
+    >>> result.p_value, result.is_enumerated
     (0.001, False)
     >>> [column.column for column in result.columns if column.p_value <= 0.05]
     [1]
@@ -93,17 +94,17 @@ class ComparisonResult(Reported):
     forward: float
     backward: float
     interval: tuple[float, float] | None
-    largest: float
+    max_divergence: float
     p_value: float | None
     statistic: float | None
-    null: Floats
-    exact: bool
+    null_distribution: Floats
+    is_enumerated: bool
     p_values: dict[str, float]
     n_tested: tuple[int, int]
     ratios_a: Floats
     ratios_b: Floats
-    isolated_a: NDArray[np.bool_]
-    isolated_b: NDArray[np.bool_]
+    remote_a: NDArray[np.bool_]
+    remote_b: NDArray[np.bool_]
     samples: inputs.Samples
     settings: dict[str, Any]
     _test: TwoSampleTest | None = field(repr=False)
@@ -124,6 +125,11 @@ class ComparisonResult(Reported):
         return np.argsort(self.ratios_b, kind="stable")
 
     @property
+    def n_permutations(self) -> int:
+        """How many permutations were used; 0 if no test was asked for."""
+        return len(self.null_distribution)
+
+    @property
     def smallest_p_value(self) -> float | None:
         """What the p-value of samples that have nothing in common would be; None if no test was asked for."""
         return None if self._test is None else self._test.smallest_p_value
@@ -142,7 +148,7 @@ class ComparisonResult(Reported):
         return self.samples.encoding
 
     @property
-    def separating(self) -> list[NonOverlapping]:
+    def non_overlapping(self) -> list[NonOverlapping]:
         """The columns that tell the samples apart by themselves, left out unless they were to be kept."""
         return self.samples.non_overlapping
 
@@ -153,17 +159,17 @@ class ComparisonResult(Reported):
         described = self.samples.columns
         nothing = [None] * len(described)
         p_values = nothing if self._test is None else self._test.column_p_values.tolist()
-        shares = nothing if self._test is None else self._test.column_shares.tolist()
-        return column_differences(described, first, second, p_values, shares)
+        contributions = nothing if self._test is None else self._test.column_contributions.tolist()
+        return column_differences(described, first, second, p_values, contributions)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": len(self.null)}
-        divergences = inputs.plain(self, "names", "divergence", "forward", "backward", "interval", "largest")
-        test = inputs.plain(self, "p_value", "statistic", "p_values", "n_tested", "exact")
-        rows = inputs.plain(self, "ratios_a", "ratios_b", "isolated_a", "isolated_b", "rows_a", "rows_b")
+        counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": self.n_permutations}
+        divergences = inputs.plain(self, "names", "divergence", "forward", "backward", "interval", "max_divergence")
+        test = inputs.plain(self, "p_value", "statistic", "p_values", "n_tested", "is_enumerated")
+        rows = inputs.plain(self, "ratios_a", "ratios_b", "remote_a", "remote_b", "rows_a", "rows_b")
         row_names = [inputs.plain(table, "row_names")["row_names"] for table in self.samples.tables]
-        columns = inputs.plain(self, "separating", "columns")
+        columns = inputs.plain(self, "non_overlapping", "columns")
         return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}
 
     def plot(self) -> "Figure":
@@ -175,7 +181,7 @@ class ComparisonResult(Reported):
         """
         from fewratio.charts.results import draw_comparison
 
-        test = self.statistic, self.null, self.p_value
+        test = self.statistic, self.null_distribution, self.p_value
         columns = [(str(each.column), each.effect, each.p_value) for each in self.columns]
         return draw_comparison(self.names, (self.ratios_a, self.ratios_b), *test, columns)
 
@@ -187,23 +193,29 @@ class ComparisonResult(Reported):
     def __repr__(self) -> str:
         a, b = self.names
         sizes = f"{counted(len(self.ratios_a), 'row')} and {counted(len(self.ratios_b), 'row')}"
-        most = f" of at most {self.largest:.4g}" if math.isfinite(self.largest) else ""
+        most = f" of at most {self.max_divergence:.4g}" if math.isfinite(self.max_divergence) else ""
         parts = [f"divergence {self.forward:.4g}{most}"]
         if self.p_value is not None:
-            parts.append(f"p = {self.p_value:.4g} ({'all ' if self.exact else ''}{len(self.null)} permutations)")
-        apart = [f"told apart by {listed(column.column for column in self.separating)}"] if self.separating else []
+            parts.append(
+                f"p = {self.p_value:.4g} ({'all ' if self.is_enumerated else ''}{self.n_permutations} permutations)"
+            )
+        apart = (
+            [f"told apart by {listed(column.column for column in self.non_overlapping)}"]
+            if self.non_overlapping
+            else []
+        )
         return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join([*apart, *parts])})"
 
 
 def compare_datasets(
     A: Any,
     B: Any = None,
-    estimator: RatioEstimator | None = None,
-    n_permutations: int = 999,
-    random_state: int | np.random.Generator | None = None,
     *,
+    estimator: RatioEstimator | None = None,
+    n_permutations: int | None = None,
     by: str | None = None,
-    groups: Any = None,
+    blocks: Any = None,
+    random_state: int | np.random.Generator | None = None,
     progress: bool | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> ComparisonResult:
@@ -227,18 +239,18 @@ def compare_datasets(
         stays as it is. One that is given also gives the divergence, and takes part in the test, which then takes
         longer; of an `AutoRatioEstimator` that is what it learned from sources. Without one, a classifier gives the
         divergence (see Notes).
-    n_permutations : int, default=999
-        How many permutations to draw; where there are no more than that, each is taken once (3 and 3 rows: 20). 0 for
-        no test. The divergence does not depend on it.
-    random_state : int, numpy Generator or None
-        Draws permutations and folds, and of many rows those to test with; seeds an estimator that has no seed. The
-        order of the rows has no influence.
+    n_permutations : int, optional
+        How many permutations to draw, by default 999; if there are no more than that, each is used once (there are
+        only 20 for 3 + 3 rows). 0 for no test. The divergence stays the same.
     by : str, optional
-        The column that divides the rows of A into the two samples; it must have two values.
-    groups : str or pair of array-like, optional
+        The column that splits the rows of A into the two samples; it must have two values.
+    blocks : str or pair of array-like, optional
         Rows that belong together, such as those of a patient or of a day: a column of both tables, or labels of the
-        rows of either. Rows change samples only within their group; where each group lies in one sample, whole groups
+        rows of each. Rows change samples only within their block; where each block lies in one sample, whole blocks
         change samples.
+    random_state : int, numpy Generator or None
+        Draws permutations and folds, and the rows to test with if there are many; seeds an estimator that has no seed.
+        The order of the rows has no influence.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal, if an estimator is given.
     **columns
@@ -266,17 +278,19 @@ def compare_datasets(
     >>> rng = np.random.default_rng(0)
     >>> A, B = rng.normal(0, 1, (8, 2)), rng.normal(1.5, 1, (10, 2))
     >>> result = compare_datasets(A, B, random_state=0)
-    >>> result.p_value <= 0.05, round(result.divergence, 1), result.largest
+    >>> result.p_value <= 0.05, round(result.divergence, 1), result.max_divergence
     (True, 0.3, 0.5)
     """
+    settings = {"estimator": estimator, "n_permutations": n_permutations, "by": by, "blocks": blocks}
+    settings |= {"random_state": random_state, **columns}
+    n_permutations = _PERMUTATIONS if n_permutations is None else n_permutations
     inputs.check_count("n_permutations", n_permutations, 0)
-    test_settings = {"n_permutations": n_permutations, "random_state": random_state}
     for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
     names, tables = _two_samples(A, B, by)
     numbers = None
-    if groups is not None:
-        numbers, tables = read_groups(groups, tables)
+    if blocks is not None:
+        numbers, tables = read_blocks(blocks, tables)
     samples = inputs.read_samples(model, tables, columns)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
@@ -288,15 +302,13 @@ def compare_datasets(
     check_squares(rows)
     test = None
     if n_permutations:
-        blocks, tested = (
-            None if numbers is None else numbers[used],
-            None if estimator is None else model._for_many_pairs(),
-        )
-        test = _tested(samples, rows, marks, blocks, n_permutations, for_permutations, tested, progress)
+        together = None if numbers is None else numbers[used]
+        tested = None if estimator is None else model._for_many_pairs()
+        test = _tested(samples, rows, marks, together, n_permutations, for_permutations, tested, progress)
     fit_ab, fit_ba, ratios, reverse = _fitted(model, pooled, is_first, used)
     forward, backward, interval = fit_ab.divergence(), fit_ba.divergence(), None
     # Far from all others: both ratios are small, though one of them should not be.
-    is_isolated = ratios + reverse < 1
+    is_remote = ratios + reverse < 1
     alpha = float(model.get_params().get("alpha", 0.0))
     if alpha == 0.5:
         # The two sum to 2, so both fits tell the ratio: when the samples change their names, r becomes 2 - r.
@@ -305,7 +317,7 @@ def compare_datasets(
         forward, low, high = estimate_divergence(rows, smaller_sample(marks), for_folds)
         backward = forward
         # Rows that belong together tell less than as many others: how much less is not known.
-        interval = (low, high) if groups is None else None
+        interval = (low, high) if blocks is None else None
     check_finite_result(f"The divergence of {' and '.join(tables)}", forward, backward)
     return ComparisonResult(
         names=names,
@@ -313,19 +325,19 @@ def compare_datasets(
         backward=backward,
         interval=interval,
         # That of samples which have nothing in common.
-        largest=model._divergence_of(np.array([1 / alpha]), np.zeros(1)) if alpha else math.inf,
+        max_divergence=model._divergence_of(np.array([1 / alpha]), np.zeros(1)) if alpha else math.inf,
         p_value=None if test is None else test.p_value,
         statistic=None if test is None else test.statistic,
-        null=np.empty(0) if test is None else test.null,
-        exact=test is not None and test.exact,
+        null_distribution=np.empty(0) if test is None else test.null_distribution,
+        is_enumerated=test is not None and test.is_enumerated,
         p_values={} if test is None else test.p_values,
         n_tested=(int(marks.sum()), int((~marks).sum())),
         ratios_a=ratios[is_first],
         ratios_b=ratios[~is_first],
-        isolated_a=is_isolated[is_first],
-        isolated_b=is_isolated[~is_first],
+        remote_a=is_remote[is_first],
+        remote_b=is_remote[~is_first],
         samples=samples,
-        settings={"estimator": estimator, **test_settings, "by": by, "groups": groups, **columns},
+        settings=settings,
         _test=test,
     )
 
@@ -334,7 +346,7 @@ def _tested(
     samples: inputs.Samples,
     rows: Floats,
     marks: NDArray[np.bool_],
-    groups: Numbers | None,
+    blocks: Numbers | None,
     n_permutations: int,
     rng: np.random.Generator,
     estimator: RatioEstimator | None,
@@ -342,13 +354,13 @@ def _tested(
 ) -> TwoSampleTest:
     """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
     columns = [place for _, place in samples.columns.values()]
-    if groups is None and len(columns) > 1:
+    if blocks is None and len(columns) > 1:
         warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
-    exchange, _ = exchange_of(marks, groups)
+    exchange, _ = exchange_of(marks, blocks)
     smallest = exchange.smallest_p_value(n_permutations)
     if smallest > LEVEL and exchange.is_enumerated(n_permutations):
         sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
-        given, more = (sizes, "rows") if groups is None else ("these groups", "groups")
+        given, more = (sizes, "rows") if blocks is None else ("these blocks", "blocks")
         warnings.warn(
             f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are needed "
             "to tell a difference from chance.",
@@ -356,7 +368,7 @@ def _tested(
         )
     show = False if estimator is None and progress is None else progress
     with progress_bar(exchange.n_taken(n_permutations), "permutations", show) as report:
-        return two_sample_test(rows, marks, columns, n_permutations, rng, groups, estimator, report)
+        return two_sample_test(rows, marks, columns, n_permutations, rng, blocks, estimator, report)
 
 
 def _fitted(

@@ -66,7 +66,7 @@ def _answer(result: Any) -> str:
 
 def _apart(result: Any) -> str:
     """Name the columns that tell the samples apart by themselves."""
-    names = [cut(each.column) for each in result.separating]
+    names = [cut(each.column) for each in result.non_overlapping]
     which = f"Each of {first_few(names, _NAMED)}" if len(names) > 1 else f"Column {first_few(names)}"
     return f" {which} alone tells which table a row is from." if names else ""
 
@@ -81,36 +81,38 @@ def _not_compared(result: Any) -> str:
 def _facts(result: Any) -> dict[str, str]:
     sizes = len(result.ratios_a), len(result.ratios_b)
     facts = {"Rows": ", ".join(f"{size} of {name}" for name, size in zip(result.names, sizes, strict=True))}
-    most = f" of at most {result.largest:.3g}" if math.isfinite(result.largest) else ""
+    most = f" of at most {result.max_divergence:.3g}" if math.isfinite(result.max_divergence) else ""
     interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
     facts["Divergence"] = f"{result.forward:.3g}{most}{interval}"
     if result.p_value is not None:
-        which = "all " if result.exact else ""
-        facts["Test"] = f"p = {result.p_value:.3g}, from {which}{len(result.null)} permutations"
+        which = "all " if result.is_enumerated else ""
+        facts["Test"] = f"p = {result.p_value:.3g}, from {which}{result.n_permutations} permutations"
     if sum(result.n_tested) < sum(sizes):
         facts["Rows used"] = f"{result.n_tested[0]} and {result.n_tested[1]}, drawn at random, for test and divergence"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
-    if isolated := int(result.isolated_a.sum() + result.isolated_b.sum()):
-        facts["Isolated"] = f"{counted(isolated, 'row')} far from all others, where ratios say little"
+    if n_remote := int(result.remote_a.sum() + result.remote_b.sum()):
+        facts["Isolated"] = f"{counted(n_remote, 'row')} far from all others, where ratios say little"
     return facts
 
 
 def _how_far(result: Any) -> list[page.Block]:
     blocks: list[page.Block] = []
-    if math.isfinite(result.largest):
+    if math.isfinite(result.max_divergence):
         about = "0: the samples are alike; the right end: they have nothing in common."
         interval = "" if result.interval is None else " The bar is a 90 % interval."
-        chart = interval_chart(result.forward, result.interval, result.largest, "divergence")
+        chart = interval_chart(result.forward, result.interval, result.max_divergence, "divergence")
         blocks.append(replace(chart, caption=about + interval))
     if result.statistic is not None:
         statistic = "test statistic: evidence of a difference"
-        chart = marked_histogram(*counts_around(result.null, result.statistic), float(result.statistic), statistic)
+        chart = marked_histogram(
+            *counts_around(result.null_distribution, result.statistic), float(result.statistic), statistic
+        )
         share = f"{result.p_value:.1%}" if result.p_value >= 0.001 else "almost none"
         about = (
             "If there were no difference, shuffling rows between the samples would change nothing. The bars show the "
-            f"statistic of {len(result.null)} such shuffles; {share} of them, counting the observed one, are at least "
-            "as large as observed."
+            f"statistic of {result.n_permutations} such shuffles; {share} of them, counting the observed one, are at "
+            "least as large as observed."
         )
         blocks.append(replace(chart, caption=about))
     return blocks
@@ -121,14 +123,14 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     is_tested = result.p_value is not None
     has_gaps = any(any(each.missing) for each in distributions.values())
     headings = ["column", "distributions", "kind", a, b, *(["missing"] if has_gaps else []), "effect"]
-    headings += ["p", "share"] if is_tested else []
+    headings += ["p", "contribution"] if is_tested else []
     table = []
     for each in shown:
         found = distributions[each.column]
         gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
         effect = page.Number(each.effect, f"{each.effect:+.2f}")
         test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
-        test += [] if each.share is None else [page.Number(each.share, f"{each.share:.0%}")]
+        test += [] if each.contribution is None else [page.Number(each.contribution, f"{each.contribution:.0%}")]
         cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
         table.append([str(each.column), found.small_chart(result.names), *cells])
     left = len(result.columns) - len(shown)
@@ -147,7 +149,7 @@ def _rows(result: Any) -> list[page.Block]:
     labels = [str(each.column) for each in result.columns]
     tables, ratios = result.samples.tables, (result.ratios_a, result.ratios_b)
     raws = [rows.as_given(X, table) for X, table in zip(result.samples.given, tables, strict=True)]
-    largest = 2.0 if math.isfinite(result.largest) else float(max(each.max() for each in ratios))
+    largest = 2.0 if math.isfinite(result.max_divergence) else float(max(each.max() for each in ratios))
     edges = np.linspace(0, max(largest, *(float(each.max()) for each in ratios)), 21)
     shares = {
         name: (np.histogram(each, edges)[0] / len(each)).round(4).tolist()

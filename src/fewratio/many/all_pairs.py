@@ -40,15 +40,16 @@ _SAVE_SECONDS = 60.0
 
 def compare_all(
     collection: Collection | Iterable[Any] | Mapping[Any, Any],
+    *,
     estimator: RatioEstimator | None = None,
-    n_permutations: int = 0,
+    n_permutations: int | None = None,
+    new: Mapping[str, Any] | None = None,
     n_rows: int | None = 100,
     n_jobs: int = 1,
-    random_state: int | np.random.Generator | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
     backend: Backend | None = None,
-    new: Mapping[str, Any] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    random_state: int | np.random.Generator | None = None,
+    progress: bool | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> AllPairsResult:
     """Compare all datasets of a collection with each other: the divergences of all ordered pairs.
@@ -64,8 +65,8 @@ def compare_all(
     estimator : RatioEstimator, optional
         Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It stays
         as it is; of an `AutoRatioEstimator` what it learned from sources is used, as the rest would take long.
-    n_permutations : int, default=0
-        Permutations per pair for p-values, as in `compare_datasets`; 0 for none.
+    n_permutations : int, optional
+        Permutations per pair for p-values, as in `compare_datasets`; by default there is no test, as with 0.
     n_rows : int or None, default=100
         Of a larger dataset so many rows are drawn, once; None for all rows.
     n_jobs : int, default=1
@@ -105,6 +106,7 @@ def compare_all(
     >>> result.nearest("a", 1)[0][0]
     'c'
     """
+    n_permutations = 0 if n_permutations is None else n_permutations
     inputs.check_count("n_permutations", n_permutations, 0)
     if n_rows is not None:
         inputs.check_count("n_rows", n_rows)

@@ -104,6 +104,7 @@ class DatasetIndex:
     def build(
         cls,
         collection: Collection | Iterable[Any] | Mapping[Any, Any],
+        *,
         estimator: RatioEstimator | None = None,
         n_rows: int | None = 100,
         random_state: int | np.random.Generator | None = 0,
@@ -149,7 +150,7 @@ class DatasetIndex:
         index._append(collection.names, samples, progress)
         return index
 
-    def add(self, tables: Mapping[str, Any], progress: bool | None = None) -> Self:
+    def add(self, tables: Mapping[str, Any], *, progress: bool | None = None) -> Self:
         """Add datasets, whose columns are encoded as those of the others; the others are not gone over again.
 
         Parameters
@@ -164,7 +165,9 @@ class DatasetIndex:
         self._append(list(map(str, tables)), samples, progress)
         return self
 
-    def search(self, table: Any, k: int = 10, n_permutations: int = 0, n_compared: int | None = None) -> Neighbours:
+    def search(
+        self, table: Any, k: int = 10, *, n_permutations: int | None = None, n_compared: int | None = None
+    ) -> Neighbours:
         """Give the datasets that differ least from a table; if it is in the index itself, it comes first.
 
         Parameters
@@ -173,14 +176,15 @@ class DatasetIndex:
             The table.
         k : int, default=10
             How many at most.
-        n_permutations : int, default=0
-            Permutations for the p-value of each, as in `compare_datasets`; 0 for none.
+        n_permutations : int, optional
+            Permutations for the p-value of each, as in `compare_datasets`; by default there is no test, as with 0.
         n_compared : int, optional
             How many datasets, those of the nearest vectors, to compare with the table. The more, the fewer
             neighbours are missed and the longer it takes; ``len(index)`` misses none. By default all of up to 5,000
             datasets; of more, 20 for each of the k neighbours (10 with a learned model), and for ten at least.
         """
         inputs.check_count("k", k)
+        n_permutations = 0 if n_permutations is None else n_permutations
         inputs.check_count("n_permutations", n_permutations, 0)
         if n_compared is not None:
             inputs.check_count("n_compared", n_compared)

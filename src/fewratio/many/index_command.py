@@ -23,7 +23,7 @@ def index(
 
     frame.check_target(output, "--output", folder, request.model)
     datasets, estimator = request.read_folder(folder)
-    DatasetIndex.build(datasets, estimator, random_state=request.seed).save(output)
+    DatasetIndex.build(datasets, estimator=estimator, random_state=request.seed).save(output)
     lines = [datasets.summary, f"Index: {output}"]
     if datasets.encoding is not None:
         lines.insert(1, f"columns  {datasets.encoding.summary}")
@@ -51,7 +51,7 @@ def search(
     from fewratio.many.dataset_index import DatasetIndex
 
     (raw,), _ = request.read(table)
-    found = DatasetIndex.load(index).search(raw, k, permutations, compared)
+    found = DatasetIndex.load(index).search(raw, k, n_permutations=permutations, n_compared=compared)
     columns = {"dataset": list(found.names), "divergence": found.divergences.tolist()}
     if found.p_values is not None:
         columns["p_value"] = found.p_values.tolist()

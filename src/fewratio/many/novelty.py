@@ -88,7 +88,7 @@ class Profiles:
         return list(farther.values())
 
 
-def unlikeness(profiles: Profiles, nearest: Floats, known: Sequence[int], place: int) -> Floats:
+def score_novelty(profiles: Profiles, nearest: Floats, known: Sequence[int], place: int) -> Floats:
     """Give how unlike the rest known datasets and then another one are.
 
     It is the larger of two scores: of the divergence from the nearest dataset, and of the farthest column. All datasets

@@ -89,7 +89,7 @@ class PairTest(NamedTuple):
         used = rows_to_test(rows, is_first, rng)
         rows, is_first = rows[used], is_first[used]
         return two_sample_test(
-            rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator, with_shares=False
+            rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator, with_contributions=False
         ).p_value
 
 

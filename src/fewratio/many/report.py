@@ -61,7 +61,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
 
 def _judged(result: Any, name: str) -> list[page.Block]:
     """Show how unlike the rest a new dataset and the others are, its columns, and the datasets nearest to it."""
-    *others, score = result.unlikeness[name].tolist()
+    *others, score = result.novelty_scores[name].tolist()
     edges, counts = counts_around(np.array(others), score)
     chart = marked_histogram(edges, counts, score, "how unlike the rest", "datasets", name)
     n_far = sum(other >= score for other in others)

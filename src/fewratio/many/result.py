@@ -12,7 +12,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import counted, listed
 from fewratio.errors import ParameterError
 from fewratio.estimators import samples as inputs
-from fewratio.many.novelty import ColumnOfDataset, Profiles, unlikeness
+from fewratio.many.novelty import ColumnOfDataset, Profiles, score_novelty
 from fewratio.report.reported import Reported
 from fewratio.testing import LEVEL
 
@@ -69,23 +69,23 @@ class AllPairsResult(Reported):
         return np.asarray(distance[:, [name not in self.new for name in self.names]].min(1))
 
     @cached_property
-    def unlikeness(self) -> dict[str, Floats]:
+    def novelty_scores(self) -> dict[str, Floats]:
         """For each new dataset, how unlike the rest the others are, and last itself: the larger of two scores.
 
         One is the divergence from the nearest dataset, the other the mean or deviation of the column that is farthest
         from those of the others; in mean absolute deviations from the median.
         """
-        return {name: unlikeness(self._profiles, self.nearest_divergences, *self._judged(name)) for name in self.new}
+        return {name: score_novelty(self._profiles, self.nearest_divergences, *self._judged(name)) for name in self.new}
 
     @cached_property
     def new_p_values(self) -> dict[str, float]:
         """The p-value of each new dataset: small if it is unlike all others.
 
-        It is the share of datasets, the new one included, that are at least as unlike the rest (`unlikeness`). If all
-        were drawn alike, have equally many rows, and no model has learned from the others, it is at most t with a
+        It is the share of datasets, the new one included, that are at least as unlike the rest (`novelty_scores`). If
+        all were drawn alike, have equally many rows, and no model has learned from the others, it is at most t with a
         chance of at most t. A p-value of 0.05 needs 19 datasets or more.
         """
-        return {name: float((scores >= scores[-1]).mean()) for name, scores in self.unlikeness.items()}
+        return {name: float((scores >= scores[-1]).mean()) for name, scores in self.novelty_scores.items()}
 
     def new_columns(self, name: str) -> list[ColumnOfDataset]:
         """Tell how the columns of a new dataset lie among those of the others, the farthest first.

@@ -53,7 +53,7 @@ def outliers(
             X_inlier, judged = X_inlier.select(shared), judged.select(shared)
         options = request.options(X_inlier, judged)
         detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
-        result = detector.judge(judged)
+        result = detector.detect(judged)
         X, n_outliers = result.samples.tables[0], int(result.is_outlier.sum())
         lines = [
             f"{n_outliers} of {counted(X.n_rows, 'row')} of {frame.label(unlabelled)} are outliers",
@@ -86,7 +86,7 @@ def outliers(
                 for row, reason in zip(explained, reasons, strict=True)
                 if result.is_outlier[row]
             ]
-        table |= {"score": result.scores, "margin": result.margins, "outlier": result.is_outlier.astype(int)}
+        table |= {"score": result.scores, "margin": result.margins, "is_outlier": result.is_outlier.astype(int)}
         request.deliver(
             frame.Answer(lines, payload, table, [raw]),
             result.plot,

@@ -259,7 +259,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         n_neighbours : int, default=5
             How many normals to show; fewer if there are fewer.
         leave_out : sequence of str
-            Columns not to look at, such as those of `separating`.
+            Columns not to look at, such as those of `non_overlapping`.
 
         Returns
         -------
@@ -280,12 +280,12 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         normals, row = self._without(table, leave_out)
         return explain_row(row.numbers[0], normals.to_numpy(), int(n_neighbours), row.feature_names)
 
-    def judge(self, X: Any) -> OutlierResult:
+    def detect(self, X: Any) -> OutlierResult:
         """Score the rows of the batch X, flag the outliers, and give it all as one result, with a picture and a report.
 
         Examples
         --------
-        >>> InlierOutlierDetector().fit([[0.0], [0.1], [0.2], [0.3]]).judge([[0.1], [0.0], [5.0]])
+        >>> InlierOutlierDetector().fit([[0.0], [0.1], [0.2], [0.3]]).detect([[0.1], [0.0], [5.0]])
         OutlierResult(1 of 3 rows; threshold ..., rule of thumb)
         """
         return judged(self, X)
@@ -370,7 +370,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             return self.estimator_._open(X, argument)
         return super()._open(X, argument)
 
-    def separating(self, X: Any) -> list[NonOverlapping]:
+    def non_overlapping(self, X: Any) -> list[NonOverlapping]:
         """Give the columns that tell the normals from the batch X by themselves, such as a date; they are not used."""
         encoding = self.encoding_
         if encoding is None or not encoding.is_named or self._has_sources():
@@ -381,7 +381,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def _read_batch(self, X: Any) -> tuple[Floats, Floats]:
         """Return the normals and the rows of a batch, without columns that separate them."""
         table = self._open(X, "X")
-        normals, rows = self._without(table, [column.column for column in self.separating(table)])
+        normals, rows = self._without(table, [column.column for column in self.non_overlapping(table)])
         # The default works on blocks of rows, which may be in a file; an estimator is fitted to all.
         return normals.to_numpy(), rows.numbers if self.estimator_ is None else rows.to_numpy()
 

@@ -55,7 +55,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     n_normals = len(detector._normals)
     if n_normals < _FEW_NORMALS:
         answer += f" With {counted(n_normals, 'normal row')} outliers are easily missed; give more if you can."
-    call = command or f"{detector!r}.fit(X_inlier).judge(X).to_html(path)"
+    call = command or f"{detector!r}.fit(X_inlier).detect(X).to_html(path)"
     sections = [
         page.Section("The most anomalous rows", _ranked(result, lowest, names, reasons)),
         page.Section("Scores", _scores(result)),

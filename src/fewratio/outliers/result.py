@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutlierResult(Reported):
-    """What `InlierOutlierDetector.judge` says of the rows of a batch.
+    """What `InlierOutlierDetector.detect` says of the rows of a batch.
 
     Attributes
     ----------
@@ -78,9 +78,7 @@ class OutlierResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain numbers, strings and lists."""
-        found = {"score": self.scores, "margin": self.margins, "outlier": self.is_outlier, "order": self.order}
-        lists = {name: values.tolist() for name, values in found.items()}
-        return {"rule": self.rule, "threshold": self.threshold, **lists, **inputs.plain(self, "row_names")}
+        return inputs.plain(self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names")
 
     def plot(self, n_shown: int = 10) -> "Figure":
         """Draw the rows by score, and in what so many of the most anomalous differ from their nearest normals.
@@ -120,9 +118,9 @@ def judged(detector: Any, X: Any) -> OutlierResult:
     table = detector._open(X, getattr(X, "argument", "X"))
     scored, threshold = detector._judge(table)
     scores = scored.rows if detector.estimator_ is None else detector.score_samples(table)
-    separating, rule, encoding = detector.separating(table), detector._rule(table.n_rows), detector.encoding_
+    apart, rule, encoding = detector.non_overlapping(table), detector._rule(table.n_rows), detector.encoding_
     if encoding is not None:
-        encoding = encoding.without([column.column for column in separating])
+        encoding = encoding.without([column.column for column in apart])
     meaning = _MEANINGS[rule].format(f"{100 * (detector.contamination or detector.false_discovery_rate or 0):.3g}%")
-    samples = inputs.Samples(encoding, [table], separating, (X,))
+    samples = inputs.Samples(encoding, [table], apart, (X,))
     return OutlierResult(scores, scored.rows - threshold, threshold, rule, meaning, samples, detector, scored)

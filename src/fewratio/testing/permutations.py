@@ -19,7 +19,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Exchange:
-    """Blocks of units (rows, or groups of rows) that may change their samples within the block.
+    """Blocks of units (rows, or blocks of rows) that may change their samples within the block.
 
     Attributes
     ----------

@@ -43,9 +43,9 @@ class TwoSampleTest:
     ----------
     statistic : float
         Minus the decimal logarithm of the weighted harmonic mean of the statistics' own p-values.
-    null : ndarray of shape (n_permutations,)
-        The same of the permutations: all of them if `exact`, the observed one among them, else drawn ones.
-    exact : bool
+    null_distribution : ndarray of shape (n_permutations,)
+        The same of the permutations: all of them if `is_enumerated`, the observed one among them, else drawn ones.
+    is_enumerated : bool
         Whether all permutations were enumerated.
     p_value : float
         The share of permutations whose statistic is at least the observed one; that counts as one of them.
@@ -55,18 +55,18 @@ class TwoSampleTest:
         What the p-value would be if no other permutation came near the observed one.
     column_p_values : ndarray of shape (n_columns,)
         The share of permutations in which any column differs as much as this one does: adjusted for all columns.
-    column_shares : ndarray of shape (n_columns,)
-        Each column's share of the joint difference (`_shares`); zeros where not asked for.
+    column_contributions : ndarray of shape (n_columns,)
+        Each column's share of the joint difference (`_contributions`); zeros where not asked for.
     """
 
     statistic: float
-    null: Floats
-    exact: bool
+    null_distribution: Floats
+    is_enumerated: bool
     p_value: float
     p_values: dict[str, float]
     smallest_p_value: float
     column_p_values: Floats
-    column_shares: Floats
+    column_contributions: Floats
 
 
 def rows_to_test(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
@@ -92,24 +92,24 @@ def smaller_sample(is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return is_first if more < 0 or (more == 0 and is_first[0]) else ~is_first
 
 
-def exchange_of(is_first: NDArray[np.bool_], groups: Numbers | None) -> tuple[Exchange, Numbers]:
+def exchange_of(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[Exchange, Numbers]:
     """Give the units that may change samples, and the number of each row's unit.
 
     Parameters
     ----------
     is_first : bool ndarray of shape (n,)
-    groups : int ndarray of shape (n,) or None
-        The rows of a group change places among each other; where each group lies in one sample, whole groups do.
+    blocks : int ndarray of shape (n,) or None
+        The rows of a block change places among each other; where each block lies in one sample, whole blocks do.
     """
     n = len(is_first)
-    if groups is None:
+    if blocks is None:
         return Exchange((n,), (int(is_first.sum()),)), np.arange(n)
-    _, groups = np.unique(groups, return_inverse=True)
-    sizes = np.bincount(groups)
-    counts = np.bincount(groups, weights=is_first).astype(np.intp)
+    _, blocks = np.unique(blocks, return_inverse=True)
+    sizes = np.bincount(blocks)
+    counts = np.bincount(blocks, weights=is_first).astype(np.intp)
     if ((counts == 0) | (counts == sizes)).all():
-        return Exchange((len(sizes),), (int((counts > 0).sum()),)), groups
-    order = np.argsort(groups, kind="stable")
+        return Exchange((len(sizes),), (int((counts > 0).sum()),)), blocks
+    order = np.argsort(blocks, kind="stable")
     return Exchange(tuple(sizes.tolist()), tuple(counts.tolist())), np.argsort(order)
 
 
@@ -119,10 +119,10 @@ def two_sample_test(
     columns: Sequence[slice],
     n_permutations: int,
     rng: np.random.Generator,
-    groups: Numbers | None = None,
+    blocks: Numbers | None = None,
     estimator: RatioEstimator | None = None,
     report: OnStep = lambda step, loss: None,
-    with_shares: bool = True,
+    with_contributions: bool = True,
 ) -> TwoSampleTest:
     """Test whether two samples are of one distribution.
 
@@ -142,21 +142,21 @@ def two_sample_test(
     n_permutations : int
         How many to draw, at least 1; where there are no more, each is taken once.
     rng : numpy Generator
-    groups : int ndarray of shape (n,), optional
+    blocks : int ndarray of shape (n,), optional
         Blocks of rows, see `exchange_of`.
     estimator : RatioEstimator, optional
         Its divergence becomes one more statistic, which counts as much as all others together.
     report : callable
         Told how many permutations are done.
-    with_shares : bool
-        Whether to give `column_shares`: of few rows that takes longer than the test.
+    with_contributions : bool
+        Whether to give `column_contributions`: of few rows that takes longer than the test.
     """
     marked = smaller_sample(is_first)
-    exchange, unit = exchange_of(marked, groups)
+    exchange, unit = exchange_of(marked, blocks)
     statistics = _Statistics.of(rows, columns, rng)
     weights = WEIGHTS | ({} if estimator is None else {"estimator": sum(WEIGHTS.values())})
-    exact = exchange.is_enumerated(n_permutations)
-    every = exchange.enumerated() if exact else None
+    is_enumerated = exchange.is_enumerated(n_permutations)
+    every = exchange.enumerated() if is_enumerated else None
     total = exchange.n_taken(n_permutations)
     # A user's estimator may take long: smaller blocks, so that there is progress to see.
     most = _BLOCK_VALUES if estimator is None else _BLOCK_VALUES // 64
@@ -175,34 +175,36 @@ def two_sample_test(
         found.append(values)
         report(start + n_block, None)
     values = np.concatenate(found)
-    p_values = np.stack([_p_values(each, exact) for each in values.T], axis=1)
+    p_values = np.stack([_p_values(each, is_enumerated) for each in values.T], axis=1)
     shares = np.array(list(weights.values())) / sum(weights.values())
     combined = np.log10((shares / p_values).sum(1))
     largest = values[:, list(weights).index(_COLUMNS)]
     return TwoSampleTest(
         statistic=float(combined[0]),
-        null=combined[1:],
-        exact=exact,
-        p_value=float(_p_values(combined, exact)[0]),
+        null_distribution=combined[1:],
+        is_enumerated=is_enumerated,
+        p_value=float(_p_values(combined, is_enumerated)[0]),
         p_values=dict(zip(weights, p_values[0].tolist(), strict=True)),
         smallest_p_value=exchange.smallest_p_value(n_permutations),
-        column_p_values=_p_values(np.append(observed, largest), exact, len(observed))[: len(observed)],
-        column_shares=_shares(statistics, marked, observed) if with_shares else np.zeros(len(observed)),
+        column_p_values=_p_values(np.append(observed, largest), is_enumerated, len(observed))[: len(observed)],
+        column_contributions=_contributions(statistics, marked, observed)
+        if with_contributions
+        else np.zeros(len(observed)),
     )
 
 
-def _p_values(statistics: Floats, exact: bool, n_others: int = 0) -> Floats:
+def _p_values(statistics: Floats, is_enumerated: bool, n_others: int = 0) -> Floats:
     """Give the share of permutations whose statistic is at least each one's.
 
     Parameters
     ----------
     statistics : ndarray of shape (n_others + 1 + n_permutations,)
         Others to be judged by the same permutations, the observed one, and those of the permutations.
-    exact : bool
+    is_enumerated : bool
         Whether the observed one is among the permutations; else it counts as one of them.
     n_others : int
     """
-    reference = np.sort(statistics[n_others + exact :])
+    reference = np.sort(statistics[n_others + is_enumerated :])
     # Equal permutations must not be told apart by rounding.
     least = statistics - ROUNDING * np.abs(reference).max()
     return (len(reference) - np.searchsorted(reference, least)) / len(reference)
@@ -303,7 +305,7 @@ class _Statistics:
         return np.stack([*squared, columns.max(1), spread[:, 0]], axis=1), columns
 
 
-def _shares(statistics: _Statistics, is_first: NDArray[np.bool_], strength: Floats) -> Floats:
+def _contributions(statistics: _Statistics, is_first: NDArray[np.bool_], strength: Floats) -> Floats:
     """Divide the joint difference of two samples among the columns.
 
     The joint difference is the share of the samples' labels that a linear function of the marginal features explains,

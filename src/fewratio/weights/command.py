@@ -26,7 +26,9 @@ def weights(
         from fewratio.weights.weighting import importance_weights
 
         options = request.options(X_train, X_target)
-        result = importance_weights(X_train, X_target, estimator, clip, random_state=request.seed, **options)
+        result = importance_weights(
+            X_train, X_target, estimator=estimator, clip=clip, random_state=request.seed, **options
+        )
         table, names = result.samples.tables[0], frame.labels(train, target)
         columns = frame.row_columns(table) | {"weight": result.weights}
         lines = [

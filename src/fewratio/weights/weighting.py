@@ -138,10 +138,10 @@ class WeightResult(Reported):
 def importance_weights(
     X_train: Any,
     X_target: Any,
+    *,
     estimator: Any = None,
     clip: float | None = None,
     normalise: bool = True,
-    *,
     random_state: int | np.random.Generator | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> WeightResult:

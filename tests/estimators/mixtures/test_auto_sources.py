@@ -181,8 +181,8 @@ def test_shares_follow_what_helps(model):
 def test_many_pairs_are_compared_by_what_was_learned(model, monkeypatch):
     samples = [np.random.default_rng(seed).normal(seed % 2, 1, (5, model.n_features_in_)) for seed in range(4)]
     learned = max(zip(map(sum, model._shares_of_learned), model.learned_, strict=True), key=lambda each: each[0])[1]
-    expected = compare_all(samples, learned, n_permutations=199, random_state=0)
+    expected = compare_all(samples, estimator=learned, n_permutations=199, random_state=0)
     monkeypatch.setattr(ClassifierRatio, "_fit", None)
-    found = compare_all(samples, model, n_permutations=199, random_state=0)
+    found = compare_all(samples, estimator=model, n_permutations=199, random_state=0)
     np.testing.assert_array_equal(found.divergences, expected.divergences)
     np.testing.assert_array_equal(found.p_values, expected.p_values)
