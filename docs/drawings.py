@@ -1,4 +1,4 @@
-"""Draw the network of the paper and the decision chart: ``python docs/drawings.py``.
+"""Draw the network of the paper, the decision chart and the rooms before and after: ``python docs/drawings.py``.
 
 The pictures go to ``docs/images``; a test sees that they are current.
 """
@@ -143,7 +143,56 @@ def chart():
     return page(950, 568, "Which function or estimator for which question", *parts)
 
 
-DRAWINGS = {"network.svg": network, "choosing.svg": chart}
+BEFORE = (
+    "cli",
+    "web",
+    "demos",
+    "applications",
+    "report",
+    "charts",
+    "checks",
+    "estimators",
+    "training",
+    "optim, nn",
+    "data",
+    "core",
+)
+# Rooms from the top to the bottom, each with what it was made from.
+AFTER = (
+    ("fewratio_web", ("web",)),
+    ("app.py", ("cli",)),
+    ("demo, learn, ratio", ("cli", "demos")),
+    ("compare, outliers, changes, weights, many", ("cli", "applications", "report", "charts")),
+    ("cli: the frame", ("cli",)),
+    ("report, charts: what tasks share", ("report", "charts")),
+    ("testing", ("applications",)),
+    ("estimators: base, contract, choose, samples", ("applications", "checks", "estimators")),
+    ("kernel, classifier, closed_form, mixtures", ("estimators",)),
+    ("networks: nn, optim, training", ("estimators", "training", "optim, nn", "core")),
+    ("data", ("data",)),
+    ("core: also units, draws, files", ("estimators", "core")),
+)
+
+
+def rooms():
+    """Draw where each part of the old packages is now; a room imports only from rooms below it."""
+    middles = {name: 50 + 44 * number for number, name in enumerate(BEFORE)}
+    parts = [text(20, 22, "before: packages by kind", 14, INK), text(470, 22, "after: rooms by task", 14, INK)]
+    for number, (_, made_from) in enumerate(AFTER):
+        y = 50 + 44 * number
+        for name in made_from:
+            start = middles[name]
+            colour = FIRST if name in ("cli", "applications", "report", "charts") else MUTED
+            curve = f"M200,{start} C320,{start} 350,{y} 470,{y}"
+            parts.append(f'<path d="{curve}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
+    parts += [box(20, y - 16, 180, 32, name) for name, y in middles.items()]
+    for number, (name, made_from) in enumerate(AFTER):
+        stroke, fill = (FIRST, "white") if len(made_from) == 4 and "cli" in made_from else (MUTED, PALE)
+        parts.append(box(470, 34 + 44 * number, 360, 32, name, stroke=stroke, fill=fill))
+    return page(850, 574, "The rooms of fewratio before and after", *parts)
+
+
+DRAWINGS = {"network.svg": network, "choosing.svg": chart, "rooms.svg": rooms}
 
 if __name__ == "__main__":
     for name, draw in DRAWINGS.items():
