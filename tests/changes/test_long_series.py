@@ -53,7 +53,7 @@ def test_a_long_series_without_changes_has_none(noise, kind):
 
 @pytest.mark.slow
 def test_a_file_that_is_not_held_gives_what_the_table_gives(noise, tmp_path, monkeypatch):
-    monkeypatch.setattr("fewratio.data.readers.files._HELD_VALUES", 1000)
+    monkeypatch.setattr("fewratio.data.readers.files.BLOCK_VALUES", 1000)
     noise[40_000:, 1] += 0.5
     table = pd.DataFrame(noise, columns=["a", "b"])
     table["when"] = pd.date_range("2024-01-01", periods=N, freq="min")

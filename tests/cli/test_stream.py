@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from fewratio.app import app
 from fewratio.cli import frame, row_files
+from fewratio.core import blocks
 from fewratio.data import table as gate
 from fewratio.data.encoding import Encoding
 from fewratio.data.readers import csv as csv_files
 from fewratio.data.readers import files
-from fewratio.estimators import base
 from fewratio.outliers import outlier_score as normality
 from fewratio.ratio import command as verb
 from fewratio.weights import weighting as weights
@@ -48,7 +48,7 @@ def folder(tmp_path, monkeypatch):
         each.write_parquet(tmp_path / f"{name}.parquet", row_group_size=90)
     monkeypatch.chdir(tmp_path)
     # Blocks of 64 rows or so, and pieces of three of them.
-    monkeypatch.setattr(base, "BLOCK_VALUES", BLOCK * (base.HIDDEN_VALUES + 8))
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", BLOCK * (blocks.HIDDEN_VALUES + 8))
     monkeypatch.setattr(files, "open_csv", partial(csv_files.open_csv, block_bytes=4000))
     return tmp_path
 
@@ -59,17 +59,19 @@ def run(*arguments, code=0):
     return found.output
 
 
-def piece_values(monkeypatch, value):
-    monkeypatch.setattr(verb, "_PIECE_VALUES", value)
+def piece_blocks(monkeypatch, n_blocks):
+    """Let a piece be of so many blocks of rows; eight columns each."""
+    monkeypatch.setattr(blocks, "HIDDEN_VALUES", 8 * (n_blocks - 1))
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 8 * n_blocks * BLOCK)
 
 
 @pytest.mark.parametrize("source", ["rows.csv", "rows.tsv", "rows.parquet"])
 def test_pieces_give_the_same_bytes_as_the_whole(folder, monkeypatch, source):
     outputs = ["out.csv", "out.tsv", "out.json"]
-    piece_values(monkeypatch, 10**9)
+    piece_blocks(monkeypatch, 1000)
     printed = [run(source, "-o", output) for output in outputs]
     whole = [(folder / output).read_bytes() for output in outputs]
-    piece_values(monkeypatch, 3 * BLOCK * 8)
+    piece_blocks(monkeypatch, 3)
     assert [run(source, "-o", output) for output in outputs] == printed
     assert [(folder / output).read_bytes() for output in outputs] == whole
     with open("out.csv") as file:
@@ -87,7 +89,7 @@ def test_pieces_give_the_same_bytes_as_the_whole(folder, monkeypatch, source):
 
 
 def test_a_value_that_fits_no_piece_before_it_counts_for_all(folder, monkeypatch):
-    piece_values(monkeypatch, BLOCK * 8)
+    piece_blocks(monkeypatch, 1)
     rows = table(N_ROWS, 2).with_columns(n=pl.col("n").cast(pl.String)).to_dicts()
     rows[-1]["n"] = "2.5"  # integers up to the last line
     pl.DataFrame(rows).write_csv("rows.csv")
@@ -103,7 +105,7 @@ def test_a_value_that_fits_no_piece_before_it_counts_for_all(folder, monkeypatch
 
 
 def test_an_interrupt_leaves_nothing_and_an_input_is_never_replaced(folder, monkeypatch):
-    piece_values(monkeypatch, BLOCK * 8)
+    piece_blocks(monkeypatch, 1)
     before = (folder / "rows.parquet").read_bytes()
     assert "same file" in run("rows.parquet", "-o", "rows.parquet", code=2)
     pieces = files.FileRows.pieces
@@ -156,9 +158,9 @@ def stored(folder, monkeypatch):
     target.write_parquet(folder / "target.parquet", row_group_size=90)
     monkeypatch.setattr(weights, "_MAX_ROWS", 100)
     monkeypatch.setattr(normality, "_MAX_ROWS", 200)
-    for module in (files, gate, row_files):
-        monkeypatch.setattr(module, "_PIECE_ROWS", BLOCK)
-    return lambda n_values: monkeypatch.setattr(files, "_HELD_VALUES", n_values)
+    for module in (files, gate, blocks):
+        monkeypatch.setattr(module, "PIECE_ROWS", BLOCK)
+    return lambda n_values: monkeypatch.setattr(files, "BLOCK_VALUES", n_values)
 
 
 @pytest.mark.slow

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from fewratio.core.blocks import in_blocks
 from fewratio.data.dataset import Dataset
 from fewratio.data.table import as_table, check_same_features
 from fewratio.errors import InputError
-from fewratio.estimators.base import in_blocks
 
 NAMES = ("height", "width", "depth")
 CONVERSIONS = {

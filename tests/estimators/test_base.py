@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from fewratio import KLIEP, ULSIF, RuLSIF
+from fewratio.core.blocks import in_blocks
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators import NotFittedError
-from fewratio.estimators.base import in_blocks
 
 
 class Watched(RuLSIF):

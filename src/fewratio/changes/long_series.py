@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from fewratio.changes.gaps import fill_gaps, gap_marks
 from fewratio.changes.seasons import season_by_phase, season_period
 from fewratio.changes.segment_costs import Cost, moved, noise, rounding_variance
 from fewratio.changes.segmentation import change_penalty, without_segments
 from fewratio.changes.significance import FoundChanges
+from fewratio.core.blocks import row_blocks
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import Encoding
@@ -61,7 +61,7 @@ class LongSeries:
         del first
         self.means, self.deviations = np.empty((2, n // self.size, d))
         with progress_bar(n, "reading") as report:
-            for part in gen_batches(len(self.means), max(1, n_held // self.size)):
+            for part in row_blocks(len(self.means), self.size, n_held):
                 rows = np.array(numbers[part.start * self.size : part.stop * self.size], dtype=np.float64)
                 check_squares(rows)
                 rows -= np.resize(self._season, rows.shape)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENDINGS = (*SEPARATORS, ".parquet")
-# Rows that are written at once.
-_PIECE_ROWS = 2**16
 
 Columns = Mapping[str, Sequence[Any]]
 Write = Callable[[Columns, "RawTable | None"], None]
@@ -32,6 +30,8 @@ def row_file(path: Path) -> Iterator[Write]:
 
 def write_rows(path: Path, columns: Columns, tables: "Sequence[RawTable]") -> None:
     """Write columns, and before them those that all tables have; the rows of the tables are one after the other."""
+    from fewratio.core.blocks import PIECE_ROWS
+
     shared = [label for label in tables[0].labels if all(label in table.places for table in tables)] if tables else []
     tables = [table.select(shared) for table in tables if shared]
     if path.suffix.lower() not in SEPARATORS:
@@ -43,7 +43,7 @@ def write_rows(path: Path, columns: Columns, tables: "Sequence[RawTable]") -> No
     with row_file(path) as write:
         if not tables:
             write(columns, None)
-        for piece in (piece for table in tables for piece in table.pieces(_PIECE_ROWS)):
+        for piece in (piece for table in tables for piece in table.pieces(PIECE_ROWS)):
             write({name: values[start : start + piece.n_rows] for name, values in columns.items()}, piece)
             start += piece.n_rows
 

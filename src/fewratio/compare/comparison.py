@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fewratio.compare.blocks import read_blocks, warn_of_copies
 from fewratio.compare.columns import ColumnDifference, column_differences
 from fewratio.compare.divergence import estimate_divergence
+from fewratio.core.blocks import in_blocks
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import counted, listed
@@ -23,7 +24,7 @@ from fewratio.data.raw_table import as_raw
 from fewratio.data.split_table import split_by_column
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import samples as inputs
-from fewratio.estimators.base import RatioEstimator, check_finite_result, in_blocks
+from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.progress import progress_bar
 from fewratio.report.reported import Reported
 from fewratio.testing import LEVEL

@@ -3,12 +3,10 @@
 import math
 
 from fewratio.core.arrays import namespace
+from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.kernels import gaussian_kernel
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.core.shapes import Array, Float
-
-# Kernel values held at a time: 8 MB as float64, which a cache holds; four times as many take twice as long.
-_BLOCK_VALUES = 2**20
 
 
 def relative_pearson_divergence(
@@ -52,14 +50,13 @@ def mmd2(
         Whether pairs of a row with itself count.
     """
     n_rows = rows.shape[-2]
-    step = max(1, _BLOCK_VALUES // (n_rows * math.prod(rows.shape[:-2])))
     means = 0 * (shares @ shares.mT)
     # Rows in blocks, because the kernel matrix of large samples does not fit in memory, each with the rows from it on:
     # the matrix is symmetric.
-    for start in range(0, n_rows, step):
-        kernel = gaussian_kernel(rows[..., start : start + step, :], rows[..., start:, :], sigma)
-        of_block = shares[..., start : start + step]
-        found = of_block @ (kernel @ shares[..., start:].mT)
+    for block in row_blocks(n_rows, n_rows * math.prod(rows.shape[:-2]), CACHED_VALUES):
+        kernel = gaussian_kernel(rows[..., block, :], rows[..., block.start :, :], sigma)
+        of_block = shares[..., block]
+        found = of_block @ (kernel @ shares[..., block.start :].mT)
         means = means + found + found.mT - of_block @ (kernel[..., : of_block.shape[-1]] @ of_block.mT)
     within = means.diagonal(0, -2, -1)
     if not biased:

@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.shapes import Numbers
-
-# Values of a block of columns: 2 MB, which a cache holds.
-_BLOCK_VALUES = 2**18
 
 
 def row_order(rows: NDArray[Any]) -> Numbers:
@@ -36,9 +34,8 @@ def row_order(rows: NDArray[Any]) -> Numbers:
     np.True_
     """
     keys = np.zeros(len(rows), dtype=np.uint64)
-    step = max(1, _BLOCK_VALUES // max(len(rows), 1))
-    for start in range(0, rows.shape[1], step):
-        columns = np.ascontiguousarray(rows[:, start : start + step].T, dtype=np.float64)
+    for block in row_blocks(rows.shape[1], len(rows), CACHED_VALUES):
+        columns = np.ascontiguousarray(rows[:, block].T, dtype=np.float64)
         order = np.argsort(columns, axis=1)
         ordered, shape = np.take_along_axis(columns, order, axis=1), columns.shape
         # What is not needed any more goes at once: there may be many rows.

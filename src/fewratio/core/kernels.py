@@ -5,6 +5,7 @@ from typing import Any
 import numpy
 
 from fewratio.core.arrays import namespace, per_matrix
+from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Array, Bool, Float, Floats
 from fewratio.errors import InputError
 
@@ -12,8 +13,6 @@ from fewratio.errors import InputError
 _FAR = 1e6
 # More rows cost much and change a median little.
 MEDIAN_ROWS = 1000
-# Rows that are checked at a time.
-_BLOCK_ROWS = 2**16
 # Rows of samples whose distances are taken of many samples at a time.
 _FEW_ROWS = 32
 
@@ -23,9 +22,9 @@ def check_squares(*samples: Floats) -> None:
     # A block of rows at a time: they may be in a file. The norm overflows where the squares do.
     with numpy.errstate(over="ignore"):
         norms = [
-            numpy.linalg.norm(rows[start : start + _BLOCK_ROWS].astype(numpy.float64, copy=False))
+            numpy.linalg.norm(rows[block].astype(numpy.float64, copy=False))
             for rows in samples
-            for start in range(0, len(rows), _BLOCK_ROWS)
+            for block in row_blocks(len(rows), rows.shape[1])
         ]
         fine = numpy.isfinite(numpy.linalg.norm(norms))
     if not fine:

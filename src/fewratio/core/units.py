@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arrays import real_deviation
+from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Floats
 
 _KEPT = 0.05, 0.95
-# Values of a block of columns: 8 MB.
-_BLOCK_VALUES = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +69,7 @@ def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[Floats, Flo
     with np.errstate(over="ignore", invalid="ignore"):
         mean = sum(X.sum(0, dtype=np.float64) for X in samples) / n_rows
         # Columns in blocks: all of them together would be the table once more.
-        step = max(1, _BLOCK_VALUES // n_rows)
-        blocks = (slice(start, start + step) for start in range(0, len(mean), step))
+        blocks = row_blocks(len(mean), n_rows)
         scale = np.concatenate([_units(np.concatenate([X[:, block].T for X in samples], axis=1)) for block in blocks])
     return mean, np.where(real_deviation(mean, scale) == 0, 1.0, scale)
 

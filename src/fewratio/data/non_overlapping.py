@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.wording import first_few
 from fewratio.data.column_kinds import CATEGORY, DATE, write_value
 from fewratio.data.columns import NO_OVERLAP, Column
@@ -17,8 +18,6 @@ from fewratio.data.table import FileNumbers, Table, freeze
 # Chances that the values of a column do not overlap although the rows were split at random: for two constants, so that
 # five rows per sample are enough; for ranges and sets of categories, over all columns of a table together.
 _CONSTANT_CHANCE, _APART_CHANCE = 0.002, 0.001
-# A megabyte as float64, which stays in the cache.
-_BLOCK_VALUES = 2**17
 # Fewer outliers may all have a category that no normal row has.
 _LEAST_BATCH = 5
 
@@ -106,9 +105,8 @@ def _summarised(encoding: Encoding, rows: NDArray[Any]) -> list[_Summary]:
     """Summarise the columns of a sample, a block of rows at a time."""
     widths = [len(column.feature_names) - column.marks_missing for column in encoding.used]
     result = [_Summary(0, np.full(width, np.inf), np.full(width, -np.inf)) for width in widths]
-    step = max(1, _BLOCK_VALUES // rows.shape[1])
-    for start in range(0, len(rows), step):
-        values = rows[start : start + step]
+    for block in row_blocks(len(rows), rows.shape[1], CACHED_VALUES):
+        values = rows[block]
         for number, column in enumerate(encoding.used):
             part = values[:, encoding.places[column.name]]
             if column.marks_missing:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from fewratio.core.blocks import CACHED_VALUES, PIECE_ROWS, row_blocks
 from fewratio.core.wording import counted, listed
 from fewratio.data.column_kinds import ColumnValues, check_numbers
 from fewratio.data.raw_table import RawTable, as_raw, naming_rows
@@ -18,10 +19,6 @@ from fewratio.errors import FewRatioError, InputError
 Features: TypeAlias = "int | tuple[str, ...]"
 
 _SAME = "both must have the same columns. Select the same ones in both."
-# Rows of a file that are read at once.
-_PIECE_ROWS = 2**16
-# A megabyte as float64, which stays in the cache.
-_BLOCK_VALUES = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +132,8 @@ class FileNumbers:
             self._column = None
             self._column = column.name, self._raw.values(column.name)
         kind, numbers, codes, texts = self._column[1]
-        for start in range(0, len(self), _PIECE_ROWS):
-            rows = slice(start, start + _PIECE_ROWS)
+        for start in range(0, len(self), PIECE_ROWS):
+            rows = slice(start, start + PIECE_ROWS)
             features = np.zeros((len(result[rows]), len(column.feature_names)), self.dtype)
             column.encode(
                 ColumnValues(kind, numbers[rows], codes[rows], texts), features, self._raw.called(column.name)
@@ -147,7 +144,7 @@ class FileNumbers:
     def _pieces(self) -> Iterator[tuple[int, NDArray[Any]]]:
         """Give the number of the first row of each piece, and its features."""
         start = 0
-        for piece in self._raw.pieces(_PIECE_ROWS):
+        for piece in self._raw.pieces(PIECE_ROWS):
             with naming_rows(piece, start, len(self)):
                 yield start, self._encoding.features_of(piece)
             start += piece.n_rows
@@ -213,8 +210,8 @@ def to_floats(raw: RawTable) -> NDArray[Any]:
 
 def all_finite(numbers: NDArray[Any]) -> bool:
     """Tell whether no value is missing or infinite, a block of rows at a time."""
-    step = max(1, _BLOCK_VALUES // numbers.shape[1])
-    return all(np.isfinite(numbers[start : start + step]).all() for start in range(0, len(numbers), step))
+    blocks = row_blocks(len(numbers), numbers.shape[1], CACHED_VALUES)
+    return all(np.isfinite(numbers[block]).all() for block in blocks)
 
 
 def check_finite(numbers: NDArray[Any], argument: str, labels: Sequence[object]) -> None:

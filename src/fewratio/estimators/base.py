@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import gen_batches
 
 from fewratio.core.arguments import check_finite_result as check_finite_result
+from fewratio.core.blocks import in_blocks
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.columns import ColumnRules
@@ -20,33 +20,6 @@ from fewratio.data.table import Table, as_table, check_same_features
 from fewratio.errors import FewRatioError, InputError
 from fewratio.estimators.parameters import Parameters
 from fewratio.estimators.quantities import relative_pearson_divergence
-from fewratio.progress import OnStep
-
-# Values in a block of rows that are worked on at a time: about 30 MB as float64. On the way to its value a row
-# of however few features becomes a few hundred values (kernels, hidden units), which count too.
-BLOCK_VALUES = 2**22
-HIDDEN_VALUES = 512
-
-
-def block_rows(n_features: int) -> int:
-    """Return how many rows of so many features are worked on at a time."""
-    return max(1, BLOCK_VALUES // (n_features + HIDDEN_VALUES))
-
-
-def in_blocks(
-    of_rows: Callable[[Floats], NDArray[Any]], X: NDArray[Any], n_rows: int | None = None, report: OnStep | None = None
-) -> Floats:
-    """Compute a value for each row, a block of rows at a time, so that memory stays bounded.
-
-    A block is a new float64 array in C order, whatever the table is: it may be in a file. It has so many rows, by
-    default those of `block_rows`.
-    """
-    result = np.empty(len(X))
-    for block in gen_batches(len(X), n_rows or block_rows(X.shape[1])):
-        result[block] = of_rows(np.array(X[block], dtype=np.float64, order="C"))
-        if report is not None:
-            report(block.stop, None)
-    return result
 
 
 def fit_to_drawn(

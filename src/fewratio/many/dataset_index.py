@@ -7,8 +7,8 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
+from fewratio.core.blocks import row_blocks
 from fewratio.core.container import Arrays, read_tensors, write_tensors
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
@@ -24,7 +24,7 @@ from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of, refused_if_unfit
 from fewratio.estimators.source_columns import SourceColumns, as_sources
 from fewratio.many.all_pairs import drawn_rows, samples_of
-from fewratio.many.dataset_vectors import Coordinates, DatasetVectors, Kernels, searcher_of
+from fewratio.many.dataset_vectors import DATASETS, Coordinates, DatasetVectors, Kernels, searcher_of
 from fewratio.many.pair_blocks import PairTest
 from fewratio.progress import progress_bar
 from fewratio.testing.permutations import both_directions
@@ -35,8 +35,8 @@ _LEARNED_ROWS = 100_000
 _MIN_NEIGHBOURS = 10
 # So few datasets are compared one by one, in some tenths of a second.
 _FEW_DATASETS = 5_000
-# Datasets that are made vectors of at a time, and rows of those that are compared at a time.
-_BLOCK, _COMPARED_ROWS = 1_000, 4_096
+# Rows of datasets that are compared at a time.
+_COMPARED_ROWS = 4_096
 _KIND = "index"
 # What a file holds of each kind of vectors.
 _ARRAYS = "origin", "axes", "vectors"
@@ -283,7 +283,7 @@ class DatasetIndex:
     def _append(self, names: Sequence[str], samples: list[Floats], progress: bool | None) -> None:
         vectors = []
         with progress_bar(len(samples), "indexing", progress) as report:
-            for batch in gen_batches(len(samples), _BLOCK) if samples else ():
+            for batch in row_blocks(len(samples), 1, DATASETS):
                 vectors.append(self._vectors_of(samples[batch]))
                 report(batch.stop, None)
         self._names += names
@@ -317,7 +317,7 @@ class DatasetIndex:
         sizes = np.array([len(self._samples[i]) for i in numbers])
         for size in np.unique(sizes).tolist():
             alike = np.flatnonzero(sizes == size)
-            for batch in gen_batches(len(alike), max(1, _COMPARED_ROWS // size)):
+            for batch in row_blocks(len(alike), size, _COMPARED_ROWS):
                 others = np.concatenate([self._samples[numbers[i]] for i in alike[batch]])
                 of_others = len(sample) + np.arange(len(others)).reshape(-1, size)
                 of_sample = np.tile(np.arange(len(sample)), (len(of_others), 1))

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
+from fewratio.core.blocks import row_blocks
 from fewratio.core.kernels import gaussian_kernel, median_distance
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
@@ -18,7 +18,7 @@ _N_CENTRES, _LENGTH = 500, 64
 # A dataset that scatters less, in units of the usual distance of rows, or has one row only, is given that distance.
 _LEAST_SPREAD = 0.1
 # Datasets that axes are learned from, and of which features are taken at a time.
-_LEARNED_DATASETS, _BLOCK = 5_000, 1_000
+_LEARNED_DATASETS, DATASETS = 5_000, 1_000
 # More vectors than that are rounded; and how many times the candidates are looked at again as they are.
 _MAX_EXACT, _LOOKED_AT_AGAIN = 20_000, 5
 
@@ -105,7 +105,7 @@ class DatasetVectors:
         """Learn axes from samples of datasets."""
         if len(samples) > _LEARNED_DATASETS:
             samples = [samples[i] for i in rng.choice(len(samples), _LEARNED_DATASETS, replace=False)]
-        blocks = [_of_datasets(features, samples[block]) for block in gen_batches(len(samples), _BLOCK)]
+        blocks = [_of_datasets(features, samples[block]) for block in row_blocks(len(samples), 1, DATASETS)]
         origins, axes = [], []
         for parts, root in zip(zip(*blocks, strict=True), features.roots(), strict=True):
             values = np.concatenate(parts)

@@ -4,13 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from fewratio.core.arrays import real_deviation
+from fewratio.core.blocks import in_blocks, row_blocks
 from fewratio.core.draws import draw_rows, row_order
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats
-from fewratio.estimators.base import in_blocks
 from fewratio.progress import progress_bar
 
 # All measured on 21 tables, docs/decisions/0012.
@@ -29,8 +28,6 @@ _FAR = 1e6
 _MAX_NORMALS = 5000
 # So many normals and rows of the batch tell units and densities as well as more would.
 _MAX_ROWS = 100_000
-# Distances of a block of rows to all centres: 32 MB.
-_BLOCK_ROWS = 2**22 // (_PARTITIONS * _CELLS)
 
 
 class Normality(NamedTuple):
@@ -81,7 +78,7 @@ def normality(normals: Floats, rows: Floats) -> Normality:
     check_squares(normals, rows)
     score = _Score(*(_drawn(each) for each in (normals, rows)))
     with progress_bar(len(rows), "scoring", unit="rows") as report:
-        found = in_blocks(score, rows, _BLOCK_ROWS, report)
+        found = in_blocks(score, rows, _PARTITIONS * _CELLS, report)
     return Normality(found, score.left_out())
 
 
@@ -109,7 +106,8 @@ class _Score:
         order = order[row_order(pooled[order])]
         self._centres = pooled[order[np.random.default_rng(0).integers(len(order), size=_PARTITIONS * _CELLS)]]
         self._norms = (self._centres**2).sum(1)
-        found = [self._cells_and_distances(pooled[block]) for block in gen_batches(len(pooled), _BLOCK_ROWS)]
+        blocks = row_blocks(len(pooled), len(self._centres))
+        found = [self._cells_and_distances(pooled[block]) for block in blocks]
         cells, to_all = (np.concatenate(each) for each in zip(*found, strict=True))
         self._counts = [
             np.stack([np.bincount(column, minlength=_CELLS) for column in part.T])

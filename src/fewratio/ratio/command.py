@@ -13,9 +13,6 @@ from fewratio.cli import frame
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Values of rows that are held at once: 32 MB.
-_PIECE_VALUES = 2**22
-
 
 @partial(frame.verb, without=("seed",))
 def ratio(
@@ -37,10 +34,10 @@ def ratio(
 
     from fewratio import AutoRatioEstimator
     from fewratio.charts.results import draw_ratios
+    from fewratio.core.blocks import HIDDEN_VALUES, block_rows
     from fewratio.core.wording import counted
     from fewratio.data.raw_table import naming_rows
     from fewratio.data.readers.files import open_rows, read_raw
-    from fewratio.estimators.base import block_rows
     from fewratio.estimators.samples import read_samples
     from fewratio.progress import progress_bar
     from fewratio.ratio.report import RatioRows
@@ -52,8 +49,8 @@ def ratio(
     samples = read_samples(estimator, {raw.argument: raw for raw in tables}, request.options(*tables))
     X_nu, X_de = samples.tables
     # Whole blocks, so that predict makes the same ones of a piece as of a table that is held: bit-identical.
-    step = block_rows(X_nu.n_features)
-    step *= max(1, _PIECE_VALUES // (step * X_nu.n_features))
+    step = block_rows(X_nu.n_features + HIDDEN_VALUES)
+    step *= block_rows(step * X_nu.n_features)
     n_places = int(X_nu.n_features == 1)
     pieces: list[tuple[dict[str, Sequence[Any]], NDArray[Any]]] = []
     with nullcontext(tables[0]) if rows is None else open_rows(files[2]) as source:

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from fewratio.core.arrays import real_deviation
+from fewratio.core.blocks import BLOCK_VALUES
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats, Numbers
@@ -29,8 +30,6 @@ _MAX_ROWS, _MAX_VALUES, _MIN_ROWS = 10_000, 2**23, 200
 _MAX_CENTRES = 500
 # The ratio's kernel: its width in median distances, and its regulariser.
 _WIDTH, _REG = 0.5, 0.01
-# Membership values of a block of permutations: 32 MB.
-_BLOCK_VALUES = 2**22
 # Columns among which the joint difference is divided: the strongest.
 _SHARED_AMONG = 200
 
@@ -159,7 +158,7 @@ def two_sample_test(
     every = exchange.enumerated() if is_enumerated else None
     total = exchange.n_taken(n_permutations)
     # A user's estimator may take long: smaller blocks, so that there is progress to see.
-    most = _BLOCK_VALUES if estimator is None else _BLOCK_VALUES // 64
+    most = BLOCK_VALUES if estimator is None else BLOCK_VALUES // 64
     step = max(1, most // max(len(rows), statistics.marginal.shape[1]))
     found, observed = [], np.empty(0)
     for start in range(0, total, step):

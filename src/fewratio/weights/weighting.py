@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from fewratio.core.blocks import in_blocks
 from fewratio.core.draws import deal, draw_rows
 from fewratio.core.shapes import Floats
 from fewratio.data.columns import ColumnOptions
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
-from fewratio.estimators.base import RatioEstimator, in_blocks
+from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.progress import progress_bar, tracked
 from fewratio.report.reported import Reported
@@ -204,7 +205,7 @@ def importance_weights(
     ratio = np.empty(len(X))
     if len(rows) < len(X):
         with progress_bar(len(X), "weighing", unit="rows") as report:
-            ratio = in_blocks(fitted._ratio, X, report=report)
+            ratio = in_blocks(fitted._ratio, X, on_step=report)
     ratio[rows] = fitted.ratio_de_
     weights = np.minimum(ratio, limit)
     if not weights.any():

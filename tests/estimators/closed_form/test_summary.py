@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio import Collection, DiscriminantRatioEstimator
+from fewratio.core import blocks
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import InputError
-from fewratio.estimators.closed_form import feature_map as map_module
 from fewratio.estimators.closed_form import summary as module
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.summary import Summary
@@ -81,7 +81,7 @@ def test_blocks_of_rows_and_many_means_do_not_matter(monkeypatch, n_components):
     # Far from the origin, where sums of squares would lose their digits.
     datasets = [rng.normal(50 * rng.normal(size=3), 1, (n, 3)) for n in rng.integers(1, 40, 300)]
     whole = Summary.of_many(datasets, feature_map(n_components))
-    for each in (map_module, module):
+    for each in (blocks, module):
         monkeypatch.setattr(each, "BLOCK_VALUES", 30)
     monkeypatch.setattr(module, "_MOST_MEANS", 4)
     pieces = Summary.of_many(datasets, feature_map(n_components))

@@ -135,7 +135,7 @@ def test_standardising_is_done_with_both_samples_together(samples, grid, sigma):
 @pytest.mark.parametrize("clip", CLIPS)
 def test_blocks_of_rows_change_nothing(samples, grid, monkeypatch, settings, clip):
     estimator = RuLSIF(clip=clip, random_state=0, **settings).fit(*samples)
-    monkeypatch.setattr(gaussian_basis, "_BLOCK_VALUES", 70)  # three rows of 23 centres
+    monkeypatch.setattr(gaussian_basis, "CACHED_VALUES", 70)  # three rows of 23 centres
     in_blocks = RuLSIF(clip=clip, random_state=0, **settings).fit(*samples)
     np.testing.assert_allclose(in_blocks.predict(grid), estimator.predict(grid), rtol=1e-9)
     assert in_blocks.divergence() == pytest.approx(estimator.divergence(), rel=1e-9)

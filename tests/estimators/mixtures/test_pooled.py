@@ -141,7 +141,7 @@ def test_more_columns_than_rows_are_taken(n_columns):
 def test_blocks_of_rows_give_the_same_moments(sources, estimator, monkeypatch):
     features = estimator.model_.features
     expected = PooledMoments.of((sources[0], ~FLAGS), features)
-    monkeypatch.setattr("fewratio.estimators.mixtures.pooled_model._BLOCK_VALUES", 7 * features.n_outputs)
+    monkeypatch.setattr("fewratio.core.blocks.BLOCK_VALUES", 7 * features.n_outputs)
     for found, known in zip(PooledMoments.of((sources[0], ~FLAGS), features), expected, strict=True):
         np.testing.assert_allclose(found, known, atol=1e-12)
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arguments import as_path
+from fewratio.core.blocks import BLOCK_VALUES, PIECE_ROWS
 from fewratio.core.wording import counted, listed
 from fewratio.data import arrow as pa
 from fewratio.data.dataset import as_flags
@@ -40,9 +41,6 @@ from fewratio.errors import DataFileError, DataNotFoundError
 STANDARD_INPUT = "-"
 ARRAYS = (".npy", ".npz")
 COMPRESSED = (".gz", ".xz", ".zip")
-_PIECE_ROWS = 2**16
-# Values of a table that need not be read more than once: 32 MB.
-_HELD_VALUES = 2**22
 # No table of measurements shrinks this much; what claims to is there to fill the memory.
 _MOST_SHRUNK, _SMALL_BYTES = 200, 2**28
 
@@ -53,7 +51,7 @@ Batches = Callable[..., Iterable[Any]]
 def _open_parquet(path: Path) -> Iterator[tuple[pa.Schema, int, Batches]]:
     # Page by page: a row group, which may be the whole file, would otherwise be held at once.
     with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
-        batches = partial(parquet.iter_batches, _PIECE_ROWS, use_threads=False)
+        batches = partial(parquet.iter_batches, PIECE_ROWS, use_threads=False)
         yield parquet.schema_arrow, parquet.metadata.num_rows, batches
 
 
@@ -348,13 +346,13 @@ def open_rows(file: TableFile, by_column: bool = False) -> Iterator[RawTable]:
             labels = tuple(complete_names(schema.names))
         check_shape((n_rows, len(labels)), str(file))
         rows = FileRows(file, schema, n_rows, batches)
-        if by_column and n_rows * len(labels) <= _HELD_VALUES:
+        if by_column and n_rows * len(labels) <= BLOCK_VALUES:  # Held: it need not be read more than once.
             yield raw_from_arrow(rows.read().rename_columns(labels), str(file))
             return
         if by_column and read is None:
             copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy"
             with pa.parquet.ParquetWriter(copy, schema, compression="lz4", use_dictionary=False) as writer:
-                for piece in rows.pieces(_PIECE_ROWS):
+                for piece in rows.pieces(PIECE_ROWS):
                     writer.write_table(piece)
             schema, _, batches = stack.enter_context(_open_parquet(copy))
             rows = replace(rows, schema=schema, batches=batches)

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.base import clone
 
+from fewratio.core.blocks import in_blocks
 from fewratio.core.draws import draw_rows, seeded
 from fewratio.core.shapes import Floats
 from fewratio.core.true_ratio import relative_ratio
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError
-from fewratio.estimators.base import RatioEstimator, in_blocks
+from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.kernel_logistic import KernelLogisticRegression, fit_logistic
 from fewratio.estimators.parameters import HasMethods, StrOptions, common
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from fewratio.core.arrays import equal_shares
+from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.discriminant import Coordinates, Support
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
@@ -43,8 +44,6 @@ _MOST_SHRINKAGE = 0.6
 _N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
 # With a background there are as many coordinates as features.
 _MOST_COMPONENTS_WITH_BACKGROUND = 512
-# Values of a block of pairs: 2 MB as float64, which a cache holds.
-_BLOCK_VALUES = 2**18
 
 
 @dataclass(eq=False, repr=False)
@@ -367,11 +366,11 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
         coordinates, n_nu, n_de = model(rows[places]), nu.shape[1], de.shape[1]
         numbers = numbers.reshape(len(nu), n_nu + n_de)
-        step = max(1, _BLOCK_VALUES // (numbers.shape[1] * max(min(coordinates.shape[1], 128), 1)))
+        row_values = numbers.shape[1] * max(min(coordinates.shape[1], 128), 1)
         found, log_ratios_of = np.empty(numbers.shape), model.fitted_log_ratios_of(coordinates, len(nu), n_nu, n_de)
-        for start in range(0, len(numbers), step):
-            log_ratios = log_ratios_of(*np.split(numbers[start : start + step], [n_nu], axis=1))
-            found[start : start + step] = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
+        for block in row_blocks(len(numbers), row_values, CACHED_VALUES):
+            log_ratios = log_ratios_of(*np.split(numbers[block], [n_nu], axis=1))
+            found[block] = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
         return found
 
 

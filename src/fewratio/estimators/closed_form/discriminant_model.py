@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.blocks import row_blocks
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support, discriminant_coordinates
 from fewratio.core.shapes import Array, Floats, Numbers
 from fewratio.core.true_ratio import relative_ratio
@@ -131,7 +132,7 @@ class DiscriminantModel:
         """Give the coordinates of rows."""
         axes, centre = self._axes
         found = np.empty((len(rows), axes.shape[1]))
-        for block in self.features.slices(len(rows)):
+        for block in row_blocks(len(rows), self.features.n_outputs):
             found[block] = as_numpy(self.features.on_device(rows[block]) @ axes) - centre
         return scaled(found, self.coordinates.signal, self.power, self.calibration)
 

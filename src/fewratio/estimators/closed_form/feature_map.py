@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.arrays import namespace
+from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Array, Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.data.encoding import Encoding
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.lazy import import_home, torch_is_installed
 
-# Values of a block of features: about 30 MB as float64.
-BLOCK_VALUES = 2**22
 # More have no use, and a file must not make anybody run out of memory.
 _MOST_COMPONENTS = 2**15
 
@@ -104,12 +103,7 @@ class FeatureMap:
 
     def blocks(self, rows: Floats) -> Iterator[np.ndarray]:
         """Give the features of rows a block at a time, so that memory stays bounded."""
-        return (self(rows[block]) for block in self.slices(len(rows)))
-
-    def slices(self, n_rows: int) -> Iterator[slice]:
-        """Say which rows are in each block."""
-        step = max(1, BLOCK_VALUES // self.n_outputs)
-        return (slice(start, start + step) for start in range(0, n_rows, step))
+        return (self(rows[block]) for block in row_blocks(len(rows), self.n_outputs))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.arguments import check_finite_result
+from fewratio.core.blocks import BLOCK_VALUES
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import counted
 from fewratio.errors import InputError, ModelFileError
-from fewratio.estimators.closed_form.feature_map import BLOCK_VALUES, FeatureMap
+from fewratio.estimators.closed_form.feature_map import FeatureMap
 
 # Spreads of datasets are counted on a grid of logarithms, 32 bins per factor of e, from e^-20 to e^20.
 _BINS_PER_UNIT, _LARGEST_LOG = 32, 20

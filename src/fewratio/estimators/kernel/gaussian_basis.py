@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.kernels import MEDIAN_ROWS, median_distance, squared_distances
 from fewratio.core.moments import Moments
 from fewratio.core.shapes import Floats
@@ -12,8 +13,6 @@ from fewratio.core.units import ColumnScaling
 
 # More centres cost much and gain little.
 MAX_CENTRES = 300
-# Kernel values in a block of rows: half a megabyte, so that what is made of a block stays in the processor's cache.
-_BLOCK_VALUES = 2**16
 
 
 def choose_centres(nu: Floats, de: Floats, centres: str | int, rng: np.random.Generator) -> Floats:
@@ -54,10 +53,9 @@ class GaussianBasis:
     def blocks(self, rows: Floats, sigmas: Sequence[float]) -> Iterator[Iterator[Floats]]:
         """Go through the rows in blocks; for each give its features of shape (n_block, t), width by width."""
         centres, unit = self.scaling(self.centres), min(sigmas)
-        step = max(1, _BLOCK_VALUES // len(centres))
-        for start in range(0, len(rows), step):
+        for block in row_blocks(len(rows), len(centres), CACHED_VALUES):
             # Distances are the dearer part for more than a few columns, so all widths share them.
-            squares = squared_distances(self.scaling(rows[start : start + step]), centres, unit)
+            squares = squared_distances(self.scaling(rows[block]), centres, unit)
             yield (np.exp(-((unit / sigma) ** 2) * squares) for sigma in sigmas)
 
     def moments(self, nu: Floats, de: Floats, sigmas: Sequence[float]) -> list[Moments]:

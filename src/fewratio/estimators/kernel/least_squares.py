@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial.distance import squareform
 
 from fewratio.core.arrays import equal_shares
+from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.draws import in_row_order
 from fewratio.core.kernels import check_squares, distances_within, median_width
@@ -22,8 +23,6 @@ from fewratio.estimators.kernel.gaussian_basis import MAX_CENTRES, GaussianBasis
 from fewratio.estimators.kernel.selection import DEFAULT_REG, REGS, Selection, candidates, kernel_widths, nearest
 from fewratio.estimators.parameters import POSITIVE, Interval, StrOptions, common
 
-# Kernel values of a block of pairs: two megabytes, so that what is made of them stays in the processor's cache.
-_BLOCK_VALUES = 2**18
 # Rows of a table all of whose distances are held at once: 32 MB.
 _TABLE_ROWS = 2**11
 
@@ -173,8 +172,7 @@ class RuLSIF(RatioEstimator):
         """
         n_pairs, n_rows = pairs.shape
         shares = equal_shares(n_nu, n_rows - n_nu, rows)
-        step = max(1, _BLOCK_VALUES // n_rows**2)
-        blocks = [slice(start, start + step) for start in range(0, n_pairs, step)]
+        blocks = row_blocks(n_pairs, n_rows**2, CACHED_VALUES)
         used, numbers = np.unique(pairs, return_inverse=True)
         per_pair = isinstance(self.scale, str) and self.scale == "columns"
         if len(used) == n_rows and (np.sort(numbers, axis=1) == np.arange(n_rows)).all():

@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dpstrf
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
+from fewratio.core.blocks import row_blocks
 from fewratio.core.draws import in_row_order
 from fewratio.core.kernels import check_squares, gaussian_kernel
 from fewratio.core.shapes import Floats
@@ -23,8 +24,6 @@ from fewratio.lazy import import_home
 # What is left of a kernel (its values are 1 at most) when its factor is complete: far below any `reg` of use.
 FACTOR_TOLERANCE = 1e-10
 TOLERANCE = 1e-10
-# Squared distances held at a time: about 30 MB as float64.
-BLOCK_VALUES = 2**22
 # The programme has one unknown per denominator row, and the kernel a value for each pair of rows: 3 GB at this many.
 MAX_ROWS = 20_000
 
@@ -106,8 +105,7 @@ class KMM(RatioEstimator):
         rng = np.random.default_rng(self.random_state)
         sigma = float(kernel_widths(self.sigma, in_row_order(X_nu), in_row_order(X_de), scaling, rng)[0])
         nu, de = scaling(X_nu), scaling(X_de)
-        step = max(1, BLOCK_VALUES // m)
-        blocks = (gaussian_kernel(de, nu[start : start + step], sigma) for start in range(0, len(nu), step))
+        blocks = (gaussian_kernel(de, nu[block], sigma) for block in row_blocks(len(nu), m))
         self.weights_ = _quadratic_programme(
             gaussian_kernel(de, de, sigma),
             m / len(nu) * np.sum([block.sum(-1) for block in blocks], 0),
@@ -120,11 +118,10 @@ class KMM(RatioEstimator):
 
     def _ratio(self, X: Floats) -> Floats:
         rows, x = (self._scaling(each) / self.sigma_ for each in (self.X_de_, X))
-        step = max(1, BLOCK_VALUES // len(rows))
         ratios = []
-        for start in range(0, len(x), step):
+        for block in row_blocks(len(x), len(rows)):
             # Exact distances: a denominator row must be at a distance of zero from itself.
-            square = cdist(x[start : start + step], rows, "sqeuclidean")
+            square = cdist(x[block], rows, "sqeuclidean")
             # Logarithms, so that far rows still have a nearest one; at a distance of zero that row alone counts.
             share = softmax(-square - np.log(square.clip(min=1e-300)), axis=-1)
             ratios.append(share @ self.weights_)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arrays import real_deviation
+from fewratio.core.blocks import row_blocks
 from fewratio.core.draws import dataset_key
 from fewratio.core.moments import Moments
 from fewratio.core.ridge import RidgePath, ridge_weights_of_moments
@@ -24,8 +25,6 @@ _CONTEXTS, _REGS = (0.0, 0.5), np.geomspace(1e-4, 10, 11)
 _N_FOLDS, _DEFAULT_REG = 5, 0.1
 # A mean farther away than this, in deviations of the sources' means, is taken to be at this distance.
 _FARTHEST = 3.0
-# Values of a block of rows: about 8 MB.
-_BLOCK_VALUES = 2**20
 
 # Rows of a dataset, and which of them are normal.
 Marked = tuple[Floats, NDArray[np.bool_]]
@@ -122,8 +121,7 @@ class PooledMoments(NamedTuple):
     def of(cls, source: Marked, features: RowAndDatasetFeatures) -> "PooledMoments":
         """Take the means over one dataset."""
         rows, is_normal = source
-        dataset, step = features.dataset(rows), max(1, _BLOCK_VALUES // features.n_outputs)
-        blocks = (slice(start, start + step) for start in range(0, len(rows), step))
+        dataset, blocks = features.dataset(rows), row_blocks(len(rows), features.n_outputs)
         values = ((features(rows[block], dataset), is_normal[block]) for block in blocks)
         first, *others = (Moments.of(phi[normal], phi) for phi, normal in values)
         total = sum(others, first)

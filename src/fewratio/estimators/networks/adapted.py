@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fewratio.core.arrays import equal_shares
+from fewratio.core.blocks import HIDDEN_VALUES, row_blocks
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.estimators.base import BLOCK_VALUES, HIDDEN_VALUES, RatioEstimator, check_finite_result
+from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.networks.nn import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, SampleScaled
 from fewratio.estimators.networks.pair import Pair
 
@@ -48,11 +49,11 @@ class NetworkEstimator(RatioEstimator):
     def _ratios_of_pairs(self, nu: Floats, de: Floats, rows: Floats) -> Floats:
         """Give the ratios of many pairs of samples, of shape (pair, n, d), at rows of each."""
         model = self._model()
-        step = max(1, BLOCK_VALUES // (rows.shape[1] * (rows.shape[2] + nu.shape[1] * HIDDEN_VALUES)))
+        row_values = rows.shape[1] * (rows.shape[2] + nu.shape[1] * HIDDEN_VALUES)
         found = []
-        for start in range(0, len(rows), step):
-            block = [as_rows(model, X[start : start + step]) for X in (nu, de, rows)]
-            found.append(model.adapt(Pair(block[0], block[1]))(block[2]).double().cpu().numpy())
+        for block in row_blocks(len(rows), row_values):
+            of_nu, of_de, at = (as_rows(model, X[block]) for X in (nu, de, rows))
+            found.append(model.adapt(Pair(of_nu, of_de))(at).double().cpu().numpy())
         return np.concatenate(found)
 
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
@@ -64,12 +65,12 @@ class NetworkEstimator(RatioEstimator):
         """Give the ratios at the rows of both samples of many pairs, as `fit` would for each."""
         model, n_nu = self._model(), nu.shape[1]
         table, numbers = as_rows(model, rows), torch.from_numpy(np.concatenate([nu, de], axis=1))
-        step = max(1, BLOCK_VALUES // (numbers.shape[1] * (rows.shape[1] + HIDDEN_VALUES)))
+        row_values = numbers.shape[1] * (rows.shape[1] + HIDDEN_VALUES)
         found = np.empty(numbers.shape)
-        for start in range(0, len(numbers), step):
-            block = numbers[start : start + step].to(table.device)
-            pair = Pair(table[block[:, :n_nu]], table[block[:, n_nu:]])
-            found[start : start + step] = model.adapt(pair).at_support().double().cpu().numpy()
+        for block in row_blocks(len(numbers), row_values):
+            some = numbers[block].to(table.device)
+            pair = Pair(table[some[:, :n_nu]], table[some[:, n_nu:]])
+            found[block] = model.adapt(pair).at_support().double().cpu().numpy()
         return found
 
 
