@@ -12,14 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from fewratio.app import app
-from fewratio.cli import frame, row_files
+from fewratio.cli import frame
 from fewratio.core import blocks
 from fewratio.data import table as gate
 from fewratio.data.encoding import Encoding
 from fewratio.data.readers import csv as csv_files
 from fewratio.data.readers import files
 from fewratio.outliers import outlier_score as normality
-from fewratio.ratio import command as verb
 from fewratio.weights import weighting as weights
 
 N_ROWS, BLOCK = 700, 64
@@ -60,9 +59,9 @@ def run(*arguments, code=0):
 
 
 def piece_blocks(monkeypatch, n_blocks):
-    """Let a piece be of so many blocks of rows; eight columns each."""
-    monkeypatch.setattr(blocks, "HIDDEN_VALUES", 8 * (n_blocks - 1))
-    monkeypatch.setattr(blocks, "BLOCK_VALUES", 8 * n_blocks * BLOCK)
+    """Let a piece be of so many blocks of rows, which have seven features."""
+    monkeypatch.setattr(blocks, "HIDDEN_VALUES", 7 * (n_blocks - 1))
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 7 * n_blocks * BLOCK)
 
 
 @pytest.mark.parametrize("source", ["rows.csv", "rows.tsv", "rows.parquet"])
