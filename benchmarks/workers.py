@@ -1,6 +1,6 @@
 """Workers of `compare_all`: what a block takes, what it costs to give it away, and what that comes to. JSON lines.
 
-    OMP_NUM_THREADS=1 python benchmarks/workers.py tasks --backends joblib dask ray >> results/benchmarks/workers.jsonl
+    OMP_NUM_THREADS=1 python benchmarks/workers.py tasks --backends loky dask ray >> results/benchmarks/workers.jsonl
     OMP_NUM_THREADS=1 python benchmarks/workers.py ratio --repeats 3 >> results/benchmarks/workers.jsonl
 
 ``tasks`` measures processor time of blocks in one process and in two workers, bytes, and the processor time for each
@@ -19,13 +19,13 @@ import statistics
 import time
 from contextlib import nullcontext
 
+import joblib
 import numpy as np
 import torch
 
 from fewratio import compare_all
 from fewratio.estimators.samples import default_estimator, in_common_units
-from fewratio.many.pair_blocks import AllPairs, Block, PairTest, blocks
-from fewratio.many.workers import in_workers
+from fewratio.many.pair_blocks import AllPairs, Block, PairTest, cut_into_blocks
 from fewratio_bench.records import circumstances
 
 N_ROWS, N_COLUMNS = 5, 64
@@ -33,13 +33,13 @@ WORKERS = (1, 2, 4, 8, 16, 32, 64)
 BYTES_PER_SECOND = 100e6
 
 
-def processor_seconds(pairs: AllPairs, block: Block) -> tuple[int, float]:
+def processor_seconds(pairs: AllPairs, rows: np.ndarray, block: Block) -> tuple[int, float]:
     started = time.process_time()
-    pairs.compare(block)
+    pairs.compare(rows, block)
     return os.getpid(), time.process_time() - started
 
 
-def nothing(pairs: AllPairs, block: Block) -> np.ndarray:
+def nothing(pairs: AllPairs, rows: np.ndarray, block: Block) -> np.ndarray:
     """Give a result of the right size, without the work."""
     return np.zeros((2 if pairs.test is None else 3, len(block.first) * len(block.second)))
 
@@ -54,11 +54,13 @@ def simulated(seconds: list[float], n_workers: int, overhead: float, sending: fl
 
 
 def two_workers(backend: str):
-    if backend == "joblib":
+    if backend == "loky":
         return nullcontext()
     if backend == "ray":
         import ray
+        from ray.util.joblib import register_ray
 
+        register_ray()
         return ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     import distributed
 
@@ -70,11 +72,11 @@ def tasks(args: argparse.Namespace):
     starts = np.arange(args.datasets + 1) * N_ROWS
     columns = [slice(i, i + 1) for i in range(N_COLUMNS)]
     test = PairTest(columns, None, args.permutations, 0) if args.permutations else None
-    pairs = AllPairs(in_common_units(default_estimator(), rows), rows, starts, test)
-    work = blocks([N_ROWS] * args.datasets, N_COLUMNS, args.permutations)
+    pairs = AllPairs(in_common_units(default_estimator(), rows), starts, test)
+    work = cut_into_blocks([N_ROWS] * args.datasets, N_COLUMNS, args.permutations)
     some = work[1 : 1 + args.blocks]
-    pairs.compare(work[0])
-    alone = [processor_seconds(pairs, block)[1] for block in some]
+    pairs.compare(rows, work[0])
+    alone = [processor_seconds(pairs, rows, block)[1] for block in some]
     per_pair = sum(alone) / sum(len(block.pairs()[0]) for block in some)
     expected = [per_pair * len(block.pairs()[0]) for block in work]
     common = {
@@ -83,20 +85,23 @@ def tasks(args: argparse.Namespace):
         "permutations": args.permutations,
         "tasks": len(work),
         "task_cpu_seconds": round(statistics.median(alone), 4),
-        "bytes_sent_once": len(pickle.dumps(pairs)),
-        "bytes_per_task": len(pickle.dumps(some[0])),
-        "bytes_per_result": nothing(pairs, some[0]).nbytes,
+        "bytes_sent_once": rows.nbytes,
+        "bytes_per_task": len(pickle.dumps((pairs, some[0]))),
+        "bytes_per_result": nothing(pairs, rows, some[0]).nbytes,
     }
     for backend in args.backends:
-        where = {"n_jobs": 2} if backend == "joblib" else {"backend": backend}
-        with two_workers(backend):
-            list(in_workers(nothing, pairs, some, **where))
-            found = list(in_workers(processor_seconds, pairs, some, **where))
+
+        def run(function, blocks):
+            return joblib.Parallel()(joblib.delayed(function)(pairs, rows, block) for block in blocks)
+
+        with two_workers(backend), joblib.parallel_config(backend, n_jobs=2):
+            run(nothing, some)
+            found = run(processor_seconds, some)
             many = (work * 100)[: args.empty]
             started, cpu = time.perf_counter(), time.process_time()
-            list(in_workers(nothing, pairs, many, **where))
+            run(nothing, many)
             wall, cpu = (time.perf_counter() - started) / len(many), (time.process_time() - cpu) / len(many)
-        sending = common["bytes_sent_once"] / BYTES_PER_SECOND * (backend != "joblib")
+        sending = common["bytes_sent_once"] / BYTES_PER_SECOND * (backend != "loky")
         yield common | {
             "backend": backend,
             "task_cpu_seconds_in_workers": round(statistics.median(each for _, each in found), 4),
@@ -130,7 +135,7 @@ def ratio(args: argparse.Namespace):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.set_defaults(run=tasks, backends=["joblib"], blocks=8, empty=200, datasets=400, permutations=99)
+    parser.set_defaults(run=tasks, backends=["loky"], blocks=8, empty=200, datasets=400, permutations=99)
     parts = parser.add_subparsers(title="what to measure", description="tasks, if nothing is named")
     for run in (tasks, ratio):
         part = parts.add_parser(run.__name__)
@@ -138,7 +143,7 @@ def main() -> None:
         part.add_argument("--permutations", type=int, default=99)
         part.set_defaults(run=run)
         if run is tasks:
-            part.add_argument("--backends", nargs="+", choices=("joblib", "dask", "ray"), default=["joblib"])
+            part.add_argument("--backends", nargs="+", choices=("loky", "dask", "ray"), default=["loky"])
             part.add_argument("--blocks", type=int, default=8, help="blocks that are timed")
             part.add_argument("--empty", type=int, default=200, help="tasks without work that are timed")
         else:

@@ -19,8 +19,6 @@ _EXTRAS = {
     "clarabel": "kmm",
     "openpyxl": "excel",
     "faiss": "index",
-    "distributed": "dask",
-    "ray": "ray",
     "jinja2": "report",
     "vl_convert": "report",
     "fastapi": "web",

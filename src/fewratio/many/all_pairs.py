@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import joblib
 import numpy as np
@@ -25,15 +25,11 @@ from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.source_columns import SourceColumns, as_sources
 from fewratio.many.novelty import Profiles
-from fewratio.many.pair_blocks import AllPairs, Block, Checkpoint, PairTest, blocks
+from fewratio.many.pair_blocks import AllPairs, Block, Checkpoint, PairTest, compare_blocks, cut_into_blocks
 from fewratio.many.result import AllPairsResult
-from fewratio.many.workers import Backend, check_backend, in_workers
 from fewratio.progress import progress_bar
 from fewratio.testing import LEVEL
 from fewratio.testing.permutations import Exchange
-
-if TYPE_CHECKING:
-    pass
 
 _SAVE_SECONDS = 60.0
 
@@ -46,7 +42,6 @@ def compare_all(
     new: Mapping[str, Any] | None = None,
     n_rows: int | None = 100,
     n_jobs: int = 1,
-    backend: Backend | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.Generator | None = None,
     progress: bool | None = None,
@@ -55,8 +50,8 @@ def compare_all(
     """Compare all datasets of a collection with each other: the divergences of all ordered pairs.
 
     Pairs are worked on in blocks, so memory is that of the rows, of the result (8 bytes per ordered pair, 16 with
-    p-values) and of a few blocks. Workers are sent the rows once. Whichever they are and how many, the result is the
-    same to the last bit on machines of one kind; what a worker had that died is given to another one.
+    p-values) and of a few blocks. Workers are sent the rows once. Whichever they are and how many, the result is
+    bit-identical on machines of one kind.
 
     Parameters
     ----------
@@ -71,7 +66,7 @@ def compare_all(
         Of a larger dataset so many rows are drawn, once; None for all rows.
     n_jobs : int, default=1
         Number of workers, as joblib counts: -1 for one per core, -2 for one less, and so on. They are processes, or
-        what ``joblib.parallel_config(backend=...)`` says.
+        what ``joblib.parallel_config`` says: with ``parallel_config("dask")`` and -1, all workers of a Dask cluster.
     random_state : int, numpy Generator or None
         Draws rows and permutations, and seeds an estimator that has no seed. The number of workers has no influence.
     checkpoint : path, optional
@@ -79,10 +74,6 @@ def compare_all(
         that needs a whole number as `random_state`.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal, after two seconds.
-    backend : {"dask", "ray"}, optional
-        A cluster to compute on instead, whatever `n_jobs`: that of the current ``dask.distributed.Client``, or that of
-        ``ray.init(...)``, else Ray on this machine. Needs ``pip install 'fewratio[dask]'`` or ``'fewratio[ray]'``,
-        fewratio on all machines of the cluster too.
     new : mapping of str to array-like, optional
         Further datasets by their names, which are encoded as the others and judged by them: `new_p_values` of the
         result tells whether they are unlike all. Of each dataset at most as many rows are
@@ -111,7 +102,6 @@ def compare_all(
     if n_rows is not None:
         inputs.check_count("n_rows", n_rows)
     _check_workers(n_jobs)
-    check_backend(backend)
     if checkpoint is not None and not isinstance(random_state, int | np.integer):
         raise ParameterError(
             f"random_state is {random_state!r}, but a checkpoint can only be resumed from if the same is drawn again; "
@@ -133,7 +123,7 @@ def compare_all(
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
     samples = samples_of(collection, model, n_rows, for_rows)
     model = inputs.in_common_units(model, np.concatenate(samples))
-    work = blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
+    work = cut_into_blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
     test = None
     if n_permutations:
         encoding = collection.encoding or Encoding.of_numbers(None, collection.n_features)
@@ -145,12 +135,12 @@ def compare_all(
         state.resume(joblib.hash([*settings, samples]), probe)
 
     starts = np.cumsum([0, *map(len, samples)])
-    pairs, todo = AllPairs(model, np.concatenate(samples), starts, test), work[state.n_done :]
+    pairs, rows, todo = AllPairs(model, starts, test), np.concatenate(samples), work[state.n_done :]
     saved = time.monotonic()
     with progress_bar(len(work), "comparing", progress) as report:
         report(state.n_done, None)
         try:
-            for block, found in zip(todo, in_workers(AllPairs.compare, pairs, todo, n_jobs, backend), strict=True):
+            for block, found in zip(todo, compare_blocks(pairs, rows, todo, n_jobs), strict=True):
                 _store(state, block, found, collection)
                 report(state.n_done, None)
                 if time.monotonic() - saved > _SAVE_SECONDS:

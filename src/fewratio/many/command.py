@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fewratio.cli import frame
-from fewratio.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from fewratio.data.raw_table import RawTable
     from fewratio.estimators.base import RatioEstimator
     from fewratio.many.result import AllPairsResult
-    from fewratio.many.workers import Backend
 
 
 @frame.verb
@@ -28,17 +26,11 @@ def compare_all(
     ] = None,
     permutations: Annotated[int, typer.Option(min=0, help="Permutations per pair for p-values; 0 for none.")] = 0,
     jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1,
-    dask: Annotated[str | None, typer.Option(help="Compute on a Dask cluster: the address of its scheduler.")] = None,
-    ray: Annotated[str | None, typer.Option(help="Compute on Ray: its address, auto or local.")] = None,
 ) -> None:
     """Compare all datasets of a folder with each other.
 
     Example: fewratio compare-all sites/ --report sites.html
     """
-    from fewratio.many.workers import cluster
-
-    if dask is not None and ray is not None:
-        raise ParameterError("--dask and --ray are given, but there is one cluster to compute on. Leave one out.")
     collection, estimator = request.read_folder(folder, *([] if new is None else [new]))
     tables = {}
     if new is not None:
@@ -47,8 +39,7 @@ def compare_all(
         file = find_file(new, separator=request.separator, decimal=request.decimal)
         name = f"{file.name} (new)" if file.name in collection else file.name
         tables[name] = read_raw(file)
-    with cluster(dask, ray) as backend:
-        deliver_all(request, collection, estimator, permutations, jobs, backend, tables)
+    deliver_all(request, collection, estimator, permutations, jobs, tables)
 
 
 def deliver_all(
@@ -57,7 +48,6 @@ def deliver_all(
     estimator: "RatioEstimator | None",
     permutations: int,
     jobs: int = 1,
-    backend: "Backend | None" = None,
     new: "dict[str, RawTable] | None" = None,
 ) -> "AllPairsResult":
     """Compare all datasets of a collection, deliver the answer, and return the result."""
@@ -69,7 +59,6 @@ def deliver_all(
         n_permutations=permutations,
         new=new,
         n_jobs=jobs,
-        backend=backend,
         random_state=request.seed,
     )
     lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []

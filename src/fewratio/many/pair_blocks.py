@@ -3,10 +3,11 @@
 import math
 import os
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import combinations_with_replacement
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement, islice
 from typing import NamedTuple
 
+import joblib
 import numpy as np
 
 from fewratio.core.arguments import as_path
@@ -21,6 +22,8 @@ from fewratio.testing.two_sample import rows_to_test, two_sample_test
 # Rows of one side of a block: as many as an estimator with a kernel can hold all distances of. And their values: 8 MB.
 _SIDE_ROWS = 2**9
 _SIDE_VALUES = 2**20
+# Arrays from this size on, in bytes, are written to a file that all processes of a machine map into their memory.
+_MAPPED = 2**14
 _KIND = "checkpoint"
 
 
@@ -42,7 +45,7 @@ class Block(NamedTuple):
         return a, b
 
 
-def blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> list[Block]:
+def cut_into_blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> list[Block]:
     """Cut the pairs of datasets into blocks, in an order that depends on nothing but the arguments.
 
     Parameters
@@ -94,29 +97,26 @@ class PairTest(NamedTuple):
 
 
 class AllPairs(NamedTuple):
-    """What all blocks need: it is sent to each worker once.
+    """What all blocks need beside the rows of all datasets.
 
     Attributes
     ----------
     estimator : RatioEstimator
         Seeded, if it draws anything.
-    rows : ndarray of shape (n, d)
-        Those of all datasets, one after the other.
     starts : int ndarray of shape (n_datasets + 1,)
-        Where the rows of each begin, and the end.
+        Where the rows of each dataset begin in the rows of all, and the end.
     test : PairTest or None
     """
 
     estimator: RatioEstimator
-    rows: Floats
     starts: Numbers
     test: PairTest | None
 
-    def compare(self, block: Block) -> Floats:
+    def compare(self, rows: Floats, block: Block) -> Floats:
         """Give both divergences, and the p-value if there is a test, of each pair: shape (2 or 3, n_pairs)."""
         is_square = block.first == block.second
         sides = [self._numbers(side) for side in ([block.first] if is_square else block)]
-        rows, numbers = self.rows[np.concatenate(sides, axis=None)], np.arange(sum(side.size for side in sides))
+        rows, numbers = rows[np.concatenate(sides, axis=None)], np.arange(sum(side.size for side in sides))
         of_first = numbers[: sides[0].size].reshape(sides[0].shape)
         of_second = numbers[-sides[-1].size :].reshape(sides[-1].shape)
         a, b = block.places()
@@ -133,6 +133,24 @@ class AllPairs(NamedTuple):
         starts = self.starts[list(side)]
         numbers: Numbers = starts[:, None] + np.arange(self.starts[side[0] + 1] - starts[0])
         return numbers
+
+
+def compare_blocks(pairs: AllPairs, rows: Floats, blocks: Sequence[Block], n_jobs: int | None) -> Iterator[Floats]:
+    """Yield ``pairs.compare(rows, block)`` for each block, in their order, computed by joblib's workers."""
+    if joblib.effective_n_jobs(n_jobs) == 1:
+        yield from (pairs.compare(rows, block) for block in blocks)
+        return
+    # The rows are an argument by themselves: joblib sends a large array to each worker once.
+    calls = (joblib.delayed(AllPairs.compare)(pairs, rows, block) for block in blocks)
+    try:
+        parallel = joblib.Parallel(n_jobs, return_as="generator", max_nbytes=_MAPPED)
+    except ValueError:
+        # Ray's backend does not give results one by one. Many at a time: all workers wait for the last one.
+        with joblib.Parallel(n_jobs, max_nbytes=_MAPPED) as parallel:
+            while some := list(islice(calls, 16 * joblib.effective_n_jobs(n_jobs))):
+                yield from parallel(some)
+    else:
+        yield from parallel(calls)
 
 
 class Checkpoint:
