@@ -235,7 +235,7 @@ def test_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
         (lambda: fewratio.importance_weights(A, A), "validating: 3 of 3"),
         (lambda: fewratio.detect_changes(sources[0]), "segmenting: 50 of 98"),
         (lambda: fewratio.AutoRatioEstimator().pretrain(marked), "choosing: ", "learning: 6 of 6"),
-        (lambda: fewratio.estimators.PooledRatioEstimator().pretrain(marked), "learning: "),
+        (lambda: fewratio.estimators.InlierRatioEstimator().pretrain(marked), "learning: "),
     ):
         call()
         found = capsys.readouterr().err

@@ -49,15 +49,15 @@ PACKAGES = {
     "fewratio.compare": "ColumnDifference ComparisonResult compare_datasets",
     "fewratio.data": "Collection ColumnOptions Dataset Encoding Source load_collection read_table register_source",
     "fewratio.estimators": """
-        KLIEP KMM ULSIF AutoRatioEstimator ClassifierRatio DiscriminantRatioEstimator EnsembleRatioEstimator
-        HeldOutSelection MetaRatioEstimator NotFittedError PooledRatioEstimator RatioEstimator RuLSIF SourceMap Summary
-        Telescoping UniversalRatioEstimator check_ratio_estimator gaussian_relative_ratio load_model
+        KLIEP KMM ULSIF AutoRatioEstimator ClassifierRatio DiscriminantRatioEstimator InlierRatioEstimator
+        HeldOutSelection MetaRatioEstimator NotFittedError RatioEstimator RuLSIF SourceMap Summary
+        Telescoping UniversalRatioEstimator check_ratio_estimator gaussian_relative_ratio load_model make_best_members
         mmd2 pretrain_together relative_pearson_divergence relative_squared_error
         """,
     "fewratio.estimators.classifier": "ClassifierRatio Telescoping",
-    "fewratio.estimators.closed_form": "DiscriminantRatioEstimator SourceMap Summary",
+    "fewratio.estimators.closed_form": "DiscriminantRatioEstimator InlierRatioEstimator SourceMap Summary",
     "fewratio.estimators.kernel": "KLIEP KMM ULSIF RuLSIF",
-    "fewratio.estimators.mixtures": "AutoRatioEstimator EnsembleRatioEstimator PooledRatioEstimator",
+    "fewratio.estimators.mixtures": "AutoRatioEstimator make_best_members",
     "fewratio.estimators.networks": """
         AdaptedRatio Architecture Episode GaussianFeatures Inliers MLPFeatures MetaRatioEstimator NoEncoder Pair
         Pairs RatioModel RelationalEncoder RelationalFeatures RidgeHead SetEncoder SharedHead Training

@@ -44,8 +44,8 @@ fewratio.KLIEP(sigma="cv", random_state=0).fit(A, B)
 fewratio.estimators.Telescoping(random_state=0).fit(A, B)
 fewratio.estimators.gaussian_relative_ratio(A, 0, 1, 1, 1)
 sources = fewratio.Collection.from_arrays([A, B], outliers=[A[:, 0] > 1, B[:, 0] > 2])
-fewratio.estimators.PooledRatioEstimator().pretrain(sources).fit(A, B)
-print(fewratio.AutoRatioEstimator(random_state=0).fit(A, B).estimators_)
+fewratio.estimators.InlierRatioEstimator().pretrain(sources).fit(A, B)
+print(fewratio.AutoRatioEstimator(random_state=0).fit(A, B).members_)
 """
     done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\n{uses}")
     assert done.returncode == 0, done.stderr

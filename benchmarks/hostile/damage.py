@@ -26,7 +26,7 @@ def written(folder: Path) -> Files:
     A, B = good_table(8, 1), good_table(6, 2)
     discriminant = fewratio.DiscriminantRatioEstimator(features="columns").pretrain(collection)
     marked = fewratio.Collection.from_arrays([each.X for each in collection], outliers=[np.arange(12) < 3] * 12)
-    pooled = fewratio.estimators.PooledRatioEstimator().pretrain(marked)
+    pooled = fewratio.estimators.InlierRatioEstimator().pretrain(marked)
     training = fewratio.estimators.networks.Training(max_steps=4, tasks_per_step=2, validate_every=2)
     network = fewratio.estimators.networks.Architecture(latent_dim=4, width=8, n_outputs=8)
     meta = fewratio.MetaRatioEstimator(training=training, network=network, random_state=0)

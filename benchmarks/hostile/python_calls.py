@@ -19,7 +19,7 @@ from fewratio.estimators.base import NotFittedError
 from hostile.values import good_table, paths, scalars, tables
 
 ESTIMATORS = ("RuLSIF", "ULSIF", "KLIEP", "KMM", "ClassifierRatio", "AutoRatioEstimator")
-LEARNED = ("DiscriminantRatioEstimator", "PooledRatioEstimator", "MetaRatioEstimator")
+LEARNED = ("DiscriminantRatioEstimator", "InlierRatioEstimator", "MetaRatioEstimator")
 SETTINGS = {"architecture": "Architecture", "episodes": "Pairs", "training": "Training"}
 # What is not changed: callbacks may do what they like, a device is torch's.
 LEFT_OUT = {"callback", "progress", "n_jobs"}

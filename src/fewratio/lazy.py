@@ -25,7 +25,7 @@ _EXTRAS = {
     "uvicorn": "web",
 }
 # Public names that need torch: `import *` leaves them out where there is none.
-_OF_TORCH = {"EnsembleRatioEstimator", "MetaRatioEstimator", "UniversalRatioEstimator", "pretrain_together"}
+_OF_TORCH = {"MetaRatioEstimator", "UniversalRatioEstimator", "make_best_members", "pretrain_together"}
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

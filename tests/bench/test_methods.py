@@ -12,7 +12,7 @@ from fewratio import RuLSIF
 from fewratio.core.objectives import NonNegativeLSIF, RelativeSquaredError
 from fewratio.core.ridge import ridge_weights
 from fewratio.data.collection import Collection
-from fewratio.estimators import PooledRatioEstimator, gaussian_relative_ratio, mmd2, relative_squared_error
+from fewratio.estimators import InlierRatioEstimator, gaussian_relative_ratio, mmd2, relative_squared_error
 from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio_bench import experiments
 from fewratio_bench.evaluate import Judgement, OutlierEvaluation
@@ -416,7 +416,7 @@ def test_a_row_of_pooled_sources_is_the_estimator_on_normals_that_are_known(outl
     split = outlier_cells[0].split
     support = outlier_cells[0].evaluations["target"].episode.support
     n_real = int((support.shares[1, 1] > 0).sum())
-    expected = PooledRatioEstimator().pretrain(split.source)
+    expected = InlierRatioEstimator().pretrain(split.source)
     expected = expected.fit(*(rows[1].double().numpy() for rows in (support.nu, support.de[:, :n_real]))).ratio_de_
     verdicts = {
         marks: next(each for each in Pooled(outliers_known=marks).judge(outlier_cells, BENCH) if each.role == "target")

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from fewratio import AutoRatioEstimator, MetaRatioEstimator, __version__, compare_datasets, load_model
 from fewratio.app import app
 from fewratio.cli import frame
-from fewratio.estimators.mixtures import ensemble
+from fewratio.estimators.mixtures import best_members
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
 ONE = {
@@ -314,12 +314,12 @@ def test_shares_that_were_not_measured_are_said_to_be_fixed(filled, tmp_path):
 @pytest.mark.slow
 def test_the_best_learner_is_networks_and_the_closed_form_in_one_file(filled, tmp_path, monkeypatch):
     # Four times 4,096 features take half a minute to learn.
-    monkeypatch.setattr(ensemble, "best_members", partial(ensemble.best_members, n_components=16))
+    monkeypatch.setattr(best_members, "make_best_members", partial(best_members.make_best_members, n_components=16))
     model = str(tmp_path / "best.model")
     options = ["--learner", "best", "--steps", "2", "--device", "cpu", "--scale", "none"]
     done = run(["train", "sources", "-o", model, *options, "--json"], filled)
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["estimator"] == "EnsembleRatioEstimator"
+    assert json.loads(done.stdout)["estimator"] == "AutoRatioEstimator"
     told = json.loads(run(["info", model, "--json"], filled).stdout)
     assert [network["kind"] for network in told["networks"]] == ["mlp", "mlp", "relational", "relational"]
     assert len(told["members"]) == 5
@@ -327,7 +327,7 @@ def test_the_best_learner_is_networks_and_the_closed_form_in_one_file(filled, tm
     assert done.exit_code == 0, done.output
     a, b = (np.loadtxt(filled / name, delimiter=",", skiprows=1) for name in ("a.csv", "b.csv"))
     expected = load_model(model)
-    assert {member.scale for member in expected.members_} == {"none"}
+    assert {member.scale for member in expected.learned_} == {"none"}
     np.testing.assert_allclose(json.loads(done.stdout)["ratio"], expected.fit(a, b).predict(a), rtol=1e-6)
     done = run(["compare", "a.csv", "b.csv", "-m", model, "--permutations", "19"], filled)
     assert done.exit_code == 0, done.output
@@ -367,7 +367,7 @@ def test_train_says_which_networks_a_model_consists_of(filled, tmp_path, options
 
 @pytest.mark.parametrize(
     ("learner", "estimator"),
-    [([], "PooledRatioEstimator"), (["--learner", "network", "--steps", "2"], "MetaRatioEstimator")],
+    [([], "InlierRatioEstimator"), (["--learner", "network", "--steps", "2"], "MetaRatioEstimator")],
 )
 def test_train_on_inliers_with_categories_and_gaps(tmp_path, learner, estimator):
     rng = np.random.default_rng(0)

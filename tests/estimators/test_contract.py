@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fewratio import KLIEP, ULSIF, ClassifierRatio, RuLSIF, check_ratio_estimator
-from fewratio.estimators import KMM, HeldOutSelection, PooledRatioEstimator, Telescoping
+from fewratio.estimators import KMM, HeldOutSelection, InlierRatioEstimator, Telescoping
 from fewratio_bench.d3re import D3RE
 from fewratio_bench.unconstrained_kl import UnconstrainedKL
 
@@ -36,8 +36,8 @@ ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift"
         (Telescoping(KLIEP(), n_bridges=2), ALL),
         (HeldOutSelection(RuLSIF(), {"reg": [0.01, 0.1]}, n_folds=2), ALL),
         # Random features see columns by their place, and sources have their units.
-        (PooledRatioEstimator(), ()),
-        (PooledRatioEstimator(0.0, n_components=10), ()),
+        (InlierRatioEstimator(), ()),
+        (InlierRatioEstimator(0.0, n_components=10), ()),
         # A network sees columns by their place, and its arithmetic in single precision depends on units.
         (D3RE(n_steps=5), ()),
     ],
@@ -71,12 +71,11 @@ check_ratio_estimator(DiscriminantRatioEstimator(n_components=64))
 check_ratio_estimator(DiscriminantRatioEstimator(features="columns", alpha=0.1), random_state=1)
 """,
     "ensemble": """
-from fewratio import DiscriminantRatioEstimator, MetaRatioEstimator
-from fewratio.estimators import EnsembleRatioEstimator
+from fewratio import AutoRatioEstimator, DiscriminantRatioEstimator, MetaRatioEstimator
 from fewratio.estimators.networks import Architecture, Training
 from fewratio import check_ratio_estimator
 network = MetaRatioEstimator(network=Architecture(width=16), training=Training(max_steps=60), random_state=0)
-check_ratio_estimator(EnsembleRatioEstimator(members=[network, DiscriminantRatioEstimator(n_components=64)]))
+check_ratio_estimator(AutoRatioEstimator(members=[network, DiscriminantRatioEstimator(n_components=64)]))
 """,
     # Once: with samples of thousands, which it is not made for, it takes its time.
     "universal": """

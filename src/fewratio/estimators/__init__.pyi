@@ -11,6 +11,7 @@ from .choose import HeldOutSelection as HeldOutSelection
 from .classifier import ClassifierRatio as ClassifierRatio, Telescoping as Telescoping
 from .closed_form import (
     DiscriminantRatioEstimator as DiscriminantRatioEstimator,
+    InlierRatioEstimator as InlierRatioEstimator,
     SourceMap as SourceMap,
     Summary as Summary,
 )
@@ -19,8 +20,7 @@ from .kernel import KLIEP as KLIEP, KMM as KMM, ULSIF as ULSIF, RuLSIF as RuLSIF
 from .loading import load_model as load_model
 from .mixtures import (
     AutoRatioEstimator as AutoRatioEstimator,
-    EnsembleRatioEstimator as EnsembleRatioEstimator,
-    PooledRatioEstimator as PooledRatioEstimator,
+    make_best_members as make_best_members,
 )
 from .networks import (
     MetaRatioEstimator as MetaRatioEstimator,

@@ -8,7 +8,7 @@ from fewratio.core.container import read_tensors
 from fewratio.errors import ModelFileError
 
 # Those with `save`.
-_MODELS = ("Auto", "Discriminant", "Ensemble", "Meta", "Pooled")
+_MODELS = ("Auto", "Discriminant", "Inlier", "Meta")
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -22,8 +22,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        What it holds: `AutoRatioEstimator`, `DiscriminantRatioEstimator`, `EnsembleRatioEstimator`,
-        `MetaRatioEstimator` or `PooledRatioEstimator`.
+        What it holds: `AutoRatioEstimator`, `DiscriminantRatioEstimator`, `InlierRatioEstimator` or
+        `MetaRatioEstimator`.
 
     Examples
     --------

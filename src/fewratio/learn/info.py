@@ -29,7 +29,7 @@ def info(
     names = list(getattr(estimator, "feature_names_in_", ()))
     encoding, networks = estimator.encoding_, getattr(estimator, "networks_", [])
     parameters = {name: value for name, value in estimator.get_params().items() if not hasattr(value, "get_params")}
-    members = [repr(member) for member in parameters.pop("members", ())]
+    members = [repr(member) for member in parameters.pop("members", None) or ()]
     payload = {
         "model": str(model),
         "estimator": type(estimator).__name__,
@@ -81,7 +81,7 @@ def _described(settings: "Settings") -> str:
 
 def weight_of_sources(estimator: Any) -> list[str]:
     """Say how much sources count beside what needs none, and whether that was measured."""
-    if not hasattr(estimator, "learned_shares_"):
+    if getattr(estimator, "members", None) is not None or not hasattr(estimator, "learned_shares_"):
         return []
     from fewratio.estimators.closed_form.discriminant_model import at_size
     from fewratio.estimators.mixtures.source_shares import are_measured

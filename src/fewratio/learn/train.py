@@ -127,7 +127,7 @@ def _trained(
 
     if learner == "fast":
         if episodes == "inliers":
-            return fewratio.estimators.PooledRatioEstimator(random_state=seed).pretrain(collection)
+            return fewratio.estimators.InlierRatioEstimator(random_state=seed).pretrain(collection)
         return fewratio.AutoRatioEstimator(scale=scale, random_state=seed).pretrain(collection)
     usual = ("both", 2) if learner == "best" else ("mlp", 1)
     shape = of_networks.pop("features", usual[0]), of_networks.pop("networks", usual[1])
@@ -142,8 +142,7 @@ def _trained(
         **of_networks,
     )
     if learner == "best":
-        from fewratio.estimators.mixtures.ensemble import best_members
+        from fewratio.estimators.mixtures.best_members import make_best_members
 
-        ensemble = fewratio.estimators.EnsembleRatioEstimator(members=best_members(estimator, random_state=seed))
-        return ensemble.pretrain(collection, checkpoint=checkpoint)
+        estimator = fewratio.AutoRatioEstimator(members=make_best_members(estimator, random_state=seed))
     return estimator.pretrain(collection, checkpoint=checkpoint)

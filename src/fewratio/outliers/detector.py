@@ -70,7 +70,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     Parameters
     ----------
     estimator : RatioEstimator, optional
-        Gives a ratio to score by instead of the default's. One that was pretrained, such as a `PooledRatioEstimator`
+        Gives a ratio to score by instead of the default's. One that was pretrained, such as a `InlierRatioEstimator`
         or a `MetaRatioEstimator` trained with episodes of inliers, is used with what it has learned; note that
         scikit-learn's ``clone`` of the detector forgets that. p-values take twice as many normals with it, as half of
         them only calibrate. The universal network is no detector (its ratio is near 1 far from all rows): it is warned
@@ -358,7 +358,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         if not getattr(fitted, "finds_outliers", True):
             warnings.warn(
                 f"{type(fitted).__name__} does not find outliers here: its ratio is near 1 far from all rows. Use the "
-                "default (estimator=None), or a model learned from marked outliers (`PooledRatioEstimator`, "
+                "default (estimator=None), or a model learned from marked outliers (`InlierRatioEstimator`, "
                 "`fewratio train --episodes inliers`).",
                 stacklevel=4,
             )

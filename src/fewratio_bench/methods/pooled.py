@@ -1,4 +1,4 @@
-"""`PooledRatioEstimator`, which learns from the sources in closed form: one for all sizes of a split."""
+"""`InlierRatioEstimator`, which learns from the sources in closed form: one for all sizes of a split."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import as_flags
-from fewratio.estimators import PooledRatioEstimator
+from fewratio.estimators import InlierRatioEstimator
 from fewratio.estimators.networks.pair import Episode
 from fewratio_bench.evaluate import Judgement
 from fewratio_bench.methods.base import Bench, Method, Parameters, Verdict, by_split
@@ -36,7 +36,7 @@ class Pooled(Method):
     def settings(self, problem: Problem) -> list[Parameters]:
         """Give the one setting there is."""
         return [
-            {"alpha": self.alpha, "n_components": PooledRatioEstimator().n_components, "marks": self.outliers_known}
+            {"alpha": self.alpha, "n_components": InlierRatioEstimator().n_components, "marks": self.outliers_known}
         ]
 
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
@@ -44,7 +44,7 @@ class Pooled(Method):
         (setting,) = self.settings(trials[0].problem)
         for group in by_split(trials):
             started, seed = time.perf_counter(), group[0].seed(self.name)
-            estimator = PooledRatioEstimator(self.alpha).pretrain(self._sources(group[0], seed))
+            estimator = InlierRatioEstimator(self.alpha).pretrain(self._sources(group[0], seed))
             learning = (time.perf_counter() - started) / len(group)
             for trial in group:
                 for role, evaluation in trial.evaluations.items():
@@ -53,7 +53,7 @@ class Pooled(Method):
                     seconds = learning + time.perf_counter() - started
                     yield Verdict(trial, role, setting, Judgement(query, alpha=self.alpha), seconds, seed)
 
-    def _ratios(self, estimator: PooledRatioEstimator, episode: Episode) -> Tensor:
+    def _ratios(self, estimator: InlierRatioEstimator, episode: Episode) -> Tensor:
         """Give the ratio at the query rows of every task."""
         support, found = episode.support, []
         is_real = support.shares.sum(-2).expand(support.rows.shape[:-1]) > 0

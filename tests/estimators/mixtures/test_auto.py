@@ -51,7 +51,7 @@ def test_ratios_at_their_bounds_stay_there():
 def test_large_samples_get_the_classifier(samples):
     nu, de = samples(400, 401)
     found = AutoRatioEstimator(random_state=0).fit(nu, de)
-    assert [type(each) for each in found.estimators_] == [ClassifierRatio]
+    assert [type(each) for each in found.members_] == [ClassifierRatio]
     expected = ClassifierRatio(random_state=0).fit(nu, de)
     np.testing.assert_allclose(found.predict(nu[:5]), expected.predict(nu[:5]), rtol=1e-6)
 
@@ -80,7 +80,7 @@ def test_shares_change_without_a_step():
 def test_of_one_large_sample_some_rows_are_drawn_whatever_their_order(samples):
     nu, de = samples(5, 800)
     found = AutoRatioEstimator(random_state=0).fit(nu, de)
-    assert found.estimators_[0].ratio_.support.rows.shape == (205, 3)
+    assert found.members_[0].ratio_.support.rows.shape == (205, 3)
     again = AutoRatioEstimator(random_state=0).fit(nu, de[::-1])
     np.testing.assert_allclose(found.predict(nu + 0.1), again.predict(nu + 0.1), rtol=1e-4)
     np.testing.assert_allclose(found.ratio_de_, again.ratio_de_[::-1], rtol=1e-4)

@@ -20,7 +20,7 @@ from fewratio import (
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.estimators import NotFittedError, SourceMap, relative_squared_error
 from fewratio.estimators.closed_form.discriminant_model import SIZES
-from fewratio.estimators.mixtures.source_shares import learned_shares
+from fewratio.estimators.mixtures.source_shares import measure_shares
 
 
 def family(n_datasets, seed=0, n_rows=40, n_columns=4, spread=3.0):
@@ -52,11 +52,11 @@ def test_the_ratio_is_the_mean_of_its_parts(model):
     nu, de = (dataset.X[:5] for dataset in family(2, seed=2))
     model.fit(nu, de)
     assert [each.features for each in model.learned_] == ["columns", "cosines"]
-    assert model.estimators_[0].has_sources
+    assert model.members_[0].has_sources
     assert sum(model.shares_) == pytest.approx(1)
     scaling = model.learned_[0].model_.features.scaling
     expected = np.zeros(len(nu))
-    for share, part in zip(model.shares_, model.estimators_, strict=True):
+    for share, part in zip(model.shares_, model.members_, strict=True):
         expected += share * (part.fit(nu, de).predict(nu) if part.has_sources else part.predict(scaling(nu)))
     np.testing.assert_allclose(model.predict(nu), expected, rtol=1e-6)
 
@@ -66,7 +66,7 @@ def test_many_rows_need_no_sources(model):
     shares = []
     for n_rows in (50, 100, 390, 400):
         model.fit(rng.normal(size=(n_rows, 4)), rng.normal(1, 1, (n_rows, 4)))
-        parts = zip(model.estimators_, model.shares_, strict=True)
+        parts = zip(model.members_, model.shares_, strict=True)
         shares.append(sum(share for part, share in parts if isinstance(part, DiscriminantRatioEstimator)))
     assert shares[0] == pytest.approx(model.learned_shares_[-1])
     assert shares == sorted(shares, reverse=True)
@@ -165,7 +165,7 @@ def test_shares_follow_what_helps(model):
         # As wrong as can be: zero where rows are the numerator's.
         return np.tile(np.repeat([0.0, 2.0], rows.shape[1] // 2), (len(rows), 1))
 
-    np.testing.assert_allclose(np.sum(learned_shares(folds, nonsense, 0.5), axis=0), np.ones(len(SIZES)))
+    np.testing.assert_allclose(np.sum(measure_shares(folds, nonsense, 0.5), axis=0), np.ones(len(SIZES)))
 
     def right(nu, de, rows):
         # Means differ in the first column only.
@@ -174,7 +174,7 @@ def test_shares_follow_what_helps(model):
         log_ratio = [np.square(rows[..., 0] - centre[:, None]) / 2 for centre in centres]
         return 1 / (0.5 + 0.5 * np.exp(np.clip(log_ratio[0] - log_ratio[1], -30, 30)))
 
-    of_columns, of_cosines = learned_shares(folds, right, 0.5)
+    of_columns, of_cosines = measure_shares(folds, right, 0.5)
     assert of_columns[0] + of_cosines[0] <= 0.1
 
 

@@ -1,30 +1,44 @@
-"""The estimator to take, with related datasets or without: a mean of several, in shares that are measured."""
+"""A mean of ratios: the estimator to start with, with related datasets or without."""
 
+import os
+import sys
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from importlib import import_module
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from fewratio.core.shapes import Floats
+from fewratio.core.arguments import shown
+from fewratio.core.arrays import equal_shares
+from fewratio.core.container import Arrays
+from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
 from fewratio.data.collection import Collection
-from fewratio.estimators.base import RatioEstimator, fit_to_drawn
+from fewratio.errors import ParameterError
+from fewratio.estimators.base import NotFittedError, RatioEstimator, fit_to_drawn
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.closed_form.discriminant_model import SIZES, at_size, harmonic_size, ratio_of_log
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import SavedEstimator, joined, part_of, stored
-from fewratio.estimators.mixtures.source_shares import learned_shares
+from fewratio.estimators.mixtures.source_shares import measure_shares
 from fewratio.estimators.parameters import common
 from fewratio.estimators.source_columns import check_collection
 from fewratio.lazy import torch_is_installed
 
+# What `members` may be; the first is what is learned by default.
+_KINDS = "DiscriminantRatioEstimator", "MetaRatioEstimator"
+# Of each estimator, its share for each of `SIZES`.
+Shares = Sequence[tuple[float, ...]]
 # The network's share up to so many rows per sample, and from where on it has none (docs/decisions/0008).
 _SHARE, _FEW, _MANY = 2 / 3, 50, 400
 # The factor of the network's log-ratio at one row per sample: a single distance does not tell it how far is far, and
@@ -44,11 +58,20 @@ class _Part(NamedTuple):
     share: float
     most_rows: int = _MAX_ROWS
     sharpness: float = 1.0
+    scaling: ColumnScaling = ColumnScaling(0.0, 1.0)
+
+    def sharpen(self, ratio: Floats, alpha: float) -> Floats:
+        """Multiply the log of the plain ratio that a relative one stands for."""
+        if self.sharpness == 1:
+            return ratio
+        # Rounding may take a ratio to its bounds, 0 and 1 / alpha.
+        inner = np.clip(alpha * ratio, _ROUNDING, 1 - _ROUNDING)
+        return ratio_of_log(self.sharpness * (np.log(inner / (1 - inner)) - np.log(alpha / (1 - alpha))), alpha)
 
 
 @dataclass(eq=False, repr=False)
 class AutoRatioEstimator(SavedEstimator):
-    """Relative density ratio, with related datasets or without: a mean of the best for the samples at hand.
+    """Relative density ratio, with related datasets or without: a mean of the ratios of several estimators.
 
     After `pretrain` with related datasets, what they say (`DiscriminantRatioEstimator`) counts as much as it helps on
     pairs of those datasets that were held out, the more the more there are; what is below counts for the rest.
@@ -60,22 +83,35 @@ class AutoRatioEstimator(SavedEstimator):
 
     Without torch (``pip install 'fewratio[networks]'``) it is `ClassifierRatio` at all sizes, with a warning.
 
+    You can also give the estimators to average. Networks and closed forms err in different ways, so that their mean is
+    better than either: ``members=make_best_members()`` had the best ratios in the benchmark, and takes an hour or more
+    to learn without a GPU.
+
     Parameters
     ----------
     alpha : float, default=0.5
-        Relative parameter, 0 <= alpha < 1. The network knows 0.1 to 0.9; for any other RuLSIF is taken at all sizes.
+        Relative parameter, 0 <= alpha < 1, of all members. The network knows 0.1 to 0.9; for any other RuLSIF is used
+        at all sizes.
+    members : sequence of DiscriminantRatioEstimator and MetaRatioEstimator, optional
+        The estimators to train on related datasets and to average, instead of those above.
+    shares : sequence of float, optional
+        The share of each of ``members`` in the mean. By default both kinds count the same, however many there are of
+        each.
     scale : {"columns", "none"}, default="columns"
-        Units of the columns, as in `RuLSIF`; those of `ClassifierRatio` never matter.
+        Units of the columns, as in `RuLSIF`; those of `ClassifierRatio` never matter, and ``members`` have their own.
     random_state : int, numpy Generator or None
         Draws rows of large samples, and seeds the estimators.
 
     Attributes
     ----------
-    learned_ : list of DiscriminantRatioEstimator
-        What was learned from related datasets, if there were any: of columns, and of cosines.
+    learned_ : list of DiscriminantRatioEstimator and MetaRatioEstimator
+        What was learned from related datasets, if there were any: by default of columns, and of cosines.
     learned_shares_ : tuple of float
-        Their share together in the mean for samples of 1, 3 and 10 rows. From 50 rows on it falls, to none at 400.
-    estimators_ : list of RatioEstimator
+        Their share together in the mean for samples of 1, 3 and 10 rows. By default it falls from 50 rows on, to none
+        at 400.
+    networks_ : list of Network
+        All networks among what was learned.
+    members_ : list of RatioEstimator
         What was fitted.
     shares_ : list of float
         The share of each in the mean.
@@ -85,34 +121,51 @@ class AutoRatioEstimator(SavedEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from fewratio import AutoRatioEstimator
+    >>> from fewratio import AutoRatioEstimator, DiscriminantRatioEstimator
     >>> rng = np.random.default_rng(0)
-    >>> AutoRatioEstimator(random_state=0).fit(rng.normal(size=(5, 3)), rng.normal(1, 1, (8, 3))).estimators_
+    >>> AutoRatioEstimator(random_state=0).fit(rng.normal(size=(5, 3)), rng.normal(1, 1, (8, 3))).members_
     [UniversalRatioEstimator(), ClassifierRatio(random_state=0)]
     >>> from fewratio.data.sources.gaussian import gaussian_family
     >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
     >>> len(AutoRatioEstimator(random_state=0).pretrain(sources).learned_shares_)
     3
+    >>> members = [DiscriminantRatioEstimator(random_state=seed) for seed in range(2)]
+    >>> AutoRatioEstimator(members=members).pretrain(sources).fit([[0.1]], [[1.4]]).shares_
+    [0.5, 0.5]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = common("alpha", "scale", "random_state")
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **common("alpha", "scale", "random_state"),
+        "members": ["array-like", None],
+        "shares": ["array-like", None],
+    }
 
     alpha: float = 0.5
     _: KW_ONLY
+    members: Sequence[SavedEstimator] | None = None
+    shares: Sequence[float] | None = None
     scale: str = "columns"
     random_state: int | np.random.Generator | None = None
-    learned_: list[DiscriminantRatioEstimator] = field(init=False)
+    learned_: list[Any] = field(init=False)
     learned_shares_: tuple[float, ...] = field(init=False)
 
-    def pretrain(self, collection: Collection, validation: Collection | None = None) -> Self:
-        """Learn from related datasets, in seconds.
+    def pretrain(
+        self,
+        collection: Collection,
+        validation: Collection | None = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from related datasets: in seconds, unless networks are among the members.
 
         Parameters
         ----------
         collection : Collection
             The source datasets, at least two.
         validation : Collection, optional
-            Datasets to choose settings and shares by. By default sources are held out in turn for that.
+            Datasets to choose settings and shares by, and for early stopping. By default sources are held out for that.
+        checkpoint : path, optional
+            File to keep the state of the training of networks in, as in `MetaRatioEstimator.pretrain`.
 
         Returns
         -------
@@ -121,6 +174,23 @@ class AutoRatioEstimator(SavedEstimator):
         self._check_parameters()
         check_collection(collection, "collection", at_least=2)
         check_collection(validation, "validation", optional=True)
+        if self.members is None:
+            self._set_learned(*self._learn(collection, validation))
+            return self
+        members = [clone(member).set_params(alpha=self.alpha) for member in self.members]
+        for number, member in enumerate(members):
+            # Only networks have a training to keep the state of.
+            is_kept = checkpoint is not None and hasattr(member, "training")
+            file = {"checkpoint": f"{os.fspath(checkpoint)}{f'.{number}' * (number > 0)}"} if is_kept else {}  # type: ignore[arg-type]
+            member.pretrain(collection, validation, **file)
+        kinds = Counter(map(type, members))
+        by_kind = [1 / (len(kinds) * kinds[type(member)]) for member in members]
+        shares = by_kind if self.shares is None else map(float, self.shares)
+        self._set_learned(members, [(share,) * len(SIZES) for share in shares])
+        return self
+
+    def _learn(self, collection: Collection, validation: Collection | None) -> tuple[list[Any], Shares]:
+        """Learn in closed form, and measure how much that should count."""
         seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
         learned = [
             DiscriminantRatioEstimator(self.alpha, features=kind, scale=self.scale, random_state=seed % 2**32)
@@ -134,94 +204,146 @@ class AutoRatioEstimator(SavedEstimator):
         ]
         scaling = of_cosines.model.features.scaling
         without = partial(_ratios_without_sources, alpha=float(self.alpha), scaling=scaling)
-        self._set_learned(learned, learned_shares(folds, without, float(self.alpha)))
-        return self
+        return learned, measure_shares(folds, without, float(self.alpha))
 
-    def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        parts = [each._payload() for each in self.learned_]
-        parameters = stored(self.get_params(deep=False))
-        around = {"estimator": type(self).__name__, "parameters": parameters, "shares": self._shares_of_learned}
-        return joined([arrays for arrays, _ in parts]), {**around, "learned": [header for _, header in parts]}
+    @property
+    def networks_(self) -> list[Any]:
+        """All networks among what was learned."""
+        return [network for each in self.learned_ for network in getattr(each, "networks_", [])]
 
-    def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
+    @property
+    def history_(self) -> Any:
+        """How the training of the first network went."""
+        return self.networks_[0].history
+
+    @property
+    def finds_outliers(self) -> bool:
+        """Whether all that was fitted tells outliers from other rows, which the universal network does not."""
+        return all(getattr(member, "finds_outliers", True) for member in self.members_)
+
+    def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
+        super()._check_parameters(owner, prefix)
+        members, shares = self.members, self.shares
+        if members is None and shares is not None:
+            raise ParameterError("shares is given without members. Give the members that they are of.")
+        if members is None:
+            return
+        others = [type(member).__name__ for member in members if type(member).__name__ not in _KINDS]
+        if others or not len(members):
+            raise ParameterError(
+                f"members has {', '.join(others) or 'nothing in it'}; estimators of the kinds {' and '.join(_KINDS)} "
+                "are needed. Give one or more of these."
+            )
+        if shares is not None and not (
+            len(shares) == len(members) and min(shares) >= 0 and abs(sum(shares) - 1) < _ROUNDING
+        ):
+            raise ParameterError(
+                f"shares is {shown(list(shares))} for {len(members)} members; needed is a share for each, none "
+                "negative, with the sum 1. Pass these, or None."
+            )
+
+    def _read(self, *args: Any, **kwargs: Any) -> Any:
+        if self.members is not None and not self.has_sources:
+            raise NotFittedError(
+                "The members of this AutoRatioEstimator have learned nothing yet. Call pretrain(collection) with "
+                "related datasets, or load a model with AutoRatioEstimator.load(path)."
+            )
+        return super()._read(*args, **kwargs)
+
+    def _payload(self) -> tuple[Arrays, dict[str, Any]]:
+        parts = [each._payload() for each in self._copy_learned()]
+        parameters = stored(self.get_params(deep=False) | {"members": None, "shares": None})
+        header = {"estimator": type(self).__name__, "parameters": parameters, "has_members": self.members is not None}
+        header |= {"shares": self._shares_of_learned, "learned": [header for _, header in parts]}
+        return joined([arrays for arrays, _ in parts]), header
+
+    def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
         shares = [tuple(map(float, of_sizes)) for of_sizes in header["shares"]]
         valid = shares and {len(of_sizes) for of_sizes in shares} == {len(SIZES)}
         valid = valid and all(min(of_size) >= 0 and sum(of_size) <= 1 + 1e-9 for of_size in zip(*shares, strict=True))
         if not valid:
             raise ValueError(f"its shares are {shares}")
-        parts = enumerate(header["learned"])
-        learned = [DiscriminantRatioEstimator._of_payload(part_of(arrays, number), part) for number, part in parts]
+        kinds, learned = _KINDS if header["has_members"] else _KINDS[:1], []
+        for number, part in enumerate(header["learned"]):
+            if part["estimator"] not in kinds:
+                raise ValueError(f"it has learned a {part['estimator']}")
+            kind = getattr(import_module("fewratio.estimators"), part["estimator"])
+            learned.append(kind._of_payload(part_of(arrays, number), part | {"format": header["format"]}))
         if len(learned) != len(shares) or any(each._source_columns != learned[0]._source_columns for each in learned):
             raise ValueError("what was learned is not of its shares, or of other columns than each other")
+        if header["has_members"]:
+            self.members, self.shares = [clone(each) for each in learned], [of_sizes[0] for of_sizes in shares]
         self._set_learned(learned, shares)
 
-    def _set_learned(self, learned: list[DiscriminantRatioEstimator], shares: Sequence[tuple[float, ...]]) -> None:
+    def _set_learned(self, learned: list[Any], shares: Shares) -> None:
         self.learned_, self._shares_of_learned = learned, list(shares)
         self.learned_shares_ = tuple(round(sum(of_size), 9) for of_size in zip(*shares, strict=True))
-        assert learned[0]._source_columns is not None
         self._keep_columns(learned[0]._source_columns)
+
+    def _copy_learned(self) -> list[Any]:
+        # Copies, so that what was fitted before is not changed where this is a copy itself.
+        return [copy(each).set_params(alpha=self.alpha) for each in self.learned_]
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
-        known = self.learned_[0].model_.features.scaling if self.has_sources else self.scale
-        scaling = ColumnScaling.of([X_nu, X_de], known)
-        self.estimators_, self.shares_, self._scalings, self._sharpness = [], [], [], []
+        parts = self._parts(X_nu, X_de)
         ratios = [np.zeros(len(X)) for X in (X_nu, X_de)]
-        for estimator, share, most, sharpness in self._parts(len(X_nu), len(X_de)):
-            # What was learned from sources scales rows itself.
-            part_scaling = ColumnScaling(0.0, 1.0) if estimator.has_sources else scaling
-            samples = part_scaling(X_nu), part_scaling(X_de)
-            at_rows = fit_to_drawn(estimator._fit, estimator, samples, most, rng)
-            if not estimator.has_sources:
-                estimator._set_features(X_nu.shape[1], None)
+        for part in parts:
+            samples = part.scaling(X_nu), part.scaling(X_de)
+            at_rows = fit_to_drawn(part.estimator._fit, part.estimator, samples, part.most_rows, rng)
+            if not part.estimator.has_sources:
+                part.estimator._set_features(X_nu.shape[1], None)
             for total, ratio in zip(ratios, at_rows, strict=True):
-                total += share * _sharpened(ratio, sharpness, self.alpha)
-            self.estimators_.append(estimator)
-            self.shares_.append(share)
-            self._scalings.append(part_scaling)
-            self._sharpness.append(sharpness)
+                total += part.share * part.sharpen(ratio, self.alpha)
+        self._fitted, self.members_ = parts, [part.estimator for part in parts]
+        self.shares_ = [part.share for part in parts]
         self.ratio_nu_, self.ratio_de_ = ratios
 
-    def _for_many_pairs(self) -> RatioEstimator:
-        # A classifier would be fitted anew for each. A test is exact whatever it goes by.
-        if not self.has_sources or not any(self.learned_shares_):
-            return self
-        shares = [sum(of_sizes) for of_sizes in self._shares_of_learned]
-        return self._learned_parts()[shares.index(max(shares))]
-
-    def _learned_parts(self) -> list[DiscriminantRatioEstimator]:
-        return [copy(each).set_params(alpha=self.alpha) for each in self.learned_]
-
-    @property
-    def finds_outliers(self) -> bool:
-        """Whether what was taken tells outliers from other rows, which the network does not."""
-        return all(getattr(estimator, "finds_outliers", True) for estimator in self.estimators_)
-
     def _ratio(self, X: Floats) -> NDArray[Any]:
-        parts = zip(self.estimators_, self._scalings, self._sharpness, strict=True)
-        ratios = [_sharpened(part._ratio(scaling(X)), sharpness, self.alpha) for part, scaling, sharpness in parts]
+        ratios = [part.sharpen(part.estimator._ratio(part.scaling(X)), self.alpha) for part in self._fitted]
         return np.tensordot(self.shares_, ratios, 1)
 
-    def _parts(self, n_nu: int, n_de: int) -> list[_Part]:
-        if not self.has_sources:
-            return self._parts_without_sources(n_nu, n_de)
-        size = harmonic_size(n_nu, n_de)
-        shares = [at_size(of_sizes, size) * _falling(size) for of_sizes in self._shares_of_learned]
-        parts = [_Part(each, share) for each, share in zip(self._learned_parts(), shares, strict=True) if share]
-        left = round(1 - sum(shares), 9)
-        rest = self._parts_without_sources(n_nu, n_de) if left else []
-        return [*parts, *(part._replace(share=left * part.share) for part in rest)]
+    def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
+        if self.members is None:
+            return super()._divergences(rows, nu, de)
+        shares = [of_sizes[0] for of_sizes in self._shares_of_learned]
+        ratios = np.tensordot(shares, [each._ratios_at_samples(rows, nu, de) for each in self._copy_learned()], 1)
+        return relative_pearson_divergence(ratios, equal_shares(nu.shape[1], de.shape[1], ratios), float(self.alpha))
 
-    def _parts_without_sources(self, n_nu: int, n_de: int) -> list[_Part]:
+    def _for_many_pairs(self) -> RatioEstimator:
+        # A classifier would be fitted for each. A test is exact whatever it goes by.
+        if self.members is not None or not self.has_sources or not any(self.learned_shares_):
+            return self
+        shares = [sum(of_sizes) for of_sizes in self._shares_of_learned]
+        return self._copy_learned()[shares.index(max(shares))]
+
+    def _parts(self, X_nu: Floats, X_de: Floats) -> list[_Part]:
+        """Give what to fit to samples like these."""
+        size, known = harmonic_size(len(X_nu), len(X_de)), self.scale
+        learned: list[_Part] = []
+        if self.has_sources:
+            is_default = self.members is None
+            fading, most = (_fade(size), _MAX_ROWS) if is_default else (1.0, sys.maxsize)
+            shares = [at_size(of_sizes, size) * fading for of_sizes in self._shares_of_learned]
+            # What was learned from sources scales rows itself.
+            learned = [_Part(*each, most) for each in zip(self._copy_learned(), shares, strict=True) if each[1]]
+            known = self.learned_[0].model_.features.scaling if is_default else known
+        left = round(1 - sum(part.share for part in learned), 9)
+        if not left:
+            return learned
+        scaling = ColumnScaling.of([X_nu, X_de], known)
+        rest = self._parts_without_sources(size)
+        return [*learned, *(part._replace(share=left * part.share, scaling=scaling) for part in rest)]
+
+    def _parts_without_sources(self, size: float) -> list[_Part]:
         if not _ALPHAS[0] <= self.alpha <= _ALPHAS[1]:
             return [_Part(RuLSIF(self.alpha, sigma="cv", reg="cv", random_state=self.random_state), 1.0)]
         classifier = ClassifierRatio(alpha=self.alpha, random_state=self.random_state)
-        size = harmonic_size(n_nu, n_de)
-        share = _SHARE * _falling(size)
+        share = _SHARE * _fade(size)
         if share and torch_is_installed():
             from fewratio.estimators.networks.universal import UniversalRatioEstimator
 
-            network = _Part(UniversalRatioEstimator(self.alpha), share, _MAX_ROWS_NETWORK, _sharpness(size))
+            network = _Part(UniversalRatioEstimator(self.alpha), share, _MAX_ROWS_NETWORK, _find_sharpness(size))
             return [network, _Part(classifier, 1 - share)]
         if share and not self.has_sources:
             warnings.warn(
@@ -232,23 +354,14 @@ class AutoRatioEstimator(SavedEstimator):
         return [_Part(classifier, 1.0)]
 
 
-def _falling(size: float) -> float:
-    """Give the share of what is made for few rows: all up to 50, none from 400 on."""
+def _fade(size: float) -> float:
+    """Give the share of what is made for few rows: 1 up to 50 rows, 0 from 400 on."""
     return float(np.clip(np.log(_MANY / size) / np.log(_MANY / _FEW), 0, 1))
 
 
-def _sharpness(size: float) -> float:
+def _find_sharpness(size: float) -> float:
     """Give the factor of the network's log-ratio: 2 at one row per sample, 1 from two rows on."""
     return float(np.interp(size, (1, 2), (_SHARPER, 1)))
-
-
-def _sharpened(ratio: Floats, factor: float, alpha: float) -> Floats:
-    """Multiply the log of the plain ratio that a relative one stands for."""
-    if factor == 1:
-        return ratio
-    # Rounding may take a ratio to its bounds, 0 and 1 / alpha.
-    inner = np.clip(alpha * ratio, _ROUNDING, 1 - _ROUNDING)
-    return ratio_of_log(factor * (np.log(inner / (1 - inner)) - np.log(alpha / (1 - alpha))), alpha)
 
 
 def _ratios_without_sources(nu: Floats, de: Floats, rows: Floats, alpha: float, scaling: ColumnScaling) -> Floats:
@@ -257,8 +370,9 @@ def _ratios_without_sources(nu: Floats, de: Floats, rows: Floats, alpha: float, 
     if _ALPHAS[0] <= alpha <= _ALPHAS[1] and torch_is_installed():
         from fewratio.estimators.networks.universal import UniversalRatioEstimator
 
-        ratios = UniversalRatioEstimator(alpha)._ratios_of_pairs(nu, de, rows)
-        return _sharpened(ratios, _sharpness(harmonic_size(nu.shape[1], de.shape[1])), alpha)
+        network = UniversalRatioEstimator(alpha)
+        sharpness = _find_sharpness(harmonic_size(nu.shape[1], de.shape[1]))
+        return _Part(network, 1.0, sharpness=sharpness).sharpen(network._ratios_of_pairs(nu, de, rows), alpha)
     # Its settings are fixed, so that hundreds of pairs take a second.
     estimator, found = RuLSIF(alpha), []
     for numerator, denominator, at in zip(nu, de, rows, strict=True):

@@ -23,7 +23,7 @@ Ratios = Callable[[Floats, Floats, Floats], Floats]
 Fold = tuple[Sequence[DiscriminantModel], Sequence[Floats]]
 
 
-def learned_shares(folds: Sequence[Fold], others: Ratios, alpha: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def measure_shares(folds: Sequence[Fold], others: Ratios, alpha: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Give the shares of two learned models in their mean with another estimator, for each of `SIZES`.
 
     Of the shares whose squared error (Eq. 8) on pairs of datasets that were held out is within a standard error of
@@ -44,7 +44,7 @@ def learned_shares(folds: Sequence[Fold], others: Ratios, alpha: float) -> tuple
 
 
 def are_measured(shares: Sequence[Sequence[float]]) -> bool:
-    """Tell whether shares of columns and of cosines were measured, or are those taken where nothing can be."""
+    """Check that shares of columns and of cosines were measured, and are not those used where nothing can be."""
     return [tuple(of_sizes) for of_sizes in shares] != [(0.0,) * len(SIZES), _UNMEASURED]
 
 

@@ -7,8 +7,8 @@ from sklearn.metrics import roc_auc_score
 from fewratio import Collection, InlierOutlierDetector, InputError, ModelFileError, ParameterError
 from fewratio.core import container as tensorfile
 from fewratio.errors import CollectionError
-from fewratio.estimators import NotFittedError, PooledRatioEstimator
-from fewratio.estimators.mixtures.pooled_model import PooledMoments, learn
+from fewratio.estimators import InlierRatioEstimator, NotFittedError
+from fewratio.estimators.closed_form.inlier_ratio import InlierMoments, learn
 
 N_ROWS, N_OUTLIERS, N_COLUMNS = 80, 8, 4
 FLAGS = np.arange(N_ROWS) < N_OUTLIERS
@@ -33,7 +33,7 @@ def sources():
 
 @pytest.fixture
 def estimator(sources):
-    return PooledRatioEstimator().pretrain(collection(sources))
+    return InlierRatioEstimator().pretrain(collection(sources))
 
 
 def auc(estimator, X, n_normals=5):
@@ -61,7 +61,7 @@ def test_outliers_that_only_the_sources_tell_are_found(estimator, n_normals):
 def test_few_known_normals_of_the_sources_suffice(sources):
     # All rows that are not known to be normal are marked.
     known = collection(sources, np.arange(N_ROWS) < N_ROWS // 2)
-    assert auc(PooledRatioEstimator().pretrain(known), dataset(100)) > 0.9
+    assert auc(InlierRatioEstimator().pretrain(known), dataset(100)) > 0.9
 
 
 def test_the_mean_of_a_dataset_tells_which_direction_matters():
@@ -70,20 +70,20 @@ def test_the_mean_of_a_dataset_tells_which_direction_matters():
         sign = -1.0 if seed % 2 else 1.0
         return dataset(seed, sign) + np.array([2 * sign, 0, 0, 0])
 
-    estimator = PooledRatioEstimator().pretrain(collection([of(seed) for seed in range(20)]))
+    estimator = InlierRatioEstimator().pretrain(collection([of(seed) for seed in range(20)]))
     assert estimator.model_.features.context > 0
     assert min(auc(estimator, of(seed)) for seed in (100, 101)) > 0.95
 
 
 def test_without_a_common_cause_the_mean_is_left_out():
-    estimator = PooledRatioEstimator().pretrain(collection([dataset(seed) for seed in range(4)]))
+    estimator = InlierRatioEstimator().pretrain(collection([dataset(seed) for seed in range(4)]))
     assert estimator.model_.features.context == 0
 
 
 def test_the_ratio_is_that_of_eq_5_with_every_dataset_counted_alike(sources):
     datasets = [(sources[0], ~FLAGS), (np.tile(sources[1], (3, 1)), np.tile(~FLAGS, 3)), (sources[1], ~FLAGS)]
     model = learn(datasets, 0.5, 20, 0)
-    by_hand = [PooledMoments.of(each, model.features) for each in datasets]
+    by_hand = [InlierMoments.of(each, model.features) for each in datasets]
     # Copies of rows change no mean over a dataset.
     np.testing.assert_allclose(by_hand[1].squares_de, by_hand[2].squares_de)
     K = np.mean([each.K(0.3) for each in by_hand], axis=0)
@@ -111,13 +111,13 @@ def test_neither_the_order_of_sources_nor_of_their_rows_matters(sources, estimat
         [X[order] for X, order in zip(sources, orders, strict=True)][::-1],
         outliers=[FLAGS[order] for order in orders][::-1],
     )
-    other, X = PooledRatioEstimator().pretrain(moved), dataset(100)
+    other, X = InlierRatioEstimator().pretrain(moved), dataset(100)
     np.testing.assert_allclose(other.fit(X[-5:], X[:-5]).ratio_de_, estimator.fit(X[-5:], X[:-5]).ratio_de_, rtol=1e-6)
 
 
 def test_units_of_the_columns_do_not_matter(sources, estimator):
     factors, X = np.array([1e6, 1e-6, 3.0, 1.0]), dataset(100)
-    other = PooledRatioEstimator().pretrain(collection([factors * source + 5 for source in sources]))
+    other = InlierRatioEstimator().pretrain(collection([factors * source + 5 for source in sources]))
     expected = estimator.fit(X[-5:], X[:-5]).ratio_de_
     moved = factors * X + 5
     np.testing.assert_allclose(other.fit(moved[-5:], moved[:-5]).ratio_de_, expected, rtol=1e-4)
@@ -125,7 +125,7 @@ def test_units_of_the_columns_do_not_matter(sources, estimator):
 
 def test_constant_columns_are_no_trouble(sources):
     constant = [np.column_stack([X, np.full(N_ROWS, 0.1)]) for X in sources]
-    estimator = PooledRatioEstimator().pretrain(collection(constant))
+    estimator = InlierRatioEstimator().pretrain(collection(constant))
     assert auc(estimator, np.column_stack([dataset(100), np.full(N_ROWS, 0.1)])) > 0.95
     # One that the sources never had moves all rows alike.
     assert auc(estimator, np.column_stack([dataset(100), np.full(N_ROWS, 7.0)])) > 0.95
@@ -135,14 +135,14 @@ def test_constant_columns_are_no_trouble(sources):
 def test_more_columns_than_rows_are_taken(n_columns):
     rng = np.random.default_rng(0)
     wide = [rng.normal(size=(N_ROWS, n_columns)) + 2 * FLAGS[:, None] * (np.arange(n_columns) < 50) for _ in range(6)]
-    assert auc(PooledRatioEstimator().pretrain(collection(wide[:5])), wide[5]) > 0.9
+    assert auc(InlierRatioEstimator().pretrain(collection(wide[:5])), wide[5]) > 0.9
 
 
 def test_blocks_of_rows_give_the_same_moments(sources, estimator, monkeypatch):
     features = estimator.model_.features
-    expected = PooledMoments.of((sources[0], ~FLAGS), features)
+    expected = InlierMoments.of((sources[0], ~FLAGS), features)
     monkeypatch.setattr("fewratio.core.blocks.BLOCK_VALUES", 7 * features.n_outputs)
-    for found, known in zip(PooledMoments.of((sources[0], ~FLAGS), features), expected, strict=True):
+    for found, known in zip(InlierMoments.of((sources[0], ~FLAGS), features), expected, strict=True):
         np.testing.assert_allclose(found, known, atol=1e-12)
 
 
@@ -150,11 +150,11 @@ def test_marked_rows_count_as_much_as_all_together(sources, estimator):
     features = estimator.model_.features
     phi = features(sources[0], features.dataset(sources[0]))
     expected = sum(rows.T @ rows / len(rows) for rows in (phi, phi[FLAGS])) / 2
-    np.testing.assert_allclose(PooledMoments.of((sources[0], ~FLAGS), features).squares_de, expected, rtol=1e-9)
+    np.testing.assert_allclose(InlierMoments.of((sources[0], ~FLAGS), features).squares_de, expected, rtol=1e-9)
 
 
 def test_one_source_is_enough_to_run(sources):
-    assert auc(PooledRatioEstimator().pretrain(collection(sources[:1])), dataset(100)) > 0.8
+    assert auc(InlierRatioEstimator().pretrain(collection(sources[:1])), dataset(100)) > 0.8
 
 
 def test_a_row_far_from_all_sources_is_the_most_anomalous(estimator):
@@ -179,13 +179,13 @@ def test_named_columns_come_in_any_order(sources):
     pd = pytest.importorskip("pandas")
     names = list("abcd")
     frames = [pd.DataFrame(X, columns=names) for X in sources]
-    estimator, X = PooledRatioEstimator().pretrain(collection(frames)), pd.DataFrame(dataset(100), columns=names)
+    estimator, X = InlierRatioEstimator().pretrain(collection(frames)), pd.DataFrame(dataset(100), columns=names)
     expected = estimator.fit(X[-5:], X[:-5]).predict(X)
     np.testing.assert_allclose(estimator.fit(X[-5:], X[:-5]).predict(X[names[::-1]]), expected)
 
 
 def test_bad_sources_are_refused(sources):
-    estimator = PooledRatioEstimator()
+    estimator = InlierRatioEstimator()
     with pytest.raises(NotFittedError, match="learned nothing"):
         estimator.fit(sources[0], sources[1])
     with pytest.raises(NotFittedError, match="no trained model"):
@@ -200,7 +200,7 @@ def test_bad_sources_are_refused(sources):
     with pytest.raises(CollectionError, match="no row that is marked"):
         estimator.pretrain(collection(sources, np.zeros(N_ROWS, dtype=bool)))
     with pytest.raises(ParameterError, match="n_components"):
-        PooledRatioEstimator(n_components=0).pretrain(collection(sources))
+        InlierRatioEstimator(n_components=0).pretrain(collection(sources))
 
 
 # ---------------------------------------------------------------- files
@@ -210,9 +210,9 @@ def test_bad_sources_are_refused(sources):
 def test_a_file_brings_the_same_answers_back(sources, tmp_path, names):
     pd = pytest.importorskip("pandas")
     tables = sources if names is None else [pd.DataFrame(X, columns=names) for X in sources]
-    saved, X = PooledRatioEstimator(0.3, n_components=30, random_state=4).pretrain(collection(tables)), dataset(100)
+    saved, X = InlierRatioEstimator(0.3, n_components=30, random_state=4).pretrain(collection(tables)), dataset(100)
     saved.save(tmp_path / "model")
-    loaded = PooledRatioEstimator.load(tmp_path / "model")
+    loaded = InlierRatioEstimator.load(tmp_path / "model")
     assert loaded.get_params() == saved.get_params()
     assert (
         (loaded.n_sources_, loaded.n_rows_)
@@ -225,7 +225,7 @@ def test_a_file_brings_the_same_answers_back(sources, tmp_path, names):
 
 def test_settings_that_were_changed_since_are_not_written(estimator, tmp_path):
     estimator.set_params(n_components=7).save(tmp_path / "model")
-    assert PooledRatioEstimator.load(tmp_path / "model").n_components == 200
+    assert InlierRatioEstimator.load(tmp_path / "model").n_components == 200
 
 
 @pytest.mark.parametrize(
@@ -250,4 +250,4 @@ def test_a_file_that_does_not_fit_together_is_refused(estimator, tmp_path, edit)
     edit(header, arrays)
     tensorfile.write_tensors(path, "model", arrays, header)
     with pytest.raises(ModelFileError, match="does not fit together"):
-        PooledRatioEstimator.load(path)
+        InlierRatioEstimator.load(path)

@@ -3,10 +3,16 @@
 import numpy as np
 import pytest
 
-from fewratio import DiscriminantRatioEstimator, ParameterError, RuLSIF, load_model, relative_pearson_divergence
+from fewratio import (
+    AutoRatioEstimator,
+    DiscriminantRatioEstimator,
+    ParameterError,
+    RuLSIF,
+    load_model,
+    relative_pearson_divergence,
+)
 from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.estimators import EnsembleRatioEstimator
-from fewratio.estimators.mixtures.ensemble import best_members
+from fewratio.estimators import NotFittedError, make_best_members
 from tests.strategies import meta_estimator
 
 SOURCES = gaussian_family(8, n_instances=40, random_state=0).collection
@@ -16,12 +22,12 @@ NU, DE, X = RNG.normal(0.3, 1, (4, 1)), RNG.normal(-0.5, 1, (5, 1)), RNG.normal(
 
 def members(n_draws=2):
     networks = meta_estimator(max_steps=3, width=8, scale="columns", device="cpu", progress=False, random_state=0)
-    return best_members(networks, n_draws, n_components=16)
+    return make_best_members(networks, n_draws=n_draws, n_components=16)
 
 
 @pytest.fixture(scope="module")
 def trained():
-    return EnsembleRatioEstimator(members=members()).pretrain(SOURCES)
+    return AutoRatioEstimator(members=members()).pretrain(SOURCES)
 
 
 def test_many_pairs_are_as_one_by_one(trained):
@@ -47,8 +53,8 @@ def test_both_kinds_count_the_same_however_many_there_are(trained):
 def test_a_file_holds_all_members(trained, tmp_path):
     trained.fit(NU, DE).save(tmp_path / "all.model")
     loaded = load_model(tmp_path / "all.model")
-    assert isinstance(loaded, EnsembleRatioEstimator)
-    assert [type(member) for member in loaded.members_] == [type(member) for member in trained.members_]
+    assert isinstance(loaded, AutoRatioEstimator)
+    assert [type(member) for member in loaded.learned_] == [type(member) for member in trained.learned_]
     assert [network.kind for network in loaded.networks_] == ["mlp"]
     np.testing.assert_array_equal(loaded.fit(NU, DE).predict(X), trained.predict(X))
 
@@ -58,10 +64,30 @@ def test_another_alpha_is_refused_by_the_networks(trained, tmp_path):
     with pytest.raises(ParameterError, match=r"alpha is 0\.3, but the model was trained with 0\.5"):
         load_model(tmp_path / "all.model").set_params(alpha=0.3).fit(NU, DE)
     (draw,) = members(1)[1:]
-    assert EnsembleRatioEstimator(0.3, members=[draw]).pretrain(SOURCES).fit(NU, DE).predict(X).max() <= 1 / 0.3
+    assert AutoRatioEstimator(0.3, members=[draw]).pretrain(SOURCES).fit(NU, DE).predict(X).max() <= 1 / 0.3
 
 
 @pytest.mark.parametrize("wrong", [[], [RuLSIF()], [DiscriminantRatioEstimator(), RuLSIF()]])
 def test_members_must_learn_from_sources(wrong):
     with pytest.raises(ParameterError, match=r"RuLSIF|nothing in it"):
-        EnsembleRatioEstimator(members=wrong).pretrain(SOURCES)
+        AutoRatioEstimator(members=wrong).pretrain(SOURCES)
+
+
+def test_given_shares_are_those_of_the_mean(tmp_path):
+    estimator = AutoRatioEstimator(members=members(1)[1:] * 2, shares=[0.75, 0.25]).pretrain(SOURCES).fit(NU, DE)
+    assert estimator.shares_ == [0.75, 0.25]
+    estimator.save(tmp_path / "shares.model")
+    assert load_model(tmp_path / "shares.model").fit(NU, DE).shares_ == [0.75, 0.25]
+
+
+@pytest.mark.parametrize("shares", [[1.0], [0.5, 0.6], [1.5, -0.5]])
+def test_shares_are_one_for_each_member_with_the_sum_1(shares):
+    with pytest.raises(ParameterError, match=r"shares is .* for 2 members"):
+        AutoRatioEstimator(members=[DiscriminantRatioEstimator()] * 2, shares=shares).pretrain(SOURCES)
+    with pytest.raises(ParameterError, match="shares is given without members"):
+        AutoRatioEstimator(shares=shares).fit(NU, DE)
+
+
+def test_members_that_have_learned_nothing_are_not_fitted():
+    with pytest.raises(NotFittedError, match="Call pretrain"):
+        AutoRatioEstimator(members=[DiscriminantRatioEstimator()]).fit(NU, DE)
