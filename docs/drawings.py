@@ -106,7 +106,7 @@ QUESTIONS = (
 )
 RATIOS = (
     ("related datasets, seconds", "AutoRatioEstimator", ".pretrain(sources).fit(a, b)"),
-    ("related datasets, best result", "EnsembleRatioEstimator", "minutes on a GPU"),
+    ("related datasets, best result", "AutoRatioEstimator(members=...)", "minutes on a GPU"),
     ("none, up to 400 rows", "AutoRatioEstimator", ".fit(a, b)"),
     ("none, more rows", "ClassifierRatio, RuLSIF", ".fit(a, b)"),
     ("plain ratio, alpha = 0", "ULSIF, KLIEP, Telescoping", "for samples far apart: the last"),

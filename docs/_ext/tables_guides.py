@@ -7,7 +7,7 @@ from records import grid, only, records
 # Related datasets, rows per sample, columns and time to learn; and the row of the experiment.
 ESTIMATORS = {
     "{class}`~fewratio.AutoRatioEstimator`": ("any number, or none", "any", "the same in all", "seconds", ""),
-    "{class}`~fewratio.estimators.EnsembleRatioEstimator`": (
+    "{func}`~fewratio.estimators.make_best_members`": (
         "20 or more",
         "1 to 50",
         "the same in all",

@@ -13,7 +13,7 @@ PAPERS = {
     'a committee of networks (`Architecture("both", n_networks=2)`)': ("fewratio, committee", "none"),
     "closed form (`DiscriminantRatioEstimator`), seconds": ("fewratio, closed form", "none"),
     "closed form, the mean of four": ("fewratio, closed form, four draws", "none"),
-    "committee and closed form (`EnsembleRatioEstimator`)": ("fewratio, ensemble", "none"),
+    "committee and closed form (`make_best_members`)": ("fewratio, ensemble", "none"),
     "no related datasets (`UniversalRatioEstimator`)": ("fewratio, no sources", "none"),
     "RuLSIF, ratio clipped": ("RuLSIF, ratio clipped", "validation"),
 }

@@ -3,16 +3,16 @@ A mean of several estimators
 ============================
 
 Estimators with other random features, or of another kind, err in different ways. Their mean,
-:class:`fewratio.estimators.EnsembleRatioEstimator`, is better than most of its members. Here are eight small ones in
+``AutoRatioEstimator(members=...)``, is better than most of its members. Here are eight small ones in
 closed form, learned from digits in rotations, and judged on rotations that were not among the sources.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewratio import DiscriminantRatioEstimator
+from fewratio import AutoRatioEstimator, DiscriminantRatioEstimator
 from fewratio.data import load_collection
-from fewratio.estimators import EnsembleRatioEstimator, relative_squared_error
+from fewratio.estimators import relative_squared_error
 
 collection = load_collection("digits_r")
 sources, targets = collection[:40], collection[40:]
@@ -22,7 +22,7 @@ members = [
     )
     for seed in range(8)
 ]
-ensemble = EnsembleRatioEstimator(members=members).pretrain(sources)
+ensemble = AutoRatioEstimator(members=members).pretrain(sources)
 
 # %%
 # The error J on 50 pairs of new datasets, three images per sample: lower is better. The ratio of an ensemble is
@@ -32,7 +32,7 @@ rng = np.random.default_rng(0)
 errors = []
 for _ in range(50):
     nu, de = (rng.permutation(targets[int(i)].X)[:60] for i in rng.choice(len(targets), 2, replace=False))
-    fitted = [member.fit(nu[:3], de[:3]) for member in ensemble.members_]
+    fitted = [member.fit(nu[:3], de[:3]) for member in ensemble.learned_]
     of_nu, of_de = (np.array([member.predict(sample[3:]) for member in fitted]) for sample in (nu, de))
     parts = [[i] for i in range(len(members))] + [range(n) for n in (2, 4, 8)]
     errors.append([relative_squared_error(of_nu[part].mean(0), of_de[part].mean(0)) for part in map(list, parts)])
