@@ -45,7 +45,9 @@ def test_the_log_ratio_of_the_network_is_larger_where_rows_are_fewest(samples, n
 
 
 def test_ratios_at_their_bounds_stay_there():
-    np.testing.assert_allclose(auto._sharpened(np.array([0.0, 1.0, 2.0]), 2.0, 0.5), [0, 1, 2], atol=1e-5)
+    np.testing.assert_allclose(
+        auto._Part(RuLSIF(), 1.0, sharpness=2.0).sharpen(np.array([0.0, 1.0, 2.0]), 0.5), [0, 1, 2], atol=1e-5
+    )
 
 
 def test_large_samples_get_the_classifier(samples):
@@ -67,14 +69,14 @@ def test_alphas_that_the_network_does_not_know_get_the_kernel(samples, alpha):
 def test_shares_change_without_a_step():
     shares = [dict(zip((UniversalRatioEstimator, ClassifierRatio), (0, 0), strict=True)) for _ in range(2, 600)]
     for n, share in zip(range(2, 600), shares, strict=True):
-        share.update({type(estimator): part for estimator, part, *_ in AutoRatioEstimator()._parts(n, n)})
+        share.update({type(estimator): part for estimator, part, *_ in AutoRatioEstimator()._parts_without_sources(n)})
         assert sum(share.values()) == pytest.approx(1)
     of_network = [share[UniversalRatioEstimator] for share in shares]
     assert of_network[0] == pytest.approx(2 / 3)
     assert of_network[-1] == 0
     assert np.abs(np.diff(of_network)).max() < 0.01
     # The smaller sample decides: of 5 rows against any number no more than 10 can be made.
-    assert AutoRatioEstimator()._parts(5, 10_000)[0][1] == pytest.approx(2 / 3)
+    assert AutoRatioEstimator()._parts(np.zeros((5, 1)), np.zeros((10_000, 1)))[0].share == pytest.approx(2 / 3)
 
 
 def test_of_one_large_sample_some_rows_are_drawn_whatever_their_order(samples):
