@@ -223,13 +223,13 @@ def test_points_are_a_window_apart_and_inside(window, more, seed):
 def test_row_by_row_gives_the_same_scores(window, n_features, seed):
     series = np.random.default_rng(seed).normal(size=(3 * window + 2, n_features))
     found = detect_changes(series, window=window, threshold=0.1)
-    detector = ChangeDetector(window, 0.1, estimator=found.estimator)
-    scores = []
-    for row in series:
-        detector.update(row)
-        scores.append(detector.score_)
-    assert np.isnan(scores[: 2 * window - 1]).all()
-    assert np.allclose(scores[2 * window - 1 :], found.scores[window : len(series) - window + 1])
+    for detector in (ChangeDetector(window, 0.1, estimator=found.estimator), ChangeDetector(window, 0.1)):
+        scores = []
+        for row in series:
+            detector.update(row)
+            scores.append(detector.score_)
+        assert np.isnan(scores[: 2 * window - 1]).all()
+        assert np.allclose(scores[2 * window - 1 :], found.scores[window : len(series) - window + 1])
 
 
 def test_row_by_row_a_change_is_reported_once():

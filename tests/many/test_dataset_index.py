@@ -44,6 +44,16 @@ def test_neighbours_are_those_of_all_pairs(sizes):
         np.testing.assert_allclose([each[1] for each in others], [each[1] for each in expected], atol=1e-6)
 
 
+def test_a_dataset_of_more_rows_than_are_kept_finds_itself():
+    rng = np.random.default_rng(0)
+    sets = {f"set {i}": rng.normal(0, 1, (30, 2)) for i in range(20)}
+    index = DatasetIndex.build(sets, n_rows=8, random_state=3)
+    index.add({"added": rng.normal(0, 1, (40, 2))})
+    found = {name: index.search(table[::-1], k=1) for name, table in sets.items()}
+    assert {name: each.names[0] for name, each in found.items()} == {name: name for name in sets}
+    assert max(each.divergences[0] for each in found.values()) < 1e-9
+
+
 @quick
 @given(
     sizes=st.lists(st.integers(1, 6), min_size=2, max_size=30), d=st.integers(1, 3), k=st.integers(1, 40), seed=seeds

@@ -247,6 +247,30 @@ def test_a_batch_of_nothing_but_outliers_is_flagged_and_said_to_be(estimator):
     detector.predict(batch[:9])
 
 
+def test_a_batch_of_nothing_but_outliers_is_flagged_by_a_constant_column():
+    rng = np.random.default_rng(0)
+    normals, batch = (
+        pd.DataFrame({"set": [value] * n, "noise": rng.normal(size=n), "site": site})
+        for value, n, site in ((1.0, 60, "north"), (5.0, 20, "south"))
+    )
+    detector = InlierOutlierDetector().fit(normals)
+    # Where a row comes from is another matter.
+    assert [column.column for column in detector.non_overlapping(batch)] == ["site"]
+    assert detector.detect(batch).is_outlier.all()
+
+
+@pytest.mark.parametrize("estimator", [None, RuLSIF()], ids=str)
+@pytest.mark.parametrize("options", [{}, {"contamination": 0.2}, {"false_discovery_rate": None}], ids=str)
+def test_outliers_are_the_rows_with_scores_below_the_threshold(estimator, options):
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        detector = InlierOutlierDetector(estimator, random_state=seed, **options).fit(rng.normal(size=(200, 2)))
+        batch = np.concatenate([rng.normal(size=(7, 2)), rng.normal(4, 1, size=(3, 2))])
+        result = detector.detect(batch)
+        np.testing.assert_array_equal(result.is_outlier, result.scores < result.threshold)
+        np.testing.assert_array_equal(result.margins, detector.decision_function(batch))
+
+
 @pytest.mark.parametrize("n_normal", [5, 10, 30])
 def test_the_rule_of_thumb_flags_few_rows_of_clean_batches(n_normal):
     shares = []

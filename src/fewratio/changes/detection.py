@@ -265,8 +265,8 @@ def detect_changes(
     level : float, optional
         Chance that the test reports a change where there is none; 0.01 by default.
     threshold : float, optional
-        A threshold of the divergence of windows to use instead of one by permutation. Nothing is known of the series
-        then, and a trend or season is not removed.
+        A threshold of the divergence of windows to use instead of one by permutation. Each pair of windows is then
+        compared by itself, as by a `ChangeDetector`: in its own units, without removing a trend or season.
     time : str, optional
         The column that says when a row came: dates, or numbers. Rows are sorted by it, and it is not compared. By
         default the only column of dates, if they do not fall.
@@ -314,7 +314,7 @@ def detect_changes(
     # A model with sources knows rows as they come.
     rows = rows - found.background if is_test and not model.has_sources else rows
     if uses_windows:
-        model = inputs.in_common_units(model, rows)
+        model = inputs.in_common_units(model, rows) if threshold is None else model
         changes: FoundChanges = by_windows(model, rows, found, options, for_permutations, opened.argument)
     elif is_test:
         changes = by_splits(rows, found, options, for_permutations)

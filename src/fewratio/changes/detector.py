@@ -14,9 +14,10 @@ from fewratio.estimators import samples as inputs
 class ChangeDetector:
     """Tell row by row whether a series has changed.
 
-    The scores are those of `detect_changes` with a `window`, each as soon as its two windows are complete: a window
-    after the row that it belongs to. A change is reported when the score rises above the threshold, and then not again
-    for a window.
+    The scores are those of `detect_changes` with the same `window` and a `threshold`, each as soon as its two windows
+    are complete: a window after the row that it belongs to. With the estimator of a result that was tested, they are
+    those of that call, but no trend or season is removed. A change is reported when the score rises above the
+    threshold, and then not again for a window.
 
     Parameters
     ----------
@@ -26,7 +27,8 @@ class ChangeDetector:
         What a score must exceed, such as that of `detect_changes` for earlier rows. That one is exceeded by chance, at
         its ``level``, once in as many rows as it was made from.
     estimator : RatioEstimator, optional
-        Gives the divergences, such as the one in the result of `detect_changes`; by default ``RuLSIF()``, as there.
+        Gives the divergences, such as the one in the result of `detect_changes`, which knows the units of its columns;
+        by default ``RuLSIF()``, with the units of the two windows.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.wording import first_few
-from fewratio.data.column_kinds import CATEGORY, DATE, write_value
+from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER, write_value
 from fewratio.data.columns import NO_OVERLAP, Column
 from fewratio.data.encoding import Encoding
 from fewratio.data.table import FileNumbers, Table, freeze
@@ -42,8 +42,9 @@ def find_non_overlapping(
     first, second : ndarray of shape (n, n_features)
         The encoded samples.
     is_batch : bool
-        Whether outliers are sought in the second sample. Then only dates are enough if their ranges do not overlap:
-        a batch comes later, but numbers that are far from all others are what is sought.
+        Whether outliers are sought in the second sample. Then only dates are enough if their ranges do not overlap,
+        and only dates and categories if they are constant: a batch comes later or from elsewhere, but numbers that are
+        far from all others are what is sought.
     """
     found, n_rows = [], (len(first), len(second))
     summaries = zip(_summarised(encoding, first), _summarised(encoding, second), strict=True)
@@ -57,7 +58,8 @@ def find_non_overlapping(
             # Nothing but gaps in one sample, and none in the other.
             constant = True
             is_apart = sum(side.n_rows for side in sides) in n_rows and _constant_chance(*n_rows) <= _CONSTANT_CHANCE
-        is_expected = is_batch and (min(n_rows) < _LEAST_BATCH if constant else column.kind != DATE)
+        is_number = column.kind == NUMBER and all(side.n_rows for side in sides)
+        is_expected = is_batch and (min(n_rows) < _LEAST_BATCH or is_number if constant else column.kind != DATE)
         if is_apart and not is_expected:
             found.append(NonOverlapping(column.name, *(_described(column, side) for side in sides)))
     return found

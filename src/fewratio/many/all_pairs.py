@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import repeat
 from numbers import Integral
 from typing import Any, Unpack
 
@@ -121,7 +122,7 @@ def compare_all(
     seed = int(inputs.as_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
-    samples = samples_of(collection, model, n_rows, for_rows)
+    samples = samples_of(collection, model, n_rows, repeat(for_rows))
     model = inputs.in_common_units(model, np.concatenate(samples))
     work = cut_into_blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
     test = None
@@ -176,12 +177,13 @@ def _check_workers(n_jobs: Any) -> None:
 
 
 def samples_of(
-    collection: Collection, model: RatioEstimator, n_rows: int | None, rng: np.random.Generator
+    collection: Collection, model: RatioEstimator, n_rows: int | None, rngs: Iterable[np.random.Generator]
 ) -> list[Floats]:
     """Draw rows of large datasets, and let the estimator object to columns before the work begins."""
     names = None if collection.feature_names is None else tuple(collection.feature_names)
     samples = []
-    for dataset in collection:
+    # Generators may have no end.
+    for dataset, rng in zip(collection, rngs, strict=False):
         X = drawn_rows(dataset.X, n_rows, rng)
         argument = f"dataset {dataset.name!r}"
         table = Table(X, names, argument)

@@ -137,10 +137,12 @@ class DatasetIndex:
         if not isinstance(collection, Collection):
             collection = Collection.from_arrays(collection, **columns)
         seed = int(inputs.as_rng(random_state).integers(2**63))
-        for_estimator, for_rows, for_vectors = np.random.default_rng(seed).spawn(3)
+        for_estimator, _, for_vectors = np.random.default_rng(seed).spawn(3)
         model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
         dtype = collection[0].X.dtype
-        samples = [sample.astype(dtype) for sample in samples_of(collection, model, n_rows, for_rows)]
+        # One stream for all: what is drawn of a dataset depends on its rows alone, so that a search finds it.
+        rngs = (np.random.default_rng(seed) for _ in collection)
+        samples = [sample.astype(dtype) for sample in samples_of(collection, model, n_rows, rngs)]
         rows = np.concatenate(samples)
         if len(rows) > _LEARNED_ROWS:
             rows = rows[for_vectors.choice(len(rows), _LEARNED_ROWS, replace=False)]

@@ -28,9 +28,8 @@ class OutlierResult(Reported):
     Attributes
     ----------
     scores : ndarray of shape (n,)
-        Higher is more normal, as `score_samples` gives them.
-    margins : ndarray of shape (n,)
-        Scores less the threshold, as `decision_function` gives them: negative for outliers.
+        Higher is more normal. They are those of `score_samples`; where the false discovery rate is held with an
+        estimator, those behind its p-values.
     threshold : float
         Rows with a lower score are outliers.
     rule : {"contamination", "false discovery rate", "rule of thumb"}
@@ -44,13 +43,17 @@ class OutlierResult(Reported):
     """
 
     scores: Floats
-    margins: Floats
     threshold: float
     rule: str
     meaning: str
     samples: inputs.Samples
     detector: Any
     _scored: Normality
+
+    @cached_property
+    def margins(self) -> Floats:
+        """Scores less the threshold, as `decision_function` gives them: negative for outliers."""
+        return self.scores - self.threshold
 
     @property
     def is_outlier(self) -> NDArray[np.bool_]:
@@ -60,7 +63,7 @@ class OutlierResult(Reported):
     @cached_property
     def order(self) -> Numbers:
         """Numbers of the rows, the most anomalous first."""
-        return np.lexsort([self.margins, self.scores])
+        return np.argsort(self.scores, kind="stable")
 
     @property
     def row_names(self) -> Sequence[str] | None:
@@ -117,10 +120,9 @@ def judged(detector: Any, X: Any) -> OutlierResult:
     """Let a fitted detector judge a batch."""
     table = detector._open(X, getattr(X, "argument", "X"))
     scored, threshold = detector._judge(table)
-    scores = scored.rows if detector.estimator_ is None else detector.score_samples(table)
     apart, rule, encoding = detector.non_overlapping(table), detector._rule(table.n_rows), detector.encoding_
     if encoding is not None:
         encoding = encoding.without([column.column for column in apart])
     meaning = _MEANINGS[rule].format(f"{100 * (detector.contamination or detector.false_discovery_rate or 0):.3g}%")
     samples = inputs.Samples(encoding, [table], apart, (X,))
-    return OutlierResult(scores, scored.rows - threshold, threshold, rule, meaning, samples, detector, scored)
+    return OutlierResult(scored.rows, threshold, rule, meaning, samples, detector, scored)
