@@ -1,8 +1,10 @@
 """Means and units of columns."""
 
 import numpy as np
+import pytest
 
 from fewratio.core import units as scaling
+from fewratio.core.units import clip_far, clip_to_middle
 
 
 def test_scaling_is_that_of_all_rows_together():
@@ -36,3 +38,21 @@ def test_a_constant_column_is_only_centred():
 
 def test_what_overflows_is_not_finite():
     assert not np.isfinite(scaling.column_scaling([np.array([[1e200], [0.0], [-1e200]])])[1]).all()
+
+
+def test_far_values_are_clipped_at_robust_deviations_from_the_middle():
+    rows = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 1.0], [100.0, 1.0]])
+    clipped = clip_far(rows, 2.0, np.median(rows, axis=0))
+    np.testing.assert_array_equal(clipped[:4], rows[:4])
+    assert clipped[4, 0] == pytest.approx(2 + 2 * 1.4826)
+    # Half of a column's values are equal: it stays as it is.
+    np.testing.assert_array_equal(clipped[:, 1], rows[:, 1])
+
+
+def test_the_middle_of_a_column_says_what_is_far():
+    rows = np.append(np.linspace(0, 1, 99), 50.0)[:, None]
+    low, high = np.quantile(rows, (0.05, 0.95))
+    np.testing.assert_allclose(clip_to_middle(rows), np.clip(rows, low, high))
+    np.testing.assert_allclose(clip_to_middle(rows, margin=1.0).max(), 2 * high - low)
+    rare = (np.arange(100) == 7).astype(float)[:, None]
+    np.testing.assert_array_equal(clip_to_middle(rare), rare)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fewratio.core.shapes import Floats
+from fewratio.core.units import clip_far
 
 _LONGEST_PERIOD = 400
 # Of a smooth season: how often it returns at least, and of how many waves it is made at most.
@@ -46,8 +47,7 @@ def season_period(series: Floats) -> int:
     """Return the number of rows after which the steps between rows repeat, chosen by BIC; 0 if they do not."""
     steps = np.diff(series, axis=0)
     steps -= [np.median(column) for column in steps.T]
-    limits = 4 * deviations(steps)
-    np.clip(steps, -limits, limits, out=steps)
+    steps = clip_far(steps, 4.0)
     is_used = steps.any(0)
     steps -= steps.mean(0)
     steps = steps if is_used.all() else steps[:, is_used]
@@ -115,9 +115,3 @@ def _with_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:
     point = margin + int(((products**2).sum(1) / squares)[margin : n - margin].argmax())
     height = products[point] / squares[point]
     return (np.arange(n) >= point)[:, None] * height, [point]
-
-
-def deviations(values: Floats) -> Floats:
-    """Return robust standard deviations about 0; infinity where half of the values are 0."""
-    middle = 1.4826 * np.array([np.median(np.abs(column)) for column in np.atleast_2d(values.T)])
-    return np.where(middle > 0, middle, np.inf)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewratio.changes.seasons import MOST_WAVES, deviations, repeated_season, smooth_seasons
+from fewratio.changes.seasons import MOST_WAVES, repeated_season, smooth_seasons
 from fewratio.changes.segment_costs import (
     MOST_CHANGES,
     POSITIONS,
@@ -25,6 +25,7 @@ from fewratio.changes.segment_costs import (
     running_median,
 )
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.units import clip_far
 from fewratio.progress import OnStep, progress_bar
 
 # Measured on annotated series (docs/decisions/0014). The price of a parameter, in units of log n: level and spread
@@ -32,7 +33,7 @@ from fewratio.progress import OnStep, progress_bar
 _PRICE = 1.5
 _HIGHEST_ORDER, _HIGHEST_DEGREE = 3, 3
 # Values further than so many deviations from the running median are moved there.
-_TAME = 5.0
+FAR = 5.0
 # The penalties that are tried, as multiples; they are tried twice with each degree if there may be a season.
 _FACTORS = 2.0 ** np.arange(9, -2.5, -0.5)
 _STEPS = 4 * len(_FACTORS) + 2 * MOST_WAVES
@@ -98,7 +99,7 @@ def segment(rows: Floats) -> Segmentation:
         In the order of time, without gaps.
     """
     # Isolated values must not set the unit.
-    spread = _tamed(rows).std(0)
+    spread = _tame(rows).std(0)
     # The spread of equal numbers may be a rounding error.
     is_used = (np.ptp(rows, axis=0) > 0) & (spread > 0)
     scale = np.where(is_used, spread, 1.0)
@@ -107,16 +108,16 @@ def segment(rows: Floats) -> Segmentation:
     clean = _in_units(rows, middle, scale)
     background = repeated_season(clean)
     # That of the rows as they are: without a season, few values become many.
-    rounding = rounding_variance(_tamed(clean)[:, is_used])
+    rounding = rounding_variance(_tame(clean)[:, is_used])
     clean -= background
     with progress_bar(_STEPS, "segmenting") as report:
-        best, smooth = _best(_tamed(clean)[:, is_used], rounding, report)
+        best, smooth = _best(_tame(clean)[:, is_used], rounding, report)
     if smooth is not None:
         background[:, is_used] += smooth
         del smooth, clean
         clean = _in_units(rows, middle, scale)
         clean -= background
-    tamed = _tamed(clean)
+    tamed = _tame(clean)
     gains = _gains(tamed[:, is_used], rounding, best.points, best.degree)
     # Fitted to tamed values: a far one must not move the level of its segment.
     residuals = without_segments(tamed, best.points, best.degree)
@@ -274,19 +275,13 @@ def _gains(series: Floats, rounding: Floats, points: list[int], degree: int) -> 
     return gains
 
 
-def _tamed(series: Floats) -> Floats:
-    """Move isolated values that are far from their neighbours nearer."""
+def _tame(series: Floats) -> Floats:
+    """Clip isolated values that are far from their neighbours."""
     result = np.empty_like(series)
     for place, column in enumerate(series.T):
         middle = running_median(column)
-        result[:, place] = middle + clipped(column - middle)
+        result[:, place] = middle + clip_far(column - middle, FAR)
     return result
-
-
-def clipped(values: Floats) -> Floats:
-    """Clip values at five robust standard deviations."""
-    limits = _TAME * deviations(values)
-    return np.clip(values, -limits, limits)
 
 
 def _between(points: Sequence[int], n: int) -> list[tuple[int, int]]:

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.signal import lfilter
 
 from fewratio.changes.segment_costs import SplitGains
-from fewratio.changes.segmentation import Segmentation, autoregression, clipped
+from fewratio.changes.segmentation import FAR, Segmentation, autoregression
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.units import clip_far
 from fewratio.core.wording import counted
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import samples as inputs
@@ -62,7 +63,7 @@ def by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np
     """
     # A few far values must not hide changes. Of a series without changes, which values are far does not depend on their
     # order: the level stays.
-    residuals = clipped(found.residuals)
+    residuals = clip_far(found.residuals, FAR)
     # What rounding leaves of a column without noise is no noise.
     residuals[:, residuals.std(0) <= _NO_NOISE * np.ptp(rows, axis=0)] = 0
     rows, found = rows - found.residuals + residuals, found._replace(residuals=residuals)

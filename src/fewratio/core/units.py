@@ -1,6 +1,11 @@
-"""Means and units of columns, for estimators that bring columns to a common unit."""
+"""Units of columns: all there are.
 
-from collections.abc import Iterable
+`column_scaling` is for estimators, which take distances; `standardise` is for the two-sample test, where categories
+count as one column. `clip_to_middle` and `clip_far` keep outliers from setting a unit: the first goes by quantiles, for
+rows, the second by the median, for samples of a few rows and for residuals of a series.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +83,39 @@ def _units(columns: NDArray[np.floating]) -> Floats:
     """Return the unit of each column, of shape (n_columns, n); 0 if it is constant."""
     ordered = np.sort(columns.astype(np.float64), axis=1)
     low, high = ordered[:, :1], ordered[:, -1:]
-    clipped = np.clip(ordered, *np.quantile(ordered, _KEPT, axis=1, keepdims=True)).std(1)
     has_two_values = ((ordered == low) | (ordered == high)).all(1)
-    return np.where(has_two_values, (high - low)[:, 0], np.where(clipped > 0, clipped, ordered.std(1)))
+    return np.where(has_two_values, (high - low)[:, 0], clip_to_middle(ordered, axis=1).std(1))
+
+
+def clip_to_middle(values: Floats, margin: float = 0.0, axis: int = 0) -> Floats:
+    """Clip columns so many widths of their middle 90 % beyond it, where outliers must not set a unit.
+
+    Columns whose middle 90 % are equal stay as they are.
+    """
+    low, high = np.quantile(values, _KEPT, axis=axis, keepdims=True)
+    reach = np.where(high > low, margin * (high - low) if margin else 0.0, np.inf)
+    return np.clip(values, low - reach, high + reach)
+
+
+def clip_far(values: Floats, n_deviations: float, middle: Floats | float = 0.0) -> Floats:
+    """Clip columns at so many robust standard deviations (1.4826 median absolute deviations) from a middle.
+
+    Columns half of whose values are at the middle, as zeros and ones often are, stay as they are.
+    """
+    deviations = 1.4826 * np.median(np.abs(values - middle), axis=0)
+    limits = n_deviations * np.where(deviations > 0, deviations, np.inf)
+    return np.clip(values, middle - limits, middle + limits)
+
+
+def standardise(rows: Floats, columns: Sequence[slice]) -> Floats:
+    """Bring columns to the median 0 and unit variance, the zeros and ones of a category together: it counts as one.
+
+    ``columns`` has the places of the features of each column of a table.
+    """
+    centred = rows - np.median(rows, axis=0)
+    variances = real_deviation(rows.mean(0), rows.std(0)) ** 2
+    is_share = ((rows == 0) | (rows == 1)).all(0)
+    of_shares = np.add.reduceat(np.where(is_share, variances, 0), [place.start for place in columns])
+    together = np.repeat(of_shares, [place.stop - place.start for place in columns])
+    variances = np.where(is_share, together, variances)
+    return centred / np.sqrt(np.where(variances > 0, variances, 1))

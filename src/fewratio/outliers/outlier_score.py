@@ -10,6 +10,7 @@ from fewratio.core.blocks import in_blocks, row_blocks
 from fewratio.core.draws import draw_rows, row_order
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats
+from fewratio.core.units import clip_to_middle
 from fewratio.progress import progress_bar
 
 # All measured on 21 tables, docs/decisions/0012.
@@ -21,7 +22,6 @@ _TO_ALL_WEIGHT, _HALF_TO_ALL = 4.0, 5.0
 _DRAWN, _NEAREST = 400, 20
 # The logarithm makes scores of normals symmetric enough for a prediction bound; nearer than that is near.
 _NEAR = 0.3
-_MIDDLE = 0.05, 0.95
 # Farther than that is no farther, so that squares keep their digits.
 _FAR = 1e6
 # More normals hardly change the distance to the nearest, and cost as much as they are.
@@ -94,10 +94,8 @@ class _Score:
         from sklearn.neighbors import NearestNeighbors
 
         pooled, n_normals = np.concatenate([normals, batch]), len(normals)
-        low, high = np.quantile(pooled, _MIDDLE, axis=0)
-        width = np.where(high > low, high - low, np.inf)
-        moved = np.clip(pooled, low - width, high + width)
-        mean, deviation = moved.mean(0), moved.std(0)
+        clipped = clip_to_middle(pooled, margin=1.0)
+        mean, deviation = clipped.mean(0), clipped.std(0)
         self._varies = real_deviation(mean, deviation) > 0
         self._mean, self._deviation = mean[self._varies], deviation[self._varies]
         pooled = self._in_units(pooled)

@@ -15,6 +15,7 @@ from fewratio.core.blocks import BLOCK_VALUES
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.units import clip_far, standardise
 from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import OnStep
 from fewratio.testing.permutations import ROUNDING, Exchange, both_directions
@@ -246,7 +247,7 @@ class _Statistics:
 
     @classmethod
     def of(cls, rows: Floats, columns: Sequence[slice], rng: np.random.Generator) -> "_Statistics":
-        standard = _standardised(rows, columns)
+        standard = standardise(rows, columns)
         n = len(rows)
         chosen = rng.choice(n, _MAX_CENTRES, replace=False) if n > _MAX_CENTRES else np.arange(n)
         centres = standard[chosen]
@@ -262,7 +263,7 @@ class _Statistics:
         deviations = real_deviation(marginal.mean(0), marginal.std(0))
         marginal -= marginal.mean(0)
         marginal *= np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
-        clipped = _standardised(_clipped(rows), columns)
+        clipped = standardise(clip_far(rows, _FAR, np.median(rows, axis=0)), columns)
         return cls(energy, clipped, ratio, marginal, np.array([3 * place.start for place in columns]))
 
     def __call__(self, members: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -332,25 +333,6 @@ def _contributions(statistics: _Statistics, is_first: NDArray[np.bool_], strengt
     shares = np.zeros(len(strength))
     shares[strongest] = np.add.reduceat(parts, np.searchsorted(places, statistics.starts[strongest]))
     return shares / max(float(shares.sum()), np.finfo(np.float64).tiny)
-
-
-def _standardised(rows: Floats, columns: Sequence[slice]) -> Floats:
-    """Bring columns to unit variance, the zeros and ones of a category together: it counts as one column."""
-    centred = rows - np.median(rows, axis=0)
-    variances = real_deviation(rows.mean(0), rows.std(0)) ** 2
-    is_share = ((rows == 0) | (rows == 1)).all(0)
-    of_shares = np.add.reduceat(np.where(is_share, variances, 0), [place.start for place in columns])
-    together = np.repeat(of_shares, [place.stop - place.start for place in columns])
-    variances = np.where(is_share, together, variances)
-    return centred / np.sqrt(np.where(variances > 0, variances, 1))
-
-
-def _clipped(rows: Floats) -> Floats:
-    """Clip far values; a column half of whose values are equal stays as it is, as do zeros and ones."""
-    middle = np.median(rows, axis=0)
-    reach = _FAR * 1.4826 * np.median(np.abs(rows - middle), axis=0)
-    reach[reach == 0] = np.inf
-    return np.clip(rows, middle - reach, middle + reach)
 
 
 def _factor(kernel: Floats, chosen: Numbers) -> Floats:
