@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from fewratio import KLIEP, ULSIF, AutoRatioEstimator, ClassifierRatio, RuLSIF
 from fewratio.core.draws import in_row_order, row_order, seeded
 from fewratio.estimators import KMM, HeldOutSelection, Telescoping, mmd2
+from tests.strategies import quick, seeds
 
 
 def table(seed, n=40, d=3):
@@ -130,3 +134,20 @@ def test_every_estimator_can_be_seeded(estimator):
 def test_columns_whose_sum_overflows_have_an_order():
     rows = np.random.default_rng(0).uniform(0, 1.7e308, (400, 2))
     assert sorted(row_order(rows)) == list(range(400))
+
+
+@quick
+@given(whole=arrays(np.int64, st.tuples(st.integers(1, 12), st.integers(1, 4)), elements=st.integers(0, 3)), seed=seeds)
+def test_the_order_of_tied_rows_depends_on_values_alone(whole, seed):
+    rows, rng = whole.astype(np.float64), np.random.default_rng(seed)
+    expected = rows[row_order(rows)]
+    shuffled = rows[rng.permutation(len(rows))]
+    np.testing.assert_array_equal(shuffled[row_order(shuffled)], expected)
+    np.testing.assert_array_equal(rows[row_order(np.insert(rows, 0, 0.1, axis=1))], expected)
+
+
+def test_rows_that_trade_values_are_told_apart_by_the_columns():
+    """Both columns have the same values, and the first two rows the same pair of them; the other rows differ."""
+    rows = np.array([[0.0, 3.0], [3.0, 0.0], [1.0, 2.0], [2.0, 4.0], [4.0, 1.0]])
+    swapped = rows[:, ::-1]
+    np.testing.assert_array_equal(swapped[row_order(swapped)], rows[row_order(rows)][:, ::-1])

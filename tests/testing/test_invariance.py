@@ -1,9 +1,10 @@
-"""Units, origins, the order of columns and the sign of zero change no answer, also where something is drawn."""
+"""Units, origins, orders, constant columns and the sign of zero change no answer, also where something is drawn."""
 
 import numpy as np
 import pytest
 
 from fewratio import (
+    ClassifierRatio,
     InlierOutlierDetector,
     RuLSIF,
     compare_all,
@@ -11,6 +12,7 @@ from fewratio import (
     detect_changes,
     importance_weights,
 )
+from fewratio.estimators import Telescoping
 
 CHANGES = {
     "columns in another order": lambda X: X[:, [2, 0, 1]],
@@ -18,9 +20,15 @@ CHANGES = {
     "a thousand times": lambda X: 1000 * X,
     "shifted": lambda X: X + np.array([3.0, -40.0, 0.7]),
     "negative zeros": lambda X: np.where(X == 0, -0.0, X),
+    "a constant column more": lambda X: np.insert(X, 1, 0.1, axis=1),
+    "lists": lambda X: X.tolist(),
 }
 # For large samples, which take longer.
-AT_ONCE = {"all at once": lambda X: 1000 * np.where(X == 0, -0.0, X)[:, [2, 0, 1]] + np.array([3.0, -40.0, 0.7])}
+AT_ONCE = {
+    "all at once": lambda X: np.insert(
+        1000 * np.where(X == 0, -0.0, X)[:, [2, 0, 1]] + np.array([3.0, -40.0, 0.7]), 1, 0.1, axis=1
+    )
+}
 
 
 def samples(n_first, n_second):
@@ -91,3 +99,47 @@ def test_rows_may_come_in_any_order():
         np.testing.assert_allclose(found, known, rtol=1e-6, atol=1e-7)
     p_values = outliers(A, B)[1]
     np.testing.assert_allclose(outliers(A[first], B[second])[1], p_values[second], rtol=1e-6)
+
+
+def mirrored(n, seed, shift):
+    """Whole numbers, each column in another order; with any row that whose first two values are exchanged."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.permutation(n) for _ in range(3)]).astype(float) + shift
+    return np.concatenate([X, X[:, [1, 0, 2]]])
+
+
+def detect(A, B, X):
+    return InlierOutlierDetector().fit(A).score_samples(np.concatenate([X, B]))[: len(X)]
+
+
+def estimate(estimator):
+    return lambda A, B, X: estimator.fit(A, B).predict(X)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        estimate(RuLSIF(sigma="cv", reg="cv", random_state=0)),
+        estimate(RuLSIF(sigma="cv", cv=3, random_state=0)),
+        estimate(RuLSIF(centres=10, random_state=0)),
+        estimate(Telescoping(random_state=0)),
+        estimate(ClassifierRatio(random_state=0)),
+        detect,
+    ],
+    ids=["RuLSIF, leave-one-out", "RuLSIF, folds", "RuLSIF, centres", "Telescoping", "ClassifierRatio", "detector"],
+)
+def test_ties_do_not_let_the_order_of_rows_or_columns_matter(answer):
+    A, B = mirrored(9, 0, 0.0), mirrored(11, 1, 2.0)
+    X, expected = A[:5], answer(A, B, A[:5])
+    for order in ([0, 1, 2], [2, 0, 1]):
+        found = answer(A[::-1][:, order], np.roll(B, 7, axis=0)[:, order], X[:, order])
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_constant_column_is_no_part_of_a_difference():
+    A, B = samples(30, 30)
+    expected = {each.column: each for each in compare_datasets(A, B, n_permutations=19, random_state=0).columns}
+    wider = (np.column_stack([X, np.full(len(X), 0.1)]) for X in (A, B))
+    for each in compare_datasets(*wider, n_permutations=19, random_state=0).columns:
+        contribution = expected[each.column].contribution if each.column < 3 else 0.0
+        assert each.contribution == pytest.approx(contribution, abs=1e-12)

@@ -13,8 +13,10 @@ def row_order(rows: NDArray[Any]) -> Numbers:
     """Give an order of the rows that depends on their values alone, for drawing from them or dealing them to folds.
 
     It does not change when the rows or columns come in another order, nor when columns are shifted or scaled by
-    positive numbers: a row's key is a hash of its ranks within the columns. Rows of equal keys (equal rows, and those
-    that a symmetry of the whole sample exchanges) stay as they came.
+    positive numbers, nor with columns that are constant: a row's key is a hash of its ranks within the others. Rows of
+    equal keys are told apart by what is in the columns, and at last by their values. Only where another order of the
+    columns maps the sample onto itself do the rows that it exchanges depend on that order: nothing else tells them
+    apart.
 
     Parameters
     ----------
@@ -33,7 +35,29 @@ def row_order(rows: NDArray[Any]) -> Numbers:
     >>> (row_order(rows) == row_order(moved)).all()
     np.True_
     """
-    keys = np.zeros(len(rows), dtype=np.uint64)
+    keys = _mix(_row_keys(rows)[0])
+    order = np.argsort(keys, kind="stable")
+    is_tied = keys[order[1:]] == keys[order[:-1]]
+    some = np.flatnonzero(np.append(is_tied, False) | np.append(False, is_tied))
+    if not len(some):
+        return order
+    tied = order[some]
+    values = np.asarray(rows[tied], dtype=np.float64)
+    if (values[1:] == values[:-1])[is_tied[some[:-1]]].all():
+        return order
+    # What tells columns of equal places apart is which rows have which ranks; and that tells rows of equal keys apart.
+    finer, columns = _row_keys(rows, keys)
+    finer, columns = _row_keys(rows, finer, columns)
+    by_values = values[:, np.argsort(columns, kind="stable")].T
+    order[some] = tied[np.lexsort((*by_values[::-1], finer[tied], keys[tied]))]
+    return order
+
+
+def _row_keys(
+    rows: NDArray[Any], known: NDArray[np.uint64] | None = None, of_columns: NDArray[np.uint64] | None = None
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Hash the ranks of each row within the columns; and of each column which rows, by their known keys, have which."""
+    keys, found = np.zeros(len(rows), dtype=np.uint64), np.zeros(rows.shape[1], dtype=np.uint64)
     for block in row_blocks(rows.shape[1], len(rows), CACHED_VALUES):
         columns = np.ascontiguousarray(rows[:, block].T, dtype=np.float64)
         order = np.argsort(columns, axis=1)
@@ -48,12 +72,17 @@ def row_order(rows: NDArray[Any]) -> Numbers:
             place = np.nan_to_num((ordered - first).mean(1, keepdims=True) / (last - first), posinf=0.0)
         ranks = np.zeros(shape, dtype=np.uint64)
         np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=ranks[:, 1:])
+        varies = last > first
         del ordered
         ranks += np.rint(place * 16180.3398875).astype(np.uint64) << np.uint64(32)
+        if of_columns is not None:
+            ranks ^= _mix(of_columns[block].copy())[:, None]
         hashed = np.empty_like(ranks)
-        np.put_along_axis(hashed, order, _mix(ranks), axis=1)
+        np.put_along_axis(hashed, order, _mix(ranks) * varies, axis=1)
         keys += hashed.sum(0, dtype=np.uint64)
-    return np.argsort(_mix(keys), kind="stable")
+        if known is not None:
+            found[block] = _mix(hashed ^ known).sum(1, dtype=np.uint64) * varies[:, 0]
+    return keys, found
 
 
 def in_row_order(rows: NDArray[Any]) -> NDArray[Any]:

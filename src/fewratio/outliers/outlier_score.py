@@ -99,9 +99,7 @@ class _Score:
         self._varies = real_deviation(mean, deviation) > 0
         self._mean, self._deviation = mean[self._varies], deviation[self._varies]
         pooled = self._in_units(pooled)
-        # Rows that a symmetry of the sample exchanges have one place in `row_order`; their values decide.
-        order = np.lexsort(pooled.T) if pooled.shape[1] else np.arange(len(pooled))
-        order = order[row_order(pooled[order])]
+        order = row_order(pooled)
         self._centres = pooled[order[np.random.default_rng(0).integers(len(order), size=_PARTITIONS * _CELLS)]]
         self._norms = (self._centres**2).sum(1)
         blocks = row_blocks(len(pooled), len(self._centres))

@@ -322,7 +322,12 @@ def _contributions(statistics: _Statistics, is_first: NDArray[np.bool_], strengt
     """
     n, n_features = statistics.marginal.shape
     ends = np.append(statistics.starts[1:], n_features)
-    strongest = np.sort(np.argsort(-strength, kind="stable")[:_SHARED_AMONG])
+    # A constant column is no part of it: the penalty goes by the number of features.
+    varies = np.logical_or.reduceat(statistics.marginal.any(0), statistics.starts)
+    n_shared = min(_SHARED_AMONG, int(varies.sum()))
+    strongest = np.sort(np.argsort(np.where(varies, -strength, np.inf), kind="stable")[:n_shared])
+    if not len(strongest):
+        return np.zeros(len(strength))
     places = np.concatenate([np.arange(statistics.starts[i], ends[i]) for i in strongest])
     features = statistics.marginal[:, places]
     label = (is_first - is_first.mean()) / is_first.std()

@@ -270,3 +270,16 @@ def test_fit_and_divergences_agree_far_from_the_origin_and_beside_a_far_row(samp
         numbers = np.arange(len(nu) + len(de))[None]
         together = estimator.divergences(np.concatenate([nu, de]), numbers[:, : len(nu)], numbers[:, len(nu) :])
         assert together[0] == pytest.approx(estimator.fit(nu, de).divergence(), rel=1e-6)
+
+
+def test_many_centres_do_not_let_the_order_of_rows_matter():
+    """Past 1000 rows the median is that of some, drawn; all rows carry kernels."""
+    rng = np.random.default_rng(0)
+    rows, estimator = (
+        rng.normal(size=(1020, 1)) + (np.arange(1020) < 520)[:, None],
+        RuLSIF(centres=2000, random_state=0),
+    )
+    nu, de = np.arange(520), np.arange(520, 1020)
+    expected = estimator.fit(rows[nu], rows[de]).divergence()
+    assert estimator.fit(rows[nu[::-1]], rows[de[::-1]]).divergence() == pytest.approx(expected, rel=1e-9)
+    assert estimator.divergences(rows, [nu], [de]) == pytest.approx([expected], rel=1e-9)

@@ -66,8 +66,12 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         """Learn to tell rows of class 1 from those of class 0."""
         check_squares(X)
         rng = np.random.default_rng(self.random_state)
+        # The number of columns counts, and a constant one says nothing; one must be left.
+        self._varies = X.max(0) > X.min(0)
+        self._varies[0] |= not self._varies.any()
+        varying = X.compress(self._varies, axis=1)
         # A single far value moves the mean.
-        self._scaling = ColumnScaling(np.median(X, axis=0), column_scaling([X])[1])
+        self._scaling = ColumnScaling(np.median(varying, axis=0), column_scaling([varying])[1])
         rows = self._standard(X)
         self.centres_ = rows[np.sort(rng.permutation(len(rows))[:_N_CENTRES])]
         self.width_ = float(median_width(distances_within(self.centres_)))
@@ -120,7 +124,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.concatenate([columns, norms, kernels, np.ones((len(rows), 1))], axis=1)
 
     def _standard(self, X: Floats) -> Floats:
-        return self._scaling(X).clip(-_FARTHEST, _FARTHEST)
+        return self._scaling(X.compress(self._varies, axis=1)).clip(-_FARTHEST, _FARTHEST)
 
     def _kernel(self, rows: Floats) -> Floats:
         kernel = _OF_KERNEL * gaussian_kernel(rows, self.centres_, self.width_)

@@ -12,7 +12,7 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.draws import in_row_order
-from fewratio.core.kernels import check_squares, distances_within, median_width
+from fewratio.core.kernels import MEDIAN_ROWS, check_squares, distances_within, median_width
 from fewratio.core.moments import Moments
 from fewratio.core.ridge import ridge_weights, ridge_weights_of_moments
 from fewratio.core.shapes import Floats, Numbers
@@ -146,7 +146,7 @@ class RuLSIF(RatioEstimator):
         return self._of_directions(rows, first, second, 2)
 
     def _fits_alone(self, nu: Numbers, de: Numbers) -> bool:
-        """Tell whether each pair needs a fit of its own."""
+        """Whether each pair needs a fit of its own."""
         return self.centres == "numerator" or self._draws(nu.shape[1] + de.shape[1]) or not len(nu)
 
     def _of_directions(self, rows: Floats, nu: Numbers, de: Numbers, n_directions: int) -> Floats:
@@ -207,8 +207,8 @@ class RuLSIF(RatioEstimator):
         return phi
 
     def _draws(self, n_rows: int) -> bool:
-        """Tell whether chance has a part in a fit to so many rows: centres are drawn, or what is left out."""
-        at_most = MAX_CENTRES if isinstance(self.centres, str) else self.centres
+        """Whether a fit to so many rows draws some of them: as centres, for the median, or to be left out."""
+        at_most = min(MAX_CENTRES if isinstance(self.centres, str) else self.centres, MEDIAN_ROWS)
         given = isinstance(self.sigma, Real) or (isinstance(self.sigma, str) and self.sigma == "median")
         return n_rows > at_most or not given or not isinstance(self.reg, Real)
 
