@@ -207,6 +207,12 @@ def test_a_month_is_a_time():
     assert found.times[30] == np.datetime64("1992-07-01")
 
 
+def test_without_permutations_nothing_is_tested():
+    found, expected = detect_changes(two_changes(), n_permutations=0), detect_changes(two_changes())
+    assert not found.is_test
+    assert found.points.tolist() == expected.points.tolist()
+
+
 @given(st.integers(2, 6), st.integers(0, 10), seeds)
 @quick
 def test_points_are_a_window_apart_and_inside(window, more, seed):
@@ -303,6 +309,7 @@ def test_the_result_can_be_read_stored_and_drawn():
         (pd.DataFrame({"t": [1, None] * 9, "x": range(18)}), {"time": "t"}, InputError, "has no time at row 1"),
         (pd.DataFrame({"x": range(18)}), {"time": "t"}, InputError, "has no column 't'"),
         (np.zeros(10), {"window": 5, "n_permutations": 50}, ParameterError, "a level of 0.01 needs at least 99"),
+        (np.zeros(20), {"level": 0.05, "n_permutations": 0}, ParameterError, "n_permutations is 0; a level of 0.05"),
         (np.zeros(10), {"window": 5, "level": 2}, ParameterError, "level is 2"),
         (np.zeros(10), {"window": 5, "threshold": np.nan}, ParameterError, "threshold is nan"),
         (np.zeros(10), {"window": 5, "estimator": 1}, ParameterError, "estimator is 1"),

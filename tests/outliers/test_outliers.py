@@ -17,7 +17,7 @@ from fewratio.core.units import column_scaling
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import NotFittedError
 from fewratio.outliers import outlier_score as normality_module
-from fewratio.outliers.outlier_score import normality
+from fewratio.outliers.outlier_score import score_rows
 from tests.strategies import few, meta_estimator, quick, seeds
 
 OWN_WORDS = "the message says the same in this package's words, with the argument's name"
@@ -87,7 +87,7 @@ def test_the_score_sees_what_is_far_and_what_is_dense_among_the_normals():
     rng = np.random.default_rng(0)
     normals, usual = rng.normal(size=(400, 2)), rng.normal(size=(300, 2))
     far, dense = np.array([[7.0, -7.0]]), rng.normal(0, 0.05, (60, 2))
-    scores = normality(normals, np.concatenate([usual, far, dense])).rows
+    scores = score_rows(normals, np.concatenate([usual, far, dense])).rows
     assert scores[:300].min() > scores[300]
     assert roc_auc_score(np.arange(360) < 300, np.delete(scores, 300)) > 0.8
 
@@ -95,7 +95,7 @@ def test_the_score_sees_what_is_far_and_what_is_dense_among_the_normals():
 def test_a_wild_value_hides_no_outlier():
     normals, batch, outlier = planted(1)
     batch[0, 0] = 1e12
-    scores = normality(normals, batch).rows
+    scores = score_rows(normals, batch).rows
     assert scores.argmin() == 0
     assert roc_auc_score(~outlier[1:], scores[1:]) > 0.97
 
@@ -108,18 +108,18 @@ def test_no_normal_scores_lower_than_left_out_if_it_changes_places_with_a_row(n,
     normals, rows = rng.normal(size=(n, 2)), rng.normal(0.5, 1, (m, 2))
     if rounded:
         normals, rows = normals.round(), rows.round()
-    left_out = normality(normals, rows).left_out
+    left_out = score_rows(normals, rows).left_out
     for i in range(n):
         for j in range(m):
             others, judged = normals.copy(), rows.copy()
             others[i], judged[j] = rows[j], normals[i]
-            assert normality(others, judged).rows[j] >= left_out[i] - 1e-9
+            assert score_rows(others, judged).rows[j] >= left_out[i] - 1e-9
 
 
 def test_of_many_normals_some_are_left_out(monkeypatch):
     monkeypatch.setattr(normality_module, "_MAX_NORMALS", 50)
     normals, batch, outlier = planted(1, n_normal=120)
-    scores, left_out = normality(normals, batch)
+    scores, left_out = score_rows(normals, batch)
     assert len(left_out) == 50
     assert roc_auc_score(~outlier, scores) > 0.97
 
@@ -127,7 +127,7 @@ def test_of_many_normals_some_are_left_out(monkeypatch):
 @pytest.mark.parametrize("rows", [np.zeros((3, 2)), np.array([[0.0, 1.0]])], ids=["constant", "single"])
 def test_degenerate_rows_have_scores(rows):
     for normals in (rows, rows[:1], np.concatenate([rows, rows])):
-        assert np.isfinite(normality(normals, rows).rows).all()
+        assert np.isfinite(score_rows(normals, rows).rows).all()
 
 
 def test_the_universal_network_is_warned_of():

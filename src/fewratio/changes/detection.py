@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.changes.segment_costs import rounding_variance
-from fewratio.changes.segmentation import LEAST_ROWS, Segmentation, segment, without_segments
+from fewratio.changes.segmentation import LEAST_ROWS, Segmentation, segment, subtract_segments
 from fewratio.changes.significance import (
     ChangeOptions,
     FoundChanges,
-    by_splits,
-    by_windows,
     check_options,
+    find_by_splits,
+    find_by_windows,
 )
-from fewratio.changes.time_order import open_series
+from fewratio.changes.time_order import read_series
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import counted
@@ -137,7 +137,7 @@ class ChangeResult(Reported):
             before, after = (self.series[rows] - self.background[rows] for rows in sides)
             moment = self.background[max(place - 1, 0) : place + 1].mean(0)
             means = [part.mean(0) + moment for part in (before[-_NEAR:], after[:_NEAR])]
-            deviations = [without_segments(part, [], 1).std(0) for part in (before, after)]
+            deviations = [subtract_segments(part, [], 1).std(0) for part in (before, after)]
             if self.deviations is not None:
                 within = [(self.deviations[rows] ** 2).mean(0) for rows in sides]
                 deviations = [np.sqrt(each**2 + more) for each, more in zip(deviations, within, strict=True)]
@@ -261,7 +261,7 @@ def detect_changes(
         Gives the divergences of windows. By default ``RuLSIF()``, whose width is the median distance between the rows
         of both windows, on columns of a common unit.
     n_permutations : int, optional
-        How many times to shuffle; 199 by default.
+        How many times to shuffle for a test; 199 by default. 0 for no test.
     level : float, optional
         Chance that the test reports a change where there is none; 0.01 by default.
     threshold : float, optional
@@ -296,11 +296,11 @@ def detect_changes(
     options = ChangeOptions(window, n_permutations, level, threshold, step)
     settings = {"estimator": estimator, **options._asdict(), "time": time, "random_state": random_state, **columns}
     uses_windows = any(value is not None for value in (window, estimator, threshold, step))
-    is_test = uses_windows or level is not None or n_permutations is not None
-    check_options(options)
+    is_test = uses_windows or level is not None or n_permutations not in (None, 0)
+    check_options(options, is_test)
     for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
-    opened = open_series(model, series, time, columns, by_blocks=not uses_windows)
+    opened = read_series(model, series, time, columns, by_blocks=not uses_windows)
     blocks, n = opened.blocks, opened.n_rows
     check_squares(opened.rows)
     if not uses_windows and n < LEAST_ROWS:
@@ -315,16 +315,16 @@ def detect_changes(
     rows = rows - found.background if is_test and not model.has_sources else rows
     if uses_windows:
         model = inputs.in_common_units(model, rows) if threshold is None else model
-        changes: FoundChanges = by_windows(model, rows, found, options, for_permutations, opened.argument)
+        changes: FoundChanges = find_by_windows(model, rows, found, options, for_permutations, opened.argument)
     elif is_test:
-        changes = by_splits(rows, found, options, for_permutations)
+        changes = find_by_splits(rows, found, options, for_permutations)
     else:
         scores = np.full(len(rows), np.nan)
         scores[found.points] = found.gains
         changes = FoundChanges(np.array(found.points, dtype=np.intp), scores)
     background = found.background[:, : opened.rows.shape[1]]
     if blocks is not None:
-        changes = blocks.in_rows(changes, background)
+        changes = blocks.locate_in_rows(changes, background)
     return ChangeResult(
         *changes,
         estimator=model if uses_windows else None,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.changes.seasons import strongest_frequency
+from fewratio.changes.seasons import find_frequency
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import Encoding
 
@@ -15,7 +15,7 @@ _SHORT = 5
 _LEAST_ROWS, _ALIKE = 40, 0.3
 
 
-def gap_marks(encoding: Encoding | None) -> dict[int, int]:
+def find_marks(encoding: Encoding | None) -> dict[int, int]:
     """Return, for each feature whose missing numbers are marked, the feature that marks them."""
     columns = () if encoding is None else encoding.used
     marking = [column for column in columns if column.marks_missing and column.median is not None]
@@ -52,7 +52,7 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
     filled = there[np.minimum(turn, 2 * n - 1 - turn)]
     is_long = np.bincount(number)[number] > _SHORT
     if is_long.any():
-        period = _period(values, is_gap)
+        period = _find_period(values, is_gap)
         if period:
             # The nearest row of the same phase.
             for step in (-period, period):
@@ -64,12 +64,12 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
     values[gaps] = np.where(is_long, values[filled], np.interp(gaps, there, values[there]))
 
 
-def _period(values: Floats, is_gap: NDArray[Any]) -> float:
+def _find_period(values: Floats, is_gap: NDArray[Any]) -> float:
     """Return the period of a season, in rows: where values are alike after a period, and not after half of it."""
     level = np.where(is_gap, 0.0, values - values[~is_gap].mean())
     if len(values) < _LEAST_ROWS or not level.any():
         return 0.0
-    period = 1 / strongest_frequency(level[:, None])
+    period = 1 / find_frequency(level[:, None])
 
     def likeness(lag: int) -> float:
         return float(level[lag:] @ level[:-lag]) / float(level @ level)

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.changes.gaps import fill_gaps, gap_marks
-from fewratio.changes.seasons import season_by_phase, season_period
-from fewratio.changes.segment_costs import Cost, moved, noise, rounding_variance
-from fewratio.changes.segmentation import change_penalty, without_segments
+from fewratio.changes.gaps import fill_gaps, find_marks
+from fewratio.changes.seasons import average_phases, find_period
+from fewratio.changes.segment_costs import Cost, noise, refine_points, rounding_variance
+from fewratio.changes.segmentation import change_penalty, subtract_segments
 from fewratio.changes.significance import FoundChanges
 from fewratio.core.blocks import row_blocks
 from fewratio.core.kernels import check_squares
@@ -50,13 +50,13 @@ class LongSeries:
 
     def __init__(self, numbers: Any, encoding: Encoding | None) -> None:
         n, d = numbers.shape
-        self._numbers, self._marks, self._is_used = numbers, gap_marks(encoding), np.ones(d, dtype=bool)
+        self._numbers, self._marks, self._is_used = numbers, find_marks(encoding), np.ones(d, dtype=bool)
         self._season = np.zeros((1, d))
         n_held = max(1, _HELD_VALUES // d)
         first = self._rows(0, min(n, _FIRST_ROWS, n_held))
-        self.size, period = -(-n // _BLOCKS), season_period(first)
+        self.size, period = -(-n // _BLOCKS), find_period(first)
         if period:
-            self._season, self.size = season_by_phase(first, period), period * -(-self.size // period)
+            self._season, self.size = average_phases(first, period), period * -(-self.size // period)
             self._season[:, list(self._marks.values())] = 0
         del first
         self.means, self.deviations = np.empty((2, n // self.size, d))
@@ -65,7 +65,7 @@ class LongSeries:
                 rows = np.array(numbers[part.start * self.size : part.stop * self.size], dtype=np.float64)
                 check_squares(rows)
                 rows -= np.resize(self._season, rows.shape)
-                self.means[part], self.deviations[part] = _block_statistics(rows, self.size, self._marks)
+                self.means[part], self.deviations[part] = _describe_blocks(rows, self.size, self._marks)
                 report(part.stop * self.size, None)
         # Of zeros and ones the mean tells all.
         shares = self.means * (1 - self.means)
@@ -95,7 +95,7 @@ class LongSeries:
         rows -= self._season[np.arange(start, stop) % len(self._season)]
         return rows if self._is_used.all() else rows[:, self._is_used]
 
-    def in_rows(self, found: FoundChanges, background: Floats) -> FoundChanges:
+    def locate_in_rows(self, found: FoundChanges, background: Floats) -> FoundChanges:
         """Place changes of the blocks among the rows; of several that are one, that with the highest score is kept.
 
         Parameters
@@ -110,7 +110,7 @@ class LongSeries:
         rows: list[int] = []
         kept: list[int] = []
         for group in groups if len(found.points) else []:
-            placed = self._placed(found.points[group], ends[group[0]], ends[group[-1] + 2], background)
+            placed = self._locate(found.points[group], ends[group[0]], ends[group[-1] + 2], background)
             rows += placed
             kept += sorted(group[np.argsort(-found.scores[found.points[group]])][: len(placed)].tolist())
         scores = np.full(len(self._numbers), np.nan)
@@ -120,7 +120,7 @@ class LongSeries:
         p_values = None if found.p_values is None else found.p_values[kept]
         return found._replace(points=np.array(rows, dtype=np.intp), scores=scores, p_values=p_values)
 
-    def _placed(self, points: Numbers, before: int, after: int, background: Floats) -> list[int]:
+    def _locate(self, points: Numbers, before: int, after: int, background: Floats) -> list[int]:
         """Return the first rows after changes that lie near each other between two others; all of these are blocks."""
         first, last = max(before, int(points[0]) - _BESIDE), min(after, int(points[-1]) + _BESIDE)
         start, reach = first * self.size, _REACH * self.size
@@ -137,12 +137,12 @@ class LongSeries:
             edges = np.array([0, *places, len(rows)])
             return float(cost(edges[:-1], edges[1:]).sum())
 
-        best = moved(cost, (points * self.size - start).tolist(), reach)
+        best = refine_points(cost, (points * self.size - start).tolist(), reach)
         while len(best) > 1:
             others = [best[:number] + best[number + 1 :] for number in range(len(best))]
-            fewer = min((moved(cost, each, best[-1] - best[0] + reach) for each in others), key=total)
+            fewer = min((refine_points(cost, each, best[-1] - best[0] + reach) for each in others), key=total)
             # Sums of dependent rows vary more.
-            residuals = without_segments(rows, best, 0)
+            residuals = subtract_segments(rows, best, 0)
             dependence = (residuals[1:] * residuals[:-1]).sum() / max((residuals**2).sum(), 1e-300)
             inflation = (1 + np.clip(dependence, 0, 0.99)) / (1 - np.clip(dependence, 0, 0.99))
             if total(fewer) - total(best) > inflation * change_penalty(len(self._numbers), 0, np.ones(rows.shape[1])):
@@ -151,7 +151,7 @@ class LongSeries:
         return [start + place for place in best]
 
 
-def _block_statistics(rows: Floats, size: int, marks: dict[int, int]) -> tuple[Floats, Floats]:
+def _describe_blocks(rows: Floats, size: int, marks: dict[int, int]) -> tuple[Floats, Floats]:
     """Return means and deviations of blocks of rows; both are 0 where all numbers are missing."""
     blocks = rows.reshape(-1, size, rows.shape[1])
     is_there = np.ones(blocks.shape, dtype=bool)

@@ -16,18 +16,18 @@ _FINER = 8
 _LEAST_SHARE = 0.05
 
 
-def repeated_season(series: Floats) -> Floats:
+def find_season(series: Floats) -> Floats:
     """Return the season of each column as one value per phase, of one period for all; zeros if there is none.
 
     It is found where the steps between rows repeat, in series of four periods or more.
     """
-    period = season_period(series)
+    period = find_period(series)
     if not period:
         return np.zeros_like(series)
-    return np.resize(season_by_phase(series, period), series.shape)
+    return np.resize(average_phases(series, period), series.shape)
 
 
-def season_by_phase(series: Floats, period: int) -> Floats:
+def average_phases(series: Floats, period: int) -> Floats:
     """Return the season of each column, by the number of a row within a period: what medians leave of a moving mean."""
     kernel = np.ones(period + 1 - period % 2)
     # Of an even number of rows, the first and the last count half.
@@ -43,7 +43,7 @@ def season_by_phase(series: Floats, period: int) -> Floats:
     return season
 
 
-def season_period(series: Floats) -> int:
+def find_period(series: Floats) -> int:
     """Return the number of rows after which the steps between rows repeat, chosen by BIC; 0 if they do not."""
     steps = np.diff(series, axis=0)
     steps -= [np.median(column) for column in steps.T]
@@ -63,7 +63,7 @@ def season_period(series: Floats) -> int:
     return chosen
 
 
-def smooth_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
+def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
     """Give seasons of few sine waves: those too long or too noisy to be seen in the steps between rows.
 
     A step would bend the waves and hide their frequency, so they are fitted with and without one. There are two periods
@@ -83,8 +83,8 @@ def smooth_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
     points: list[int] = []
     for with_step in (False, True):
         if with_step:
-            step, points = _with_step(series, basis)
-        frequency = strongest_frequency(series - step)
+            step, points = _fit_step(series, basis)
+        frequency = find_frequency(series - step)
         for n_waves in range(1, MOST_WAVES + 1):
             phases = 2 * np.pi * frequency * np.arange(n)[:, None] * np.arange(1, n_waves + 1)
             waves = np.column_stack([np.sin(phases), np.cos(phases)])
@@ -93,7 +93,7 @@ def smooth_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
             yield 1 + 2 * n_waves * d, waves @ coefficients, points
 
 
-def strongest_frequency(series: Floats) -> float:
+def find_frequency(series: Floats) -> float:
     """Return the strongest frequency about a line, in periods per row."""
     n = len(series)
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
@@ -104,7 +104,7 @@ def strongest_frequency(series: Floats) -> float:
     return float(lowest + np.argmax(power)) / (_FINER * n)
 
 
-def _with_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:
+def _fit_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:
     """Return the step that best explains what a basis leaves over, both fitted together."""
     n, margin = len(series), max(1, int(_LEAST_SHARE * len(series)))
     orthogonal, _ = np.linalg.qr(basis)

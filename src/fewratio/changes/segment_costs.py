@@ -55,7 +55,7 @@ class Cost:
         return (n * np.log((np.maximum(left, 0) + self.common) / (n + PRIOR_ROWS) + self.rounding)).sum(1)
 
 
-def cost_table(cost: Cost, edges: Numbers, least: int) -> Floats:
+def tabulate_costs(cost: Cost, edges: Numbers, least: int) -> Floats:
     """Return the cost of the segments from any position (column) to any later one (row)."""
     table = np.full((len(edges), len(edges)), np.inf)
     for row, stop in enumerate(edges):
@@ -65,7 +65,7 @@ def cost_table(cost: Cost, edges: Numbers, least: int) -> Floats:
     return table
 
 
-def cheapest(table: Floats, penalty: float) -> list[int]:
+def find_cheapest(table: Floats, penalty: float) -> list[int]:
     """Return the positions of the changes that minimise the costs of segments and a penalty per change."""
     best, previous = np.zeros(len(table)), np.zeros(len(table), dtype=np.intp)
     for row in range(1, len(table)):
@@ -79,7 +79,7 @@ def cheapest(table: Floats, penalty: float) -> list[int]:
     return places[::-1]
 
 
-def moved(cost: Cost, points: list[int], reach: int, first: int = 0, last: int | None = None) -> list[int]:
+def refine_points(cost: Cost, points: list[int], reach: int, first: int = 0, last: int | None = None) -> list[int]:
     """Move each change to the best row within reach, which positions that are further apart have missed."""
     ends = [first, *points, cost.n_rows if last is None else last]
     for number in range(1, len(ends) - 1):
@@ -131,7 +131,7 @@ class SplitGains:
 
     def nearby(self, start: int, point: int, stop: int) -> int:
         """Return the best row for a split near a position."""
-        return moved(self._cost, [point], (self._cost.n_rows + 1) // POSITIONS, start, stop)[0]
+        return refine_points(self._cost, [point], (self._cost.n_rows + 1) // POSITIONS, start, stop)[0]
 
 
 def noise(series: Floats) -> Floats:

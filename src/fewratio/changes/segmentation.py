@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewratio.changes.seasons import MOST_WAVES, repeated_season, smooth_seasons
+from fewratio.changes.seasons import MOST_WAVES, find_season, propose_seasons
 from fewratio.changes.segment_costs import (
     MOST_CHANGES,
     POSITIONS,
     PRIOR_ROWS,
     Cost,
-    cheapest,
-    cost_table,
-    moved,
+    find_cheapest,
     noise,
+    refine_points,
     rounding_variance,
     running_median,
+    tabulate_costs,
 )
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import clip_far
@@ -106,28 +106,28 @@ def segment(rows: Floats) -> Segmentation:
     middle = np.array([np.median(column) for column in rows.T])
     # In place from here on: there may be many rows.
     clean = _in_units(rows, middle, scale)
-    background = repeated_season(clean)
+    background = find_season(clean)
     # That of the rows as they are: without a season, few values become many.
     rounding = rounding_variance(_tame(clean)[:, is_used])
     clean -= background
     with progress_bar(_STEPS, "segmenting") as report:
-        best, smooth = _best(_tame(clean)[:, is_used], rounding, report)
+        best, smooth = _find_best(_tame(clean)[:, is_used], rounding, report)
     if smooth is not None:
         background[:, is_used] += smooth
         del smooth, clean
         clean = _in_units(rows, middle, scale)
         clean -= background
     tamed = _tame(clean)
-    gains = _gains(tamed[:, is_used], rounding, best.points, best.degree)
+    gains = _compute_gains(tamed[:, is_used], rounding, best.points, best.degree)
     # Fitted to tamed values: a far one must not move the level of its segment.
-    residuals = without_segments(tamed, best.points, best.degree)
+    residuals = subtract_segments(tamed, best.points, best.degree)
     residuals += clean - tamed
     if not best.points:
         clean -= residuals
         background += clean
     elif best.degree:
         # The slope that segments share; steps between them belong to the changes.
-        levelled, time = (without_segments(each, best.points, 0) for each in (tamed, _times(len(rows))[:, None]))
+        levelled, time = (subtract_segments(each, best.points, 0) for each in (tamed, _times(len(rows))[:, None]))
         levelled *= time
         slope = levelled.sum(0) / (time**2).sum()
         background += _times(len(rows))[:, None] * slope
@@ -142,7 +142,7 @@ def _in_units(rows: Floats, middle: Floats, scale: Floats) -> Floats:
     return result
 
 
-def without_segments(series: Floats, points: Sequence[int], degree: int) -> Floats:
+def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Floats:
     """Return what polynomials of a degree leave over, one in each segment of each column."""
     result = np.empty_like(series)
     for start, stop in _between(points, len(series)):
@@ -152,7 +152,7 @@ def without_segments(series: Floats, points: Sequence[int], degree: int) -> Floa
     return result
 
 
-def autoregression(residuals: Floats, rounding: float, groups: Numbers) -> Autoregression:
+def fit_autoregression(residuals: Floats, rounding: float, groups: Numbers) -> Autoregression:
     """Fit autoregressions of all orders to a column, and choose one.
 
     Parameters
@@ -185,39 +185,39 @@ def autoregression(residuals: Floats, rounding: float, groups: Numbers) -> Autor
     return min(found, key=lambda each: each.length)
 
 
-def _best(series: Floats, rounding: Floats, report: OnStep) -> tuple[_Proposal, Floats | None]:
+def _find_best(series: Floats, rounding: Floats, report: OnStep) -> tuple[_Proposal, Floats | None]:
     """Return the best description of a series, and the smooth season without which it is described, if any."""
     steps = count(1)
-    best = min(_proposals(series, rounding, lambda: report(next(steps), None)))
+    best = min(_propose(series, rounding, lambda: report(next(steps), None)))
     chosen: tuple[float, float, Floats] | None = None
-    for n_parameters, season, points in smooth_seasons(series):
+    for n_parameters, season, points in propose_seasons(series):
         price = _PRICE * np.log(len(series)) * n_parameters
-        with_it, without = (min(_described_as(each, rounding, points)).length for each in (series - season, series))
+        with_it, without = (min(_describe_as(each, rounding, points)).length for each in (series - season, series))
         if with_it + price < min(without, np.inf if chosen is None else chosen[0]):
             chosen = with_it + price, price, season
         report(next(steps), None)
     # The search takes long: it is made again at most once.
     if chosen is not None:
         _, price, season = chosen
-        other = min(_proposals(series - season, rounding, lambda: report(next(steps), None)))
+        other = min(_propose(series - season, rounding, lambda: report(next(steps), None)))
         if other.length + price < best.length:
             return other._replace(length=other.length + price), season
     return best, None
 
 
-def _proposals(series: Floats, rounding: Floats, report: Callable[[], None]) -> Iterator[_Proposal]:
+def _propose(series: Floats, rounding: Floats, report: Callable[[], None]) -> Iterator[_Proposal]:
     """Describe a series without changes but a smooth trend, and with changes of level or of level and slope."""
     n, d = series.shape
     if n < LEAST_ROWS or not d:
         yield _Proposal(0.0, [], 0)
         return
-    yield from _described_as(series, rounding, [])
+    yield from _describe_as(series, rounding, [])
     edges, common = np.unique(np.linspace(0, n, min(n, POSITIONS) + 1).astype(np.intp)), noise(series)
     for degree in (0, 1):
-        table = cost_table(Cost(series, common, degree, rounding, edges), edges, least=3 + 2 * degree)
+        table = tabulate_costs(Cost(series, common, degree, rounding, edges), edges, least=3 + 2 * degree)
         seen: set[tuple[int, ...]] = {()}
         for factor in _FACTORS:
-            places = cheapest(table, factor * change_penalty(n, degree, np.ones(d)))
+            places = find_cheapest(table, factor * change_penalty(n, degree, np.ones(d)))
             if len(places) > MOST_CHANGES * np.sqrt(n):
                 break
             if tuple(places) not in seen:
@@ -225,22 +225,22 @@ def _proposals(series: Floats, rounding: Floats, report: Callable[[], None]) -> 
                 points, reach = edges[places], n // POSITIONS
                 nearby = np.unique([0, *(points[:, None] + np.arange(-reach, reach + 1)).flat, n])
                 cost = Cost(series, common, degree, rounding, nearby[(nearby >= 0) & (nearby <= n)])
-                yield _described(series, rounding, moved(cost, points.tolist(), reach), degree)
+                yield _describe(series, rounding, refine_points(cost, points.tolist(), reach), degree)
             report()
 
 
-def _described_as(series: Floats, rounding: Floats, points: list[int]) -> list[_Proposal]:
+def _describe_as(series: Floats, rounding: Floats, points: list[int]) -> list[_Proposal]:
     """Describe a series with given changes, or without any but a smooth trend."""
     degrees = range(2 if points else _HIGHEST_DEGREE + 1)
-    return [_described(series, rounding, points, degree) for degree in degrees]
+    return [_describe(series, rounding, points, degree) for degree in degrees]
 
 
-def _described(series: Floats, rounding: Floats, points: list[int], degree: int) -> _Proposal:
+def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) -> _Proposal:
     """Return how long a description of the series by segments is: smaller is better."""
     groups = np.zeros(len(series), dtype=np.intp)
     groups[points] = 1
-    residuals, groups = without_segments(series, points, degree), groups.cumsum()
-    fits = [autoregression(*column, groups) for column in zip(residuals.T, rounding, strict=True)]
+    residuals, groups = subtract_segments(series, points, degree), groups.cumsum()
+    fits = [fit_autoregression(*column, groups) for column in zip(residuals.T, rounding, strict=True)]
     penalty = change_penalty(len(series), degree, np.array([fit.tails for fit in fits])) * len(points)
     trend = _PRICE * np.log(len(series)) * degree * len(fits)
     return _Proposal(sum(fit.length for fit in fits) + penalty + trend, points, degree)
@@ -258,17 +258,17 @@ def change_penalty(n: int, degree: int, tails: Floats) -> float:
     return float(price + more + 2 * np.sqrt(more * price / 2))
 
 
-def _gains(series: Floats, rounding: Floats, points: list[int], degree: int) -> list[float]:
+def _compute_gains(series: Floats, rounding: Floats, points: list[int], degree: int) -> list[float]:
     """Return by how much each change, but for its penalty, shortens the description of the two segments beside it."""
     gains = []
     for start, point, stop in zip([0, *points], points, [*points[1:], len(series)], strict=False):
         rows = series[start:stop]
         groups = (np.arange(stop - start) >= point - start).astype(np.intp)
         one, two = (
-            sum(autoregression(*column, group).length for column in zip(left.T, rounding, strict=True))
+            sum(fit_autoregression(*column, group).length for column in zip(left.T, rounding, strict=True))
             for left, group in (
-                (without_segments(rows, [], degree), np.zeros_like(groups)),
-                (without_segments(rows, [point - start], degree), groups),
+                (subtract_segments(rows, [], degree), np.zeros_like(groups)),
+                (subtract_segments(rows, [point - start], degree), groups),
             )
         )
         gains.append(float(one - two))

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from fewratio.changes.segment_costs import SplitGains
-from fewratio.changes.segmentation import FAR, Segmentation, autoregression
+from fewratio.changes.segmentation import FAR, Segmentation, fit_autoregression
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import clip_far
 from fewratio.core.wording import counted
@@ -15,7 +15,7 @@ from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import progress_bar
-from fewratio.testing.permutations import ROUNDING, both_directions
+from fewratio.testing.permutations import ROUNDING, compute_divergences
 
 _LEVEL, _N_PERMUTATIONS = 0.01, 199
 # Rows of a window that are compared, evenly spaced ones of longer windows: the work grows with their third power.
@@ -48,7 +48,7 @@ class FoundChanges(NamedTuple):
     window: int | None = None
 
 
-def by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator) -> FoundChanges:
+def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator) -> FoundChanges:
     """Find changes of level and spread: splits that raise the likelihood more than in series without changes.
 
     Parameters
@@ -69,7 +69,9 @@ def by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np
     rows, found = rows - found.residuals + residuals, found._replace(residuals=residuals)
     gains = SplitGains(rows)
     scores = gains.best(0, len(rows))
-    highest = _highest(lambda series: float(SplitGains(series).best(0, len(series)).max()), rows, found, options, rng)
+    highest = _simulate_highest(
+        lambda series: float(SplitGains(series).best(0, len(series)).max()), rows, found, options, rng
+    )
     # A split that raises no likelihood is none, even if those of shuffled series lower it.
     limit = max(_limit(highest, options), ROUNDING)
     points, parts = [], [(0, len(rows))]
@@ -80,7 +82,7 @@ def by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np
             point = gains.nearby(start, int(gains.positions(start, stop)[inside.argmax()]), stop)
             points.append(point)
             parts += [(start, point), (point, stop)]
-    points, values = _confirmed(gains, sorted(points), limit)
+    points, values = _confirm(gains, sorted(points), limit)
     by_row = np.full(len(rows), np.nan)
     by_row[gains.positions(0, len(rows))] = scores
     # A change may lie between the positions of scores.
@@ -88,7 +90,7 @@ def by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np
     return FoundChanges(np.array(points, dtype=np.intp), by_row, limit, _p_values(highest, values), None)
 
 
-def _confirmed(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:
+def _confirm(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:
     """Leave out changes, one by one, that later ones explain; return the others with their scores."""
     while True:
         ends = [0, *points, gains.n_rows]
@@ -98,7 +100,7 @@ def _confirmed(gains: SplitGains, points: list[int], limit: float) -> tuple[list
         del points[int(values.argmin())]
 
 
-def by_windows(
+def find_by_windows(
     model: RatioEstimator,
     rows: Floats,
     found: Segmentation,
@@ -113,7 +115,7 @@ def by_windows(
     model : RatioEstimator
         Gives the divergences. One with sources knows rows with their background.
     rows, found, options, rng
-        As in `by_splits`.
+        As in `find_by_splits`.
     argument : str
         What messages call the series.
     """
@@ -131,11 +133,11 @@ def by_windows(
     tested = positions[::step]
     highest = np.empty(0)
     if options.threshold is None:
-        highest = _highest(
+        highest = _simulate_highest(
             lambda series: float(window_scores(model, series, tested, window).max()), rows, found, options, rng
         )
     limit = _limit(highest, options)
-    peaks = _peaks(scores, positions, window)
+    peaks = _find_peaks(scores, positions, window)
     bests = np.array([scores[tested[np.abs(tested - peak) < step]].max() for peak in peaks])
     points, p_values = np.array(peaks, dtype=np.intp)[bests > limit], _p_values(highest, bests[bests > limit])
     return FoundChanges(points, scores, limit, p_values if options.threshold is None else None, window)
@@ -145,18 +147,18 @@ def window_scores(model: RatioEstimator, rows: Floats, positions: Numbers, windo
     """Return the divergences of the windows before and from each position, summed over both directions."""
     steps = np.arange(0, window, -(-window // _MOST_COMPARED))
     before, after = positions[:, None] - 1 - steps[::-1], positions[:, None] + steps
-    return both_directions(model, rows, before, after).sum(0)
+    return compute_divergences(model, rows, before, after).sum(0)
 
 
-def check_options(options: ChangeOptions) -> None:
+def check_options(options: ChangeOptions, is_test: bool) -> None:
     """Refuse what no test can be made with, before the work."""
-    for name in ("window", "n_permutations", "step"):
+    for name, least in (("window", 1), ("n_permutations", 0), ("step", 1)):
         if getattr(options, name) is not None:
-            inputs.check_count(name, getattr(options, name))
-    if options.threshold is None:
-        _rank(options)
-    else:
+            inputs.check_count(name, getattr(options, name), least)
+    if options.threshold is not None:
         check_threshold(options.threshold)
+    elif is_test:
+        _rank(options)
 
 
 def check_threshold(threshold: Any) -> float:
@@ -165,12 +167,12 @@ def check_threshold(threshold: Any) -> float:
     return inputs.check_number("threshold", threshold, -1, np.inf, needed)
 
 
-def _highest(
+def _simulate_highest(
     score: Score, rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator
 ) -> Floats:
     """Return the highest scores of series like this one in which nothing changes."""
-    n_permutations = options.n_permutations or _N_PERMUTATIONS
-    unchanged, highest = _unchanged(rows, found, rng), np.empty(n_permutations)
+    n_permutations = _N_PERMUTATIONS if options.n_permutations is None else options.n_permutations
+    unchanged, highest = _simulate_unchanged(rows, found, rng), np.empty(n_permutations)
     with progress_bar(n_permutations, "shuffled series") as report:
         for number in range(n_permutations):
             highest[number] = score(next(unchanged))
@@ -178,7 +180,7 @@ def _highest(
     return highest
 
 
-def _unchanged(rows: Floats, found: Segmentation, rng: np.random.Generator) -> Iterator[Floats]:
+def _simulate_unchanged(rows: Floats, found: Segmentation, rng: np.random.Generator) -> Iterator[Floats]:
     """Make series like this one in which nothing changes.
 
     The rows are shuffled if they do not depend on each other, else the innovations of an autoregression of what changes
@@ -186,20 +188,20 @@ def _unchanged(rows: Floats, found: Segmentation, rng: np.random.Generator) -> I
     """
     scale = np.where(found.residuals.std(0) > 0, found.residuals.std(0), 1.0)
     groups = np.zeros(len(rows), dtype=np.intp)
-    fits = [autoregression(column, 0.0, groups) for column in (found.residuals / scale).T]
+    fits = [fit_autoregression(column, 0.0, groups) for column in (found.residuals / scale).T]
     if not any(len(fit.coefficients) for fit in fits):
         while True:
             yield rows[rng.permutation(len(rows))]
     rest = (rows - found.residuals).mean(0)
     innovations = np.column_stack([fit.innovations - fit.innovations.mean() for fit in fits]) * scale
-    filters = [np.concatenate([[1.0], -_stable(fit.coefficients)]) for fit in fits]
+    filters = [np.concatenate([[1.0], -_stabilise(fit.coefficients)]) for fit in fits]
     while True:
         drawn = np.resize(rng.permutation(len(innovations)), len(rows) + _BURN_IN)
         noise = [lfilter([1.0], weights, column) for weights, column in zip(filters, innovations[drawn].T, strict=True)]
         yield rest + np.column_stack(noise)[_BURN_IN:]
 
 
-def _stable(coefficients: Floats) -> Floats:
+def _stabilise(coefficients: Floats) -> Floats:
     """Shrink the coefficients of an autoregression that grows without bound."""
     roots = np.abs(np.roots([1.0, *-coefficients]))
     shrinkage = min(1.0, _LARGEST_ROOT / roots.max()) if roots.any() else 1.0
@@ -215,7 +217,7 @@ def _p_values(highest: Floats, scores: Floats) -> Floats:
     return (1 + (highest + ROUNDING >= scores[:, None]).sum(1)) / (1 + len(highest))
 
 
-def _peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
+def _find_peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
     """Positions with the highest score among those less than a window away; of equal ones the first."""
     found: list[int] = []
     for position in positions:
@@ -227,7 +229,7 @@ def _peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
 
 def _rank(options: ChangeOptions) -> int:
     """Give which of the highest scores of shuffled series is the threshold."""
-    n_permutations = options.n_permutations or _N_PERMUTATIONS
+    n_permutations = _N_PERMUTATIONS if options.n_permutations is None else options.n_permutations
     level: Any = _LEVEL if options.level is None else options.level
     chance = inputs.check_number("level", level, 0, 1, "a chance between 0 and 1")
     # 0.01 * 200 must not fall below 2 by rounding.

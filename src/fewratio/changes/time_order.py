@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.changes.gaps import fill_gaps, gap_marks
+from fewratio.changes.gaps import fill_gaps, find_marks
 from fewratio.changes.long_series import LONG, LongSeries
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.column_kinds import DATE, NUMBER, TEXT, as_categories, read_days, write_days
@@ -71,7 +71,7 @@ class _Time(NamedTuple):
     is_date: bool
 
 
-def open_series(
+def read_series(
     model: RatioEstimator, series: Any, time: str | None, columns: ColumnOptions, by_blocks: bool
 ) -> Series:
     """Validate a series, sort it by time and fill its gaps; one without columns has one.
@@ -100,13 +100,13 @@ def open_series(
         given = as_raw(given, "series")
         if index is not None and is_indexed and given.index is None:
             given = replace(given, index=np.array(index.astype(str), dtype=object))
-        label = _time_column(given, columns) if time is None else time
+        label = _find_time_column(given, columns) if time is None else time
         if label is not None:
             given.check_has([label])
             found = _read_time(given, label)
             order = np.argsort(found.numbers, kind="stable") if (np.diff(found.numbers) < 0).any() else None
             given = given.without([label])
-            columns = _without_label(columns, label)
+            columns = _drop_label(columns, label)
             given = given if order is None else given.take(order)
     encoding, (table,), *_ = inputs.read_samples(model, {"series": given}, columns)
     if encoding is not None and encoding.id in encoding.places and not model.has_sources:
@@ -114,7 +114,7 @@ def open_series(
         encoding, (table,) = leave_out_columns(encoding, [table], [encoding.id], "names the rows")
     names = getattr(given, "index", None) if table.row_names is None else table.row_names
     if found is None:
-        found = _named_times(names)
+        found = _read_names(names)
     elif order is not None:
         names = Dates(found.numbers[order]) if isinstance(found.names, Dates) else [found.names[row] for row in order]
         found = _Time(found.numbers[order], names, found.is_date)
@@ -126,7 +126,7 @@ def open_series(
     blocks = LongSeries(table.numbers, encoding) if by_blocks and table.n_rows >= LONG else None
     rows = table.to_numpy() if blocks is None else blocks.means
     if encoding is not None and not model.has_sources:
-        for value, mark in gap_marks(encoding).items() if blocks is None else ():
+        for value, mark in find_marks(encoding).items() if blocks is None else ():
             fill_gaps(rows[:, value], rows[:, mark] == 1)
         marks = [encoding.places[column.name].stop - 1 for column in encoding.used if column.marks_missing]
         # Rare gaps are filled, and not compared themselves.
@@ -139,7 +139,7 @@ def open_series(
     return Series(rows, table.n_rows, blocks, labels, table.argument, encoding, names, times, order)
 
 
-def _without_label(columns: ColumnOptions, label: str) -> ColumnOptions:
+def _drop_label(columns: ColumnOptions, label: str) -> ColumnOptions:
     """Return what the user said about other columns than that of time."""
     kept: Any = {name: value for name, value in columns.items() if value != label}
     for name in ("columns", "drop", "keep", "categorical", "numeric"):
@@ -148,7 +148,7 @@ def _without_label(columns: ColumnOptions, label: str) -> ColumnOptions:
     return kept
 
 
-def _time_column(raw: RawTable, columns: ColumnOptions) -> str | None:
+def _find_time_column(raw: RawTable, columns: ColumnOptions) -> str | None:
     """Return the only column of dates, if they do not fall and the user does not speak of it."""
     if raw.array is not None or not raw.is_named:
         return None
@@ -156,10 +156,10 @@ def _time_column(raw: RawTable, columns: ColumnOptions) -> str | None:
     for name in ("columns", "drop", "keep", "categorical", "numeric"):
         labels: Any = columns.get(name) or ()
         spoken |= {labels} if isinstance(labels, str) else set(labels)
-    dates = [label for label in raw.labels if _dates(raw, label) is not None]
+    dates = [label for label in raw.labels if _read_dates(raw, label) is not None]
     if len(dates) != 1 or dates[0] in spoken or len(raw.labels) == 1:
         return None
-    numbers = _dates(raw, dates[0])
+    numbers = _read_dates(raw, dates[0])
     if numbers is None or (np.diff(numbers) >= 0).all():
         return dates[0]
     warnings.warn(
@@ -170,24 +170,24 @@ def _time_column(raw: RawTable, columns: ColumnOptions) -> str | None:
     return None
 
 
-def _dates(raw: RawTable, label: str) -> Floats | None:
+def _read_dates(raw: RawTable, label: str) -> Floats | None:
     """Return a column of dates as days since 1970, None if it is another; one with gaps has NaN."""
     values = raw.values(label)
     if values.kind == DATE:
         return values.numbers
-    if values.kind != TEXT or any(_day(text) is None for text in values.texts):
+    if values.kind != TEXT or any(_read_day(text) is None for text in values.texts):
         return None
-    return np.array([*(_day(text) for text in values.texts), np.nan], dtype=np.float64)[values.codes]
+    return np.array([*(_read_day(text) for text in values.texts), np.nan], dtype=np.float64)[values.codes]
 
 
-def _day(text: str) -> float | None:
+def _read_day(text: str) -> float | None:
     # A month, such as 1992-01, begins with its first day.
     return read_days(text) if len(text) != 7 else read_days(f"{text}-01")
 
 
 def _read_time(raw: RawTable, label: str) -> _Time:
     """Read the column of time, or say why it is none."""
-    values, days = raw.values(label), _dates(raw, label)
+    values, days = raw.values(label), _read_dates(raw, label)
     numbers = days if days is not None else values.numbers if values.kind == NUMBER else None
     if numbers is None:
         raise InputError(
@@ -202,24 +202,24 @@ def _read_time(raw: RawTable, label: str) -> _Time:
     if values.kind == DATE:
         return _Time(numbers, Dates(numbers), is_date=True)
     coded = as_categories(values, raw.called(label))
-    texts = [_readable(text) for text in coded.texts]
+    texts = [_write_time(text) for text in coded.texts]
     return _Time(numbers, [texts[code] for code in coded.codes], days is not None)
 
 
-def _readable(text: str) -> str:
+def _write_time(text: str) -> str:
     """Write a moment as date and time (UTC), anything else as it is."""
     day = read_days(text)
     return text if day is None else write_days(day)
 
 
-def _named_times(names: Sequence[str] | None) -> _Time | None:
+def _read_names(names: Sequence[str] | None) -> _Time | None:
     """Read the names of rows as dates, if all of them are and do not fall."""
     if names is None:
         return None
     days: list[float] = []
     for name in names:
-        day = _day(str(name))
+        day = _read_day(str(name))
         if day is None or (days and day < days[-1]):
             return None
         days.append(day)
-    return _Time(np.array(days), [_readable(str(name)) for name in names], is_date=True)
+    return _Time(np.array(days), [_write_time(str(name)) for name in names], is_date=True)

@@ -19,7 +19,7 @@ _N_COPIES, _SHARE = 3, 0.05
 _IMPLAUSIBLE = 10
 
 
-def read_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[str, RawTable]]:
+def number_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[str, RawTable]]:
     """Give the number of each row's block, and the tables without the column that names it.
 
     Parameters

@@ -44,7 +44,7 @@ class ColumnDifference(NamedTuple):
     contribution: float | None
 
 
-def column_differences(
+def describe_columns(
     columns: Mapping[str | int, tuple[Column, slice]],
     first: Floats,
     second: Floats,
@@ -66,7 +66,7 @@ def column_differences(
     """
     found = [
         ColumnDifference(
-            label, column.kind, *_difference(column, first[:, place], second[:, place]), p_value, contribution
+            label, column.kind, *_describe(column, first[:, place], second[:, place]), p_value, contribution
         )
         for (label, (column, place)), p_value, contribution in zip(
             columns.items(), p_values, contributions, strict=True
@@ -75,7 +75,7 @@ def column_differences(
     return sorted(found, key=lambda each: (each.p_value or 0, -abs(each.effect)))
 
 
-def _difference(column: Column, first: Floats, second: Floats) -> tuple[str, str, float]:
+def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, float]:
     """Return what a column holds in either sample, and the effect."""
     shares = first.mean(0), second.mean(0)
     is_share = np.full(first.shape[1], column.kind == CATEGORY)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.compare.blocks import read_blocks, warn_of_copies
-from fewratio.compare.columns import ColumnDifference, column_differences
+from fewratio.compare.blocks import number_blocks, warn_of_copies
+from fewratio.compare.columns import ColumnDifference, describe_columns
 from fewratio.compare.divergence import estimate_divergence
 from fewratio.core.blocks import in_blocks
 from fewratio.core.kernels import check_squares
@@ -28,7 +28,7 @@ from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.progress import progress_bar
 from fewratio.report.reported import Reported
 from fewratio.testing import LEVEL
-from fewratio.testing.two_sample import TwoSampleTest, exchange_of, rows_to_test, smaller_sample, two_sample_test
+from fewratio.testing.two_sample import TwoSampleTest, make_exchange, mark_smaller, select_rows, two_sample_test
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,7 +161,7 @@ class ComparisonResult(Reported):
         nothing = [None] * len(described)
         p_values = nothing if self._test is None else self._test.column_p_values.tolist()
         contributions = nothing if self._test is None else self._test.column_contributions.tolist()
-        return column_differences(described, first, second, p_values, contributions)
+        return describe_columns(described, first, second, p_values, contributions)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
@@ -288,14 +288,14 @@ def compare_datasets(
     inputs.check_count("n_permutations", n_permutations, 0)
     for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
-    names, tables = _two_samples(A, B, by)
+    names, tables = _read_two(A, B, by)
     numbers = None
     if blocks is not None:
-        numbers, tables = read_blocks(blocks, tables)
+        numbers, tables = number_blocks(blocks, tables)
     samples = inputs.read_samples(model, tables, columns)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
-    used = rows_to_test(pooled, is_first, for_rows)
+    used = select_rows(pooled, is_first, for_rows)
     rows, marks = pooled[used], is_first[used]
     model = inputs.in_common_units(model, rows)
     if estimator is None and len(rows) < len(pooled):
@@ -305,8 +305,8 @@ def compare_datasets(
     if n_permutations:
         together = None if numbers is None else numbers[used]
         tested = None if estimator is None else model._for_many_pairs()
-        test = _tested(samples, rows, marks, together, n_permutations, for_permutations, tested, progress)
-    fit_ab, fit_ba, ratios, reverse = _fitted(model, pooled, is_first, used)
+        test = _run_test(samples, rows, marks, together, n_permutations, for_permutations, tested, progress)
+    fit_ab, fit_ba, ratios, reverse = _fit_both_ways(model, pooled, is_first, used)
     forward, backward, interval = fit_ab.divergence(), fit_ba.divergence(), None
     # Far from all others: both ratios are small, though one of them should not be.
     is_remote = ratios + reverse < 1
@@ -315,7 +315,7 @@ def compare_datasets(
         # The two sum to 2, so both fits tell the ratio: when the samples change their names, r becomes 2 - r.
         ratios = ((ratios + 2 - reverse) / 2).clip(0, 2)
     if estimator is None:
-        forward, low, high = estimate_divergence(rows, smaller_sample(marks), for_folds)
+        forward, low, high = estimate_divergence(rows, mark_smaller(marks), for_folds)
         backward = forward
         # Rows that belong together tell less than as many others: how much less is not known.
         interval = (low, high) if blocks is None else None
@@ -343,7 +343,7 @@ def compare_datasets(
     )
 
 
-def _tested(
+def _run_test(
     samples: inputs.Samples,
     rows: Floats,
     marks: NDArray[np.bool_],
@@ -357,7 +357,7 @@ def _tested(
     columns = [place for _, place in samples.columns.values()]
     if blocks is None and len(columns) > 1:
         warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
-    exchange, _ = exchange_of(marks, blocks)
+    exchange, _ = make_exchange(marks, blocks)
     smallest = exchange.smallest_p_value(n_permutations)
     if smallest > LEVEL and exchange.is_enumerated(n_permutations):
         sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
@@ -368,11 +368,11 @@ def _tested(
             stacklevel=3,
         )
     show = False if estimator is None and progress is None else progress
-    with progress_bar(exchange.n_taken(n_permutations), "permutations", show) as report:
+    with progress_bar(exchange.count_used(n_permutations), "permutations", show) as report:
         return two_sample_test(rows, marks, columns, n_permutations, rng, blocks, estimator, report)
 
 
-def _fitted(
+def _fit_both_ways(
     model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], used: Numbers
 ) -> tuple[RatioEstimator, RatioEstimator, Floats, Floats]:
     """Fit in both directions to the rows that are used; return the estimators, and their ratios at all rows."""
@@ -385,7 +385,7 @@ def _fitted(
     return forward, backward, np.concatenate(ratios[0]), np.concatenate(ratios[1])
 
 
-def _two_samples(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:
+def _read_two(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:
     """Return what two samples are called, and the samples by what messages call them."""
     if by is not None:
         if B is not None:

@@ -122,7 +122,7 @@ def compare_all(
     seed = int(inputs.as_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
     model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
-    samples = samples_of(collection, model, n_rows, repeat(for_rows))
+    samples = draw_samples(collection, model, n_rows, repeat(for_rows))
     model = inputs.in_common_units(model, np.concatenate(samples))
     work = cut_into_blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
     test = None
@@ -176,7 +176,7 @@ def _check_workers(n_jobs: Any) -> None:
         )
 
 
-def samples_of(
+def draw_samples(
     collection: Collection, model: RatioEstimator, n_rows: int | None, rngs: Iterable[np.random.Generator]
 ) -> list[Floats]:
     """Draw rows of large datasets, and let the estimator object to columns before the work begins."""
@@ -184,14 +184,14 @@ def samples_of(
     samples = []
     # Generators may have no end.
     for dataset, rng in zip(collection, rngs, strict=False):
-        X = drawn_rows(dataset.X, n_rows, rng)
+        X = draw_some(dataset.X, n_rows, rng)
         argument = f"dataset {dataset.name!r}"
         table = Table(X, names, argument)
         samples.append((model._open(table, argument) if model.has_sources else table).to_numpy())
     return samples
 
 
-def drawn_rows(X: NDArray[Any], n_rows: int | None, rng: np.random.Generator) -> NDArray[Any]:
+def draw_some(X: NDArray[Any], n_rows: int | None, rng: np.random.Generator) -> NDArray[Any]:
     """Draw so many rows, whatever their order, if there are more."""
     return X if n_rows is None or len(X) <= n_rows else X[draw_rows(X, n_rows, rng)]
 

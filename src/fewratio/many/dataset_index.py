@@ -23,11 +23,11 @@ from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstima
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of, refused_if_unfit
 from fewratio.estimators.source_columns import SourceColumns, as_sources
-from fewratio.many.all_pairs import drawn_rows, samples_of
-from fewratio.many.dataset_vectors import DATASETS, Coordinates, DatasetVectors, Kernels, searcher_of
+from fewratio.many.all_pairs import draw_samples, draw_some
+from fewratio.many.dataset_vectors import DATASETS, Coordinates, DatasetVectors, Kernels, make_searcher
 from fewratio.many.pair_blocks import PairTest
 from fewratio.progress import progress_bar
-from fewratio.testing.permutations import both_directions
+from fewratio.testing.permutations import compute_divergences
 
 # Rows that units and kernel centres are learned from.
 _LEARNED_ROWS = 100_000
@@ -142,12 +142,12 @@ class DatasetIndex:
         dtype = collection[0].X.dtype
         # One stream for all: what is drawn of a dataset depends on its rows alone, so that a search finds it.
         rngs = (np.random.default_rng(seed) for _ in collection)
-        samples = [sample.astype(dtype) for sample in samples_of(collection, model, n_rows, rngs)]
+        samples = [sample.astype(dtype) for sample in draw_samples(collection, model, n_rows, rngs)]
         rows = np.concatenate(samples)
         if len(rows) > _LEARNED_ROWS:
             rows = rows[for_vectors.choice(len(rows), _LEARNED_ROWS, replace=False)]
         model = inputs.in_common_units(model, rows)
-        vectors = DatasetVectors.learn(_features(model, rows, for_vectors), samples, for_vectors)
+        vectors = DatasetVectors.learn(_make_features(model, rows, for_vectors), samples, for_vectors)
         index = cls(model, SourceColumns.of(collection), vectors, n_rows, seed)
         index._append(collection.names, samples, progress)
         return index
@@ -252,7 +252,7 @@ class DatasetIndex:
         arrays, header = read_tensors(path, _KIND, finite=True)
         with refused_if_unfit(path, cls.__name__):
             of_model = {name.partition(".")[2]: arrays[name] for name in arrays if name.startswith("estimator.")}
-            model, features = _restored(of_model, header)
+            model, features = _restore(of_model, header)
             parts = [part_of(arrays, number) for number in range(len(features.candidates))]
             if not all(parts):
                 found = f"{path} lacks the second vectors of its datasets"
@@ -280,7 +280,7 @@ class DatasetIndex:
 
     def _sample(self, table: Any, argument: str) -> Floats:
         numbers = as_sources(self._columns, table, argument, sources="the index").numbers
-        return drawn_rows(numbers, self._n_rows, np.random.default_rng(self._seed))
+        return draw_some(numbers, self._n_rows, np.random.default_rng(self._seed))
 
     def _append(self, names: Sequence[str], samples: list[Floats], progress: bool | None) -> None:
         vectors = []
@@ -297,7 +297,7 @@ class DatasetIndex:
 
     def _candidates(self, sample: Floats, k: int, n_compared: int | None) -> Numbers:
         """Return the datasets that a sample is compared with, those of the nearest vectors first."""
-        self._searchers = self._searchers or [searcher_of(np.concatenate(blocks)) for blocks in self._vectors]
+        self._searchers = self._searchers or [make_searcher(np.concatenate(blocks)) for blocks in self._vectors]
         per_neighbour = self._vectors_of.features.candidates
         is_exact_number = n_compared is not None or len(self) <= _FEW_DATASETS
         if n_compared is None:
@@ -324,17 +324,17 @@ class DatasetIndex:
                 of_others = len(sample) + np.arange(len(others)).reshape(-1, size)
                 of_sample = np.tile(np.arange(len(sample)), (len(of_others), 1))
                 rows = np.concatenate([sample, others], dtype=np.float64)
-                found[alike[batch]] = both_directions(self._estimator, rows, of_sample, of_others).mean(0)
+                found[alike[batch]] = compute_divergences(self._estimator, rows, of_sample, of_others).mean(0)
         return found
 
 
-def _features(model: RatioEstimator, rows: Floats, rng: np.random.Generator) -> Kernels | Coordinates:
+def _make_features(model: RatioEstimator, rows: Floats, rng: np.random.Generator) -> Kernels | Coordinates:
     if isinstance(model, DiscriminantRatioEstimator):
         return Coordinates(model.model_)
     return Kernels.of(rows, model.get_params().get("scale", "columns"), rng)
 
 
-def _restored(arrays: Arrays, header: dict[str, Any]) -> tuple[RatioEstimator, Kernels | Coordinates]:
+def _restore(arrays: Arrays, header: dict[str, Any]) -> tuple[RatioEstimator, Kernels | Coordinates]:
     """Undo what `DatasetIndex.save` made of an estimator and its features."""
     if header["estimator"] != "RuLSIF":
         model = DiscriminantRatioEstimator._of_payload(arrays, header)

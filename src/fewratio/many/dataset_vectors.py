@@ -105,7 +105,7 @@ class DatasetVectors:
         """Learn axes from samples of datasets."""
         if len(samples) > _LEARNED_DATASETS:
             samples = [samples[i] for i in rng.choice(len(samples), _LEARNED_DATASETS, replace=False)]
-        blocks = [_of_datasets(features, samples[block]) for block in row_blocks(len(samples), 1, DATASETS)]
+        blocks = [_compute_features(features, samples[block]) for block in row_blocks(len(samples), 1, DATASETS)]
         origins, axes = [], []
         for parts, root in zip(zip(*blocks, strict=True), features.roots(), strict=True):
             values = np.concatenate(parts)
@@ -116,11 +116,11 @@ class DatasetVectors:
 
     def __call__(self, samples: list[Floats]) -> list[NDArray[np.float32]]:
         """Give the vectors of samples, one array per kind."""
-        kinds = zip(_of_datasets(self.features, samples), self.origins, self.axes, strict=True)
+        kinds = zip(_compute_features(self.features, samples), self.origins, self.axes, strict=True)
         return [((values - origin) @ axes).astype(np.float32) for values, origin, axes in kinds]
 
 
-def searcher_of(vectors: NDArray[np.float32]) -> Any:
+def make_searcher(vectors: NDArray[np.float32]) -> Any:
     """Give faiss's index of vectors. Many are rounded to 16 values per axis, and the nearest looked at again."""
     faiss: Any = import_home("faiss", "DatasetIndex")
     length = vectors.shape[1]
@@ -134,7 +134,7 @@ def searcher_of(vectors: NDArray[np.float32]) -> Any:
     return searcher
 
 
-def _of_datasets(features: Kernels | Coordinates, samples: list[Floats]) -> list[Floats]:
+def _compute_features(features: Kernels | Coordinates, samples: list[Floats]) -> list[Floats]:
     sizes = np.array([len(sample) for sample in samples])
     return features(np.concatenate(samples, dtype=np.float64), sizes)
 

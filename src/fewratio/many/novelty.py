@@ -73,7 +73,7 @@ class Profiles:
         spread = np.log(np.square(self.deviations[places]) + np.where(positive, self.least, 1.0)) / 2
         return np.hstack([_scores(self.means[places]), _scores(np.where(positive, spread, 0.0))])
 
-    def found(self, known: Sequence[int], place: int) -> list[ColumnOfDataset]:
+    def describe(self, known: Sequence[int], place: int) -> list[ColumnOfDataset]:
         """Describe the columns of a dataset among known ones, the farthest first."""
         scores = np.abs(self.scores([*known, place])[-1])
         values = np.hstack([self.means, self.deviations])

@@ -16,8 +16,8 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import one_thread
 from fewratio.errors import ModelFileError
 from fewratio.estimators.base import RatioEstimator
-from fewratio.testing.permutations import both_directions
-from fewratio.testing.two_sample import rows_to_test, two_sample_test
+from fewratio.testing.permutations import compute_divergences
+from fewratio.testing.two_sample import select_rows, two_sample_test
 
 # Rows of one side of a block: as many as an estimator with a kernel can hold all distances of. And their values: 8 MB.
 _SIDE_ROWS = 2**9
@@ -89,7 +89,7 @@ class PairTest(NamedTuple):
         """Test the two datasets of a pair."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=pair))
         rows, is_first = np.concatenate([first, second]), np.repeat([True, False], [len(first), len(second)])
-        used = rows_to_test(rows, is_first, rng)
+        used = select_rows(rows, is_first, rng)
         rows, is_first = rows[used], is_first[used]
         return two_sample_test(
             rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator, with_contributions=False
@@ -122,7 +122,7 @@ class AllPairs(NamedTuple):
         a, b = block.places()
         # One thread for all of it: several would wait for each other, and their number would change the last digits.
         with one_thread():
-            found = both_directions(self.estimator, rows, of_first[a], of_second[b])
+            found = compute_divergences(self.estimator, rows, of_first[a], of_second[b])
             if self.test is None:
                 return found
             pairs = zip(rows[of_first[a]], rows[of_second[b]], np.stack(block.pairs(), axis=1).tolist(), strict=True)

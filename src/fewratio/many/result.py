@@ -75,7 +75,9 @@ class AllPairsResult(Reported):
         One is the divergence from the nearest dataset, the other the mean or deviation of the column that is farthest
         from those of the others; in mean absolute deviations from the median.
         """
-        return {name: score_novelty(self._profiles, self.nearest_divergences, *self._judged(name)) for name in self.new}
+        return {
+            name: score_novelty(self._profiles, self.nearest_divergences, *self._find_places(name)) for name in self.new
+        }
 
     @cached_property
     def new_p_values(self) -> dict[str, float]:
@@ -95,7 +97,7 @@ class AllPairsResult(Reported):
         name : str
             One of `new`.
         """
-        return self._profiles.found(*self._judged(name))
+        return self._profiles.describe(*self._find_places(name))
 
     @property
     def _profiles(self) -> Profiles:
@@ -105,7 +107,7 @@ class AllPairsResult(Reported):
             )
         return self.profiles
 
-    def _judged(self, name: str) -> tuple[list[int], int]:
+    def _find_places(self, name: str) -> tuple[list[int], int]:
         """Give the places of the datasets that are not new, and that of one that is."""
         if name not in self.new:
             raise ParameterError(f"{name!r} is no new dataset; there are {listed(self.new)}. Name one of them.")

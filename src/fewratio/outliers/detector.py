@@ -20,9 +20,9 @@ from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import TableEstimator
 from fewratio.estimators.parameters import Interval, common
-from fewratio.outliers.outlier_score import NEIGHBOURS, Normality, normality
+from fewratio.outliers.outlier_score import NEIGHBOURS, Scores, score_rows
 from fewratio.outliers.pyod_style import PyODStyle
-from fewratio.outliers.result import OutlierResult, judged
+from fewratio.outliers.result import OutlierResult
 from fewratio.outliers.rows import (
     RowExplanation,
     can_discover,
@@ -35,6 +35,11 @@ from fewratio.outliers.rows import (
 
 _NEIGHBOURS = 5
 _CONTAMINATION, _DISCOVERIES, _THUMB = "contamination", "false discovery rate", "rule of thumb"
+_MEANINGS = {
+    _CONTAMINATION: "the share of rows that was asked for ({}) is below it",
+    _DISCOVERIES: "at most {} of the outliers are expected to be normal",
+    _THUMB: "few normal rows would score lower; a rule of thumb without a guarantee",
+}
 # Parts of the normals that are left out one by one, where each part takes another fit.
 _N_FOLDS = 10
 
@@ -182,7 +187,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def score_samples(self, X: Any) -> Floats:
         """Score the rows of the batch X; higher is more normal."""
         normals, rows = self._read_batch(X)
-        return normality(normals, rows).rows if self.estimator_ is None else self._ratio(normals, rows)
+        return score_rows(normals, rows).rows if self.estimator_ is None else self._ratio(normals, rows)
 
     def decision_function(self, X: Any) -> Floats:
         """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
@@ -190,7 +195,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         Where the false discovery rate is held with an ``estimator``, the score is not that of `score_samples` but that
         behind `p_values`.
         """
-        scored, threshold = self._judge(X)
+        scored, threshold = self._score_batch(X)
         return scored.rows - threshold
 
     def threshold(self, X: Any) -> float:
@@ -203,7 +208,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         >>> bool(detector.threshold(batch) == np.median(detector.score_samples(batch)))
         True
         """
-        return self._judge(X)[1]
+        return self._score_batch(X)[1]
 
     def threshold_rule(self, X: Any) -> str:
         """Name the rule that sets the threshold of the batch X, which depends on how many rows it has.
@@ -288,7 +293,14 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         >>> InlierOutlierDetector().fit([[0.0], [0.1], [0.2], [0.3]]).detect([[0.1], [0.0], [5.0]])
         OutlierResult(1 of 3 rows; threshold ..., rule of thumb)
         """
-        return judged(self, X)
+        table = self._open(X, getattr(X, "argument", "X"))
+        scored, threshold = self._score_batch(table)
+        apart, rule, encoding = self.non_overlapping(table), self._rule(table.n_rows), self.encoding_
+        if encoding is not None:
+            encoding = encoding.without([column.column for column in apart])
+        meaning = _MEANINGS[rule].format(f"{100 * (self.contamination or self.false_discovery_rate or 0):.3g}%")
+        samples = inputs.Samples(encoding, [table], apart, (X,))
+        return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, scored)
 
     def as_pyod(self) -> PyODStyle:
         """Give the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.
@@ -302,20 +314,20 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._check_fitted()
         return PyODStyle(self)
 
-    def _judge(self, X: Any) -> tuple[Normality, float]:
+    def _score_batch(self, X: Any) -> tuple[Scores, float]:
         """Score a batch and its normals, and give the threshold below which rows are flagged."""
         normals, rows = self._read_batch(X)
         rule = self._rule(len(rows))
         if self.estimator_ is None:
-            scored = normality(normals, rows)
+            scored = score_rows(normals, rows)
         elif rule == _DISCOVERIES:
             scored = self._calibrated(normals, rows)
         else:
             scores = self._ratio(normals, rows)
-            scored = Normality(scores, self._left_out_ratio(normals, rows) if rule == _THUMB else scores[:0])
+            scored = Scores(scores, self._left_out_ratio(normals, rows) if rule == _THUMB else scores[:0])
         return scored, self._threshold(scored, rule)
 
-    def _threshold(self, scored: Normality, rule: str) -> float:
+    def _threshold(self, scored: Scores, rule: str) -> float:
         """Give the threshold of a batch by a rule."""
         scores, left_out = scored
         if rule == _DISCOVERIES:
@@ -329,7 +341,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         is_ratio = self.estimator_ is not None
         return np.expm1(prediction_bound(np.log1p(left_out))) if is_ratio else prediction_bound(left_out)
 
-    def _calibrated(self, normals: Floats, rows: Floats) -> Normality:
+    def _calibrated(self, normals: Floats, rows: Floats) -> Scores:
         """Score a batch, and normals by which to calibrate these scores."""
         if len(normals) == 1:
             raise InputError(
@@ -337,10 +349,10 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
                 "or more."
             )
         if self.estimator_ is None:
-            return normality(normals, rows)
+            return score_rows(normals, rows)
         together = np.concatenate([rows, normals[self.calibration_]])
         scores = self._ratio(np.delete(normals, self.calibration_, axis=0), together)
-        return Normality(scores[: len(rows)], scores[len(rows) :])
+        return Scores(scores[: len(rows)], scores[len(rows) :])
 
     def _left_out_ratio(self, normals: Floats, rows: Floats) -> Floats:
         """Give the ratio at the normals, each counted to the batch together with the others of its fold."""

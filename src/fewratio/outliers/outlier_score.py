@@ -30,7 +30,7 @@ _MAX_NORMALS = 5000
 _MAX_ROWS = 100_000
 
 
-class Normality(NamedTuple):
+class Scores(NamedTuple):
     """Scores, higher where more normal.
 
     Attributes
@@ -46,7 +46,7 @@ class Normality(NamedTuple):
     left_out: Floats
 
 
-def normality(normals: Floats, rows: Floats) -> Normality:
+def score_rows(normals: Floats, rows: Floats) -> Scores:
     """Score rows by their density ratio to the normals, their distance from them, and their distance from all rows.
 
     The score is w r - log(0.3 + s) - v log(0.3 + t). r is the relative density ratio (alpha = 0.5) of the normals to
@@ -72,23 +72,23 @@ def normality(normals: Floats, rows: Floats) -> Normality:
 
     Examples
     --------
-    >>> normality(np.array([[0.0], [0.1], [0.3]]), np.array([[0.2], [9.0]])).rows.round(2)
+    >>> score_rows(np.array([[0.0], [0.1], [0.3]]), np.array([[0.2], [9.0]])).rows.round(2)
     array([ 1.87, -0.25])
     """
     check_squares(normals, rows)
-    score = _Score(*(_drawn(each) for each in (normals, rows)))
+    score = _Score(*(_draw(each) for each in (normals, rows)))
     with progress_bar(len(rows), "scoring", unit="rows") as report:
         found = in_blocks(score, rows, _PARTITIONS * _CELLS, report)
-    return Normality(found, score.left_out())
+    return Scores(found, score.left_out())
 
 
-def _drawn(rows: Floats) -> Floats:
+def _draw(rows: Floats) -> Floats:
     some = rows if len(rows) <= _MAX_ROWS else rows[draw_rows(rows, _MAX_ROWS, np.random.default_rng(0))]
     return np.ascontiguousarray(some, dtype=np.float64)
 
 
 class _Score:
-    """The score of `normality`, as normals and a batch give it."""
+    """The score of `score_rows`, as normals and a batch give it."""
 
     def __init__(self, normals: Floats, batch: Floats) -> None:
         from sklearn.neighbors import NearestNeighbors

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import counted
 from fewratio.estimators import samples as inputs
-from fewratio.outliers.outlier_score import Normality
+from fewratio.outliers.outlier_score import Scores
 from fewratio.outliers.rows import RowExplanation
 from fewratio.report.reported import Reported
 
@@ -48,7 +48,7 @@ class OutlierResult(Reported):
     meaning: str
     samples: inputs.Samples
     detector: Any
-    _scored: Normality
+    _scored: Scores
 
     @cached_property
     def margins(self) -> Floats:
@@ -107,22 +107,3 @@ class OutlierResult(Reported):
     def __repr__(self) -> str:
         n_rows = counted(len(self.margins), "row")
         return f"OutlierResult({self.is_outlier.sum()} of {n_rows}; threshold {self.threshold:.3g}, {self.rule})"
-
-
-_MEANINGS = {
-    "contamination": "the share of rows that was asked for ({}) is below it",
-    "false discovery rate": "at most {} of the outliers are expected to be normal",
-    "rule of thumb": "few normal rows would score lower; a rule of thumb without a guarantee",
-}
-
-
-def judged(detector: Any, X: Any) -> OutlierResult:
-    """Let a fitted detector judge a batch."""
-    table = detector._open(X, getattr(X, "argument", "X"))
-    scored, threshold = detector._judge(table)
-    apart, rule, encoding = detector.non_overlapping(table), detector._rule(table.n_rows), detector.encoding_
-    if encoding is not None:
-        encoding = encoding.without([column.column for column in apart])
-    meaning = _MEANINGS[rule].format(f"{100 * (detector.contamination or detector.false_discovery_rate or 0):.3g}%")
-    samples = inputs.Samples(encoding, [table], apart, (X,))
-    return OutlierResult(scored.rows, threshold, rule, meaning, samples, detector, scored)

@@ -41,7 +41,7 @@ class Exchange:
         """Tell whether all permutations are taken: they cost no more than drawn ones would."""
         return self.n_permutations <= n_permutations + 1
 
-    def n_taken(self, n_permutations: int) -> int:
+    def count_used(self, n_permutations: int) -> int:
         """How many permutations the test takes, where so many are asked for."""
         return self.n_permutations if self.is_enumerated(n_permutations) else n_permutations
 
@@ -53,7 +53,7 @@ class Exchange:
         alike = 2 if all(size == 2 * count for size, count in zip(self.sizes, self.counts, strict=True)) else 1
         return min(1.0, alike / self.n_permutations)
 
-    def enumerated(self) -> NDArray[np.bool_]:
+    def enumerate_all(self) -> NDArray[np.bool_]:
         """Give all permutations, of shape (n_permutations, n_units): which units are in that sample."""
         blocks = []
         for size, count in zip(self.sizes, self.counts, strict=True):
@@ -62,13 +62,13 @@ class Exchange:
             blocks[-1][np.arange(len(places))[:, None], places] = True
         return np.array([np.concatenate(parts) for parts in product(*blocks)])
 
-    def drawn(self, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
         """Draw permutations, of shape (n, n_units)."""
         blocks = zip(self.sizes, self.counts, strict=True)
         return np.concatenate([rng.permuted(np.tile(np.arange(s) < k, (n, 1)), axis=1) for s, k in blocks], axis=1)
 
 
-def both_directions(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:
+def compute_divergences(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:
     """Give the divergences of shape (2, n_pairs): of the first samples from the second, and the reverse.
 
     Parameters

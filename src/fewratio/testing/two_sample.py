@@ -18,7 +18,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import clip_far, standardise
 from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import OnStep
-from fewratio.testing.permutations import ROUNDING, Exchange, both_directions
+from fewratio.testing.permutations import ROUNDING, Exchange, compute_divergences
 
 # How much each statistic counts (docs/decisions/0009).
 _COLUMNS = "largest difference of a column"
@@ -69,7 +69,7 @@ class TwoSampleTest:
     column_contributions: Floats
 
 
-def rows_to_test(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
+def select_rows(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
     """Give the rows to test with: all of them, or where they are many a random part of either sample.
 
     They come in an order that depends on the rows alone, and what is drawn too: neither the order of rows and columns,
@@ -86,13 +86,13 @@ def rows_to_test(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Gener
     return order[np.isin(order, np.concatenate(drawn))]
 
 
-def smaller_sample(is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def mark_smaller(is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Mark the smaller sample, or of two equal ones that with the first row, no matter which is called the first."""
     more = 2 * int(is_first.sum()) - len(is_first)
     return is_first if more < 0 or (more == 0 and is_first[0]) else ~is_first
 
 
-def exchange_of(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[Exchange, Numbers]:
+def make_exchange(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[Exchange, Numbers]:
     """Give the units that may change samples, and the number of each row's unit.
 
     Parameters
@@ -134,7 +134,7 @@ def two_sample_test(
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        Both samples, in the order of `rows_to_test`.
+        Both samples, in the order of `select_rows`.
     is_first : bool ndarray of shape (n,)
         Which rows are in the first one.
     columns : sequence of slice
@@ -143,7 +143,7 @@ def two_sample_test(
         How many to draw, at least 1; where there are no more, each is taken once.
     rng : numpy Generator
     blocks : int ndarray of shape (n,), optional
-        Blocks of rows, see `exchange_of`.
+        Blocks of rows, see `make_exchange`.
     estimator : RatioEstimator, optional
         Its divergence becomes one more statistic, which counts as much as all others together.
     report : callable
@@ -151,20 +151,20 @@ def two_sample_test(
     with_contributions : bool
         Whether to give `column_contributions`: of few rows that takes longer than the test.
     """
-    marked = smaller_sample(is_first)
-    exchange, unit = exchange_of(marked, blocks)
+    marked = mark_smaller(is_first)
+    exchange, unit = make_exchange(marked, blocks)
     statistics = _Statistics.of(rows, columns, rng)
     weights = WEIGHTS | ({} if estimator is None else {"estimator": sum(WEIGHTS.values())})
     is_enumerated = exchange.is_enumerated(n_permutations)
-    every = exchange.enumerated() if is_enumerated else None
-    total = exchange.n_taken(n_permutations)
+    every = exchange.enumerate_all() if is_enumerated else None
+    total = exchange.count_used(n_permutations)
     # A user's estimator may take long: smaller blocks, so that there is progress to see.
     most = BLOCK_VALUES if estimator is None else BLOCK_VALUES // 64
     step = max(1, most // max(len(rows), statistics.marginal.shape[1]))
     found, observed = [], np.empty(0)
     for start in range(0, total, step):
         n_block = min(step, total - start)
-        members = (exchange.drawn(n_block, rng) if every is None else every[start : start + n_block])[:, unit]
+        members = (exchange.draw(n_block, rng) if every is None else every[start : start + n_block])[:, unit]
         if start == 0:
             # The observed samples are computed as the others are.
             members = np.concatenate([marked[None], members])
@@ -216,7 +216,7 @@ def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bo
     for size in np.unique(sizes):
         which = sizes == size
         dealt = [np.nonzero(mask)[1].reshape(len(mask), -1) for mask in (members[which], ~members[which])]
-        found[which] = both_directions(estimator, rows, *dealt).mean(0)
+        found[which] = compute_divergences(estimator, rows, *dealt).mean(0)
     return found
 
 
