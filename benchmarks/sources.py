@@ -210,13 +210,14 @@ def print_gaps() -> None:
 
 
 def draw(file: Path) -> None:
-    from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, new_figure, tidy
+    from fewratio.charts.style import BLUE, FIRST, GRID, MUTED, OUTLIER
+    from fewratio_bench.style import new_figure, tidy
 
     values = recorded()
     data = list(dict.fromkeys(name for name, _, _ in values))
     figure = new_figure((11, 2.6 * len(data)))
     axes = figure.subplots(len(data), len(SUPPORT_SIZES), sharex=True, squeeze=False)
-    looks = {NETWORKS: ("#0072b2", "s"), CLOSED_FORM: (OUTLIER, "o"), DEFAULT: (FIRST, "^")}
+    looks = {NETWORKS: (BLUE, "s"), CLOSED_FORM: (OUTLIER, "o"), DEFAULT: (FIRST, "^")}
     for row, name in zip(axes, data, strict=True):
         for ax, size in zip(row, SUPPORT_SIZES, strict=True):
             for base in values[name, size, UNIVERSAL].values():
@@ -233,7 +234,7 @@ def draw(file: Path) -> None:
             ax.set_xticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
             ax.minorticks_off()
             ax.grid(color=GRID, linewidth=0.6)
-            tidy(ax, f"{name}, {size} per sample", legend=False)
+            tidy(ax, f"{name}, {size} per sample")
         row[0].set_ylabel("J (lower is better)")
     for ax in axes[-1]:
         ax.set_xlabel("source datasets")

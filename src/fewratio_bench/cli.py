@@ -152,13 +152,13 @@ def _table(args: argparse.Namespace) -> None:
 
 
 def _figure(args: argparse.Namespace) -> None:
-    from fewratio_bench.figures import FIGURES
+    from fewratio.core.container import write_atomically
+    from fewratio_bench.figures import figure_file
 
     output = args.output or Path(f"{args.figure}.png")
     _check_output(output, (".svg", ".png", ".pdf"))
     _check_records(args.results)
-    _, draw = FIGURES[args.figure]
-    draw(args.results).savefig(output, dpi=110)
+    write_atomically(output, figure_file(args.figure, args.results, output))
 
 
 def _report(args: argparse.Namespace) -> None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from fewratio.charts.curves import DrawnPair, draw_pairs, ratio_grid, spread
 from fewratio.core.container import write_atomically
 from fewratio.core.objectives import RelativeSquaredError
+from fewratio.demo.curves import DrawnPair, draw_pairs, ratio_grid, spread
 from fewratio.errors import DataFileError
 from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio_bench.evaluate import PairEvaluation
@@ -28,7 +28,7 @@ from fewratio_bench.rendering import display_name
 from fewratio_bench.splits import Split
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from fewratio.charts.chart import Picture
 
 # The paper's rows; one length of dataset vectors, so that they are made in a minute or two.
 METHODS: tuple[Method, ...] = (replace(OURS, latent_dims=(32,)), RULSIF, RULSIF_FT)
@@ -37,10 +37,8 @@ _ALPHA = 0.5
 _DIGITS = 5
 
 
-def synthetic_examples(folder: Path) -> "Figure":
+def synthetic_examples(folder: Path) -> "Picture":
     """Draw four unseen pairs with the true ratio, as the paper does; train first if no curves are kept."""
-    from matplotlib import rc_context
-
     path = folder / SYNTHETIC.data.lower() / "examples.json"
     if not path.exists():
         sys.stderr.write(f"There are no curves in {path} yet: training for them, one or two minutes on a CPU.\n")
@@ -57,8 +55,7 @@ def synthetic_examples(folder: Path) -> "Figure":
         pairs = [DrawnPair(**pair) for pair in kept["pairs"]]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise DataFileError(f"{path} holds no examples ({error}). Delete it, and they are made again.") from error
-    with rc_context({"legend.columnspacing": 1.2}):
-        return draw_pairs(pairs, "Relative density ratio of four unseen pairs, ten instances each", note)
+    return draw_pairs(pairs, "Relative density ratio of four unseen pairs, ten instances each", note)
 
 
 def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> dict[str, Any]:

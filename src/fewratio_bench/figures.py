@@ -1,5 +1,6 @@
 """Figures made from records."""
 
+import io
 import json
 import statistics
 import textwrap
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fewratio.charts.style import FIRST, GRID, INK, MUTED, OUTLIER, SECOND, new_figure, tidy
+from fewratio.charts.chart import Picture
+from fewratio.charts.style import BLUE, FIRST, GRID, INK, MUTED, OUTLIER, PINK, SECOND
 from fewratio_bench import experiments
 from fewratio_bench.aggregation import METRICS, aggregate, measurements, standard_error
 from fewratio_bench.examples import synthetic_examples
@@ -20,6 +22,7 @@ from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
 from fewratio_bench.records import Record
 from fewratio_bench.rendering import display_name
+from fewratio_bench.style import new_figure, tidy
 from fewratio_bench.tables import read_records
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ _TRAINED_ON_TARGETS: tuple[Method, ...] = (
     *(experiments.RULSIF_FT_BY_ADAM, experiments.D3RE_FT),
 )
 
-_COLOURS = (FIRST, OUTLIER, "#0072b2", SECOND, MUTED, "#b58900", "#cc79a7", "#56b4e9")
+_COLOURS = (FIRST, OUTLIER, BLUE, SECOND, MUTED, "#b58900", PINK, "#56b4e9")
 # Of a name beside a curve, as a share of the panel's height.
 _NAME_HEIGHT = 0.043
 
@@ -105,12 +108,22 @@ def training_curves(folder: Path) -> "Figure":
 
 
 # By name, the title and what draws it.
-FIGURES: dict[str, tuple[str, Callable[[Path], "Figure"]]] = {
+FIGURES: dict[str, tuple[str, Callable[[Path], "Figure | Picture"]]] = {
     "synthetic": ("four unseen pairs of the synthetic data", synthetic_examples),
     "latent-dimension": ("dependence on the length K of the dataset vectors", latent_dimension),
     "support-size": ("dependence on the number of support instances", support_size),
     "training-curves": ("steps on the target, alone or after the sources (best setting at each)", training_curves),
 }
+
+
+def figure_file(name: str, folder: Path, path: Path) -> bytes:
+    """Draw a figure of a folder of records; return the content of a file of the kind that a path ends in."""
+    drawn = FIGURES[name][1](folder)
+    if isinstance(drawn, Picture):
+        return drawn.as_file(path)
+    payload, ending = io.BytesIO(), path.suffix[1:]
+    drawn.savefig(payload, format=ending, dpi=110, metadata={"Date": None} if ending == "svg" else None)
+    return payload.getvalue()
 
 
 def _panels(n_panels: int, n_columns: int, size: tuple[float, float] = (4, 3.4)) -> "tuple[Figure, list[Axes]]":
@@ -170,12 +183,12 @@ def _label(ax: "Axes", panel: Panel, x: str, drawn: Collection[object]) -> None:
     ax.minorticks_off()
     title = f"{panel.data}: {'relative DRE' if panel.metric == 'squared_error' else task}"
     if not drawn:
-        tidy(ax, title, legend=False)
+        tidy(ax, title)
         # A scale would be made up.
         ax.set_xticks([])
         ax.set_yticks([])
         why = "\n".join(["no records", *textwrap.wrap(panel.absence, 32)])
         ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=MUTED)
         return
-    tidy(ax, title, x, f"{metric.label} ({'lower' if metric.sign > 0 else 'higher'} is better)", legend=False)
+    tidy(ax, title, x, f"{metric.label} ({'lower' if metric.sign > 0 else 'higher'} is better)")
     ax.grid(color=GRID, linewidth=0.6)

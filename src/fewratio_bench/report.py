@@ -1,12 +1,11 @@
 """One self-contained page of all tables and figures."""
 
-import io
 from collections import Counter
 from pathlib import Path
 
 from fewratio.core.container import write_atomically
 from fewratio_bench.experiments import EXPERIMENTS
-from fewratio_bench.figures import FIGURES
+from fewratio_bench.figures import FIGURES, figure_file
 from fewratio_bench.rendering import render
 from fewratio_bench.tables import read_records, table_of
 
@@ -26,11 +25,10 @@ def write_report(folder: Path, path: Path) -> None:
     for record in (record for each in records.values() for record in each):
         runs.setdefault((record.data, record.device, record.commit), Counter())[record.method] += 1
     figures = {}
-    for name, (title, draw) in FIGURES.items():
-        picture = io.StringIO()
-        draw(folder).savefig(picture, format="svg", metadata={"Date": None})
+    for name, (title, _) in FIGURES.items():
+        svg = figure_file(name, folder, Path("figure.svg")).decode()
         # Without its declaration: a page has one of its own.
-        figures[name] = title, "<svg" + picture.getvalue().partition("<svg")[2]
+        figures[name] = title, "<svg" + svg.partition("<svg")[2]
     page = render(
         "report.html",
         tables={name: table_of(experiment, folder, records) for name, experiment in EXPERIMENTS.items()},

@@ -1,11 +1,10 @@
-"""Series with their changes for reports, as Vega-Lite specifications."""
+"""Charts of a series with its changes."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from fewratio.charts.heat import ONCE
+from fewratio.charts.chart import CURRENT, Chart, Data, chart_spec, layer, name, number
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
-from fewratio.charts.vega import Chart, Data, chart_spec
 
 # Axes of charts below each other have the same width, so that moments are below each other too.
 _WIDTH = 52
@@ -15,17 +14,19 @@ _DATES = (
     "[utcFormat(datum.value, '%H:%M'), utcFormat(datum.value, '%-d %b %Y')]) : (datum.index ? datum.label : "
     "[utcFormat(datum.value, '%-d %b'), utcFormat(datum.value, '%Y')])"
 )
+_Y: dict[str, Any] = {
+    "axis": {"minExtent": _WIDTH, "maxExtent": _WIDTH, "tickCount": 4},
+    "scale": {"zero": False},
+}
 
 
-def series_chart(
-    data: Data, changes: Sequence[Any], title: str, description: str, *, is_time: bool, is_binned: bool
-) -> Chart:
+def series_chart(data: Data, changes: Sequence[Any], title: str, description: str, *, is_time: bool) -> Chart:
     """Draw a column of a series, the level of each segment, and the changes.
 
     Parameters
     ----------
     data : mapping
-        Columns x, y, level and segment; low and high too if `is_binned`.
+        Columns x, y, level and segment; low and high too if y is a mean of many rows.
     changes : sequence
         Where on the x axis the changes are.
     title : str
@@ -34,20 +35,14 @@ def series_chart(
         What is to be seen.
     is_time : bool
         Whether x holds dates as ISO texts, else numbers.
-    is_binned : bool
-        Whether y is a mean of many rows, between the lowest and the highest.
     """
-    y = {"field": "y", "type": "quantitative", **_Y}
-    lines: list[dict[str, Any]] = [
-        {"mark": {"type": "line", "color": FIRST, "strokeWidth": 1}, "encoding": {"y": y}},
-        {
-            "mark": {"type": "line", "strokeWidth": 2, "color": "currentColor"},
-            "encoding": {"y": {**y, "field": "level"}, "detail": {"field": "segment", "type": "nominal"}},
-        },
+    levels = {"y": number("level", **_Y), "detail": name("segment")}
+    lines = [
+        layer("line", {"y": number("y", **_Y)}, color=FIRST, strokeWidth=1),
+        layer("line", levels, color=CURRENT, strokeWidth=2),
     ]
-    if is_binned:
-        ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
-        lines.insert(0, {"mark": {"type": "area", "color": FIRST, "opacity": 0.25}, "encoding": ends})
+    if "low" in data:
+        lines.insert(0, layer("area", {"y": number("low", **_Y), "y2": {"field": "high"}}, color=FIRST, opacity=0.25))
     return Chart(_spec(150, title, lines, changes, data["x"], is_time), data, description)
 
 
@@ -71,28 +66,20 @@ def change_scores(
     is_time : bool
         Whether x holds dates as ISO texts, else numbers.
     """
-    y = {"field": "y", "type": "quantitative", **_Y, "scale": {"zero": True}}
+    y = {"y": number("y", **_Y | {"scale": {"zero": True}})}
     if threshold is None:
         lines = [
-            {"mark": {"type": "point", "filled": True, "size": 60, "color": SECOND}, "encoding": {"y": y}},
-            {"mark": {"type": "rule", "color": SECOND, "size": 3}, "encoding": {"y": y, "y2": {"datum": 0}}},
+            layer("point", y, filled=True, size=60, color=SECOND, opacity=1),
+            layer("rule", y | {"y2": {"datum": 0}}, color=SECOND, size=3),
         ]
     else:
-        level = {"y": {"datum": threshold, "type": "quantitative"}}
-        label = {"type": "text", "align": "left", "x": 4, "dy": -7, "text": "threshold"}
+        place = {"y": {"datum": threshold, "type": "quantitative"}, "x": None}
         lines = [
-            {"mark": {"type": "line", "color": SECOND, "strokeWidth": 1.5}, "encoding": {"y": y}},
-            {"data": ONCE, "mark": {"type": "rule", "strokeDash": [2, 2]}, "encoding": {**level, "x": None}},
-            {"data": ONCE, "mark": label, "encoding": {**level, "x": None}},
+            layer("line", y, color=SECOND, strokeWidth=1.5),
+            layer("rule", place, [{}], strokeDash=[2, 2]),
+            layer("text", place, [{}], align="left", x=4, dy=-7, text="threshold"),
         ]
     return Chart(_spec(130, "score", lines, changes, ends, is_time), data, description)
-
-
-_Y: dict[str, Any] = {
-    "title": None,
-    "axis": {"minExtent": _WIDTH, "maxExtent": _WIDTH, "tickCount": 4},
-    "scale": {"zero": False},
-}
 
 
 def _spec(
@@ -100,14 +87,10 @@ def _spec(
 ) -> dict[str, Any]:
     """Return a specification of lines over a common x axis, with the changes as dashed rules."""
     scale: dict[str, Any] = {"domain": [ends[0], ends[-1]], "nice": False}
-    # Dates are in UTC, whatever the zone of the reader.
-    axis = {"labelExpr": _DATES, "labelOverlap": True}
-    x = {"field": "x", "type": "temporal", "title": None, "scale": {**scale, "type": "utc"}, "axis": axis}
-    if not is_time:
-        x = {"field": "x", "type": "quantitative", "title": "row", "scale": scale}
-    rules = {
-        "data": {"values": [{"x": change} for change in changes]},
-        "mark": {"type": "rule", "color": OUTLIER, "strokeDash": [6, 3], "size": 1.5},
-    }
-    above = {"text": title, "anchor": "start", "color": "currentColor", "fontSize": 12, "limit": 320}
-    return chart_spec(height, title=above, encoding={"x": x}, layer=[*lines, rules])
+    x = number("x", "row", scale=scale)
+    if is_time:
+        # Dates are in UTC, whatever the zone of the reader.
+        axis = {"labelExpr": _DATES, "labelOverlap": True}
+        x = {"field": "x", "type": "temporal", "title": None, "scale": {**scale, "type": "utc"}, "axis": axis}
+    rules = layer("rule", {}, [{"x": change} for change in changes], color=OUTLIER, strokeDash=[6, 3], size=1.5)
+    return chart_spec(height, title=title, encoding={"x": x}, layer=[*lines, rules])

@@ -28,8 +28,7 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.report.reported import Reported
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+    from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
 # Rows on either side of a change whose means tell what changed.
@@ -183,26 +182,17 @@ class ChangeResult(Reported):
         known = inputs.plain(self, "points", "threshold", "p_values", "window", "order", "changes", "scores")
         return {"mode": "test" if self.is_test else "segmentation", **known, "names": names}
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the series and its changes, below it the scores of a test.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw the series alone; a new figure by default.
+    def plot(self) -> "Picture":
+        """Draw the columns that changed most with the changes, and below them the scores.
 
         Returns
         -------
-        matplotlib Axes
-            Of the column that changed most.
+        Picture
+            It shows itself in a notebook; ``save(path)`` writes it to a file.
         """
-        from fewratio.charts.changes import draw_changes
+        from fewratio.changes.report import draw_changes
 
-        places = {name: self.feature_names.index(name) for name in self.ranked_columns}
-        columns = {name: (self.series[:, place], self.background[:, place]) for name, place in places.items()}
-        scores = None if self.threshold is None else (self.series_scores, self.threshold)
-        x_label = "row" if self.times is None else ""
-        return draw_changes(columns, self.series_points, self.series_times, x_label, scores, ax)
+        return draw_changes(self)
 
     def _report(self, command: str | None = None, name: str = "series") -> "Report":
         from fewratio.changes.report import report_changes

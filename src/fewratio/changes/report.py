@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.changes.chart import change_scores, series_chart
-from fewratio.charts.changes import column_title, names_of_moments
+from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.style import shortened
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import counted, write_apart
 from fewratio.report import page
 from fewratio.report.distributions import rounded
 
-_NAMED, _MOST_COLUMNS = 3, 8
+# Columns in a report, and in a picture.
+_NAMED, _MOST_COLUMNS, _MOST_DRAWN = 3, 8, 4
 # Longer series are drawn as the lowest, mean and highest value of so many stretches.
 _MOST_ROWS, _STRETCHES = 1500, 700
 
@@ -28,11 +30,10 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     command : str or None
         What makes the report again; by default a call in Python.
     """
-    when = result.series_times
     rows = counted(len(result.scores), "row")
     changes = result.changes
     if result.times is not None:
-        rows += f", {_text(result.times[:1])} to {_text(result.times[-1:])}"
+        rows += f", {' to '.join(names_of_moments(result.times[[0, -1]]))}"
     facts = {"Rows": rows, "Changes": str(len(changes)), "Method": result.method}
     if result.is_test:
         facts["Threshold"] = f"{result.threshold:.3g}: what the score of a change must exceed"
@@ -40,7 +41,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
         facts["Guarantee"] = "none; with a level, changes are tested at that chance of a false alarm"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
-    moments = result.points if result.times is None else result.times[result.points]
+    moments = _moments(result)
     named = [
         f"{text} ({column_title(change['column'])})"
         for text, change in zip(names_of_moments(moments), changes, strict=True)
@@ -54,15 +55,36 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     )
     call = page.made_with(result.settings, command, "detect_changes", ("series",))
     sections = [
-        page.Section("The series", _series(result, when, moments)),
+        page.Section("The series", _series(result)),
         page.Section("What changed", [_table(result, changes, moments)]),
         page.Section("How this was made", call),
     ]
     return page.Report(f"Changes of {name}", answer, facts, sections)
 
 
-def _text(moments: NDArray[Any]) -> str:
-    return names_of_moments(moments)[0]
+def draw_changes(result: Any) -> Picture:
+    """Draw the columns that changed most, and the scores."""
+    charts = _charts(result, _MOST_DRAWN)
+    title = f"{counted(len(result.points), 'change')} in {counted(len(result.scores), 'row')}"
+    return combined([(chart, "", 720) for chart in charts], title, "vconcat")
+
+
+def _moments(result: Any) -> NDArray[Any]:
+    """Return when the changes were."""
+    return result.points if result.times is None else result.times[result.points]
+
+
+def column_title(name: str) -> str:
+    """Return what a column is called; those of an array have numbers for names."""
+    return f"column {name}" if name.isdecimal() else name
+
+
+def names_of_moments(moments: NDArray[Any]) -> list[str]:
+    """Write dates to the day, minute or second, whichever tells all, and numbers briefly."""
+    if moments.dtype.kind != "M":
+        return [f"{moment:.6g}" for moment in moments.tolist()]
+    unit = next((unit for unit in "Dm" if (moments.astype(f"datetime64[{unit}]") == moments).all()), "s")
+    return [str(moment).replace("T", " ") for moment in moments.astype(f"datetime64[{unit}]")]
 
 
 def _plain(moments: NDArray[Any]) -> list[Any]:
@@ -74,16 +96,16 @@ def _plain(moments: NDArray[Any]) -> list[Any]:
     return [f"{moment}" if is_day else f"{moment}Z" for moment in (days if is_day else moments.astype("datetime64[s]"))]
 
 
-def _series(result: Any, when: NDArray[Any], moments: NDArray[Any]) -> list[page.Block]:
-    n, points, scores = len(result.series), result.series_points, result.series_scores
+def _charts(result: Any, n_columns: int) -> list[Chart]:
+    """Draw so many columns, those first that changed most often, and the scores."""
+    n, points, scores, when = len(result.series), result.series_points, result.series_scores, result.series_times
     is_time, is_binned = when.dtype.kind == "M", n > _MOST_ROWS
     starts = np.linspace(0, n, _STRETCHES, endpoint=False).astype(int) if is_binned else np.arange(n)
     segment = np.searchsorted(points, starts, side="right")
-    x, at = _plain(when[starts]), _plain(moments)
+    x, at = _plain(when[starts]), _plain(_moments(result))
     x[-1] = _plain(when[-1:])[0]
-    shown = result.ranked_columns[:_MOST_COLUMNS]
-    blocks: list[page.Block] = []
-    for label in shown:
+    charts = []
+    for label in result.ranked_columns[:n_columns]:
         place = result.feature_names.index(label)
         values, background = result.series[:, place], result.background[:, place]
         level = background + _segment_means(values - background, points)
@@ -102,7 +124,7 @@ def _series(result: Any, when: NDArray[Any], moments: NDArray[Any]) -> list[page
         description = (
             f"{title}: {n} {values_of} from {values.min():.3g} to {values.max():.3g}, {counted(len(points), 'change')}."
         )
-        blocks.append(series_chart(data, at, title, description, is_time=is_time, is_binned=is_binned))
+        charts.append(series_chart(data, at, shortened(title, 80), description, is_time=is_time))
     there = np.flatnonzero(~np.isnan(scores))
     if is_binned and len(there) > _MOST_ROWS:
         # The highest score of each stretch.
@@ -111,18 +133,22 @@ def _series(result: Any, when: NDArray[Any], moments: NDArray[Any]) -> list[page
     if len(there):
         data = {"x": _plain(when[there]), "y": rounded(scores[there])}
         description = f"Scores, highest {np.nanmax(scores):.3g}."
-        blocks.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
-    rest = len(result.feature_names) - len(shown)
+        charts.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
+    return charts
+
+
+def _series(result: Any) -> list[page.Block]:
+    n, rest = len(result.series), len(result.feature_names) - _MOST_COLUMNS
     about = "Thin: the values; thick: the level of each segment, with season and trend; dashed: changes."
     about += f" Each value is the mean of {result.block_rows} rows." * (result.block_rows > 1)
-    about += f" Of {n} values, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * is_binned
+    about += f" Of {n} values, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * (n > _MOST_ROWS)
     about += f" {rest} more columns, which changed least, are left out here." * (rest > 0)
     score = (
         "how far the rows before and after a moment are apart"
         if result.is_test
         else "what a change adds to twice the log likelihood"
     )
-    return [page.Text(f"{about} Score: {score}."), *blocks]
+    return [page.Text(f"{about} Score: {score}."), *_charts(result, _MOST_COLUMNS)]
 
 
 def _segment_means(values: Floats, points: Any) -> Floats:

@@ -1,1 +1,1 @@
-"""Pictures of results, from plain arrays; matplotlib is imported when one is drawn."""
+"""Charts of plain arrays as Vega-Lite specifications: for reports, and as pictures."""

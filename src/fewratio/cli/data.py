@@ -87,5 +87,5 @@ def preview(
     path = Path(f"{name}.png") if output is None else output
     check_picture(path, "--output")
     collection = load_collection(name)
-    draw_preview(collection, source.image_shape, path)
+    draw_preview(collection, source.image_shape).save(path)
     typer.echo(f"{collection!r}: {path}")

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import io
 import json
 import math
 import os
@@ -27,6 +26,7 @@ from fewratio.lazy import import_home
 from fewratio.testing import LEVEL as LEVEL
 
 if TYPE_CHECKING:
+    from fewratio.charts.chart import Picture
     from fewratio.data.collection import Collection as Datasets
     from fewratio.data.raw_table import RawTable
     from fewratio.data.readers.files import TableFile
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 # What the errors about parameters, tables, files and models are besides.
 _WRONG_INPUT = (ValueError, FileNotFoundError)
 _RESULTS = (".json", *ENDINGS)
-_PICTURES = (".png", ".svg", ".pdf")
 _REPORTS = (".html",)
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
@@ -81,7 +80,9 @@ class Request:
     decimal: Annotated[str, typer.Option(help="The mark within numbers of text files, such as ','.")] = "."
     as_json: AsJson = False
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT)] = None
-    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg or .pdf.")] = None
+    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg, .pdf, .html or .json.")] = (
+        None
+    )
     report: Annotated[Path | None, typer.Option("--report", help="Report to write, one file for a browser: .html.")] = (
         None
     )
@@ -156,9 +157,12 @@ class Request:
         return result | ({"common": True} if self.common else {})
 
     def deliver(
-        self, answer: Answer, draw: Callable[[], Any] | None = None, report: "Callable[[str], Report] | None" = None
+        self,
+        answer: Answer,
+        draw: "Callable[[], Picture] | None" = None,
+        report: "Callable[[str], Report] | None" = None,
     ) -> None:
-        """Print an answer, and write it and what is drawn (a Figure or an Axes) or reported to files where asked for.
+        """Print an answer, and write it and what is drawn or reported to files where asked for.
 
         What makes the report is told the command that asks for it.
         """
@@ -167,7 +171,7 @@ class Request:
         if self.output is not None and not self._wants_rows:
             files[self.output] = f"{text}\n".encode()
         if self.plot is not None and draw is not None:
-            files[self.plot] = as_picture(draw(), self.plot)
+            files[self.plot] = draw().as_file(self.plot)
         if self.report is not None and report is not None:
             from fewratio.report.page import render
 
@@ -356,8 +360,10 @@ def labels(*paths: Path) -> list[str]:
 
 def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
     """Refuse a picture that cannot be drawn or written."""
-    check_target(path, option, *inputs, endings=_PICTURES)
-    import_home("matplotlib", option)
+    from fewratio.charts.chart import PICTURES
+
+    check_target(path, option, *inputs, endings=PICTURES)
+    import_home("vl_convert", option)
 
 
 def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequence[str] = ()) -> None:
@@ -378,15 +384,6 @@ def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequenc
             f"{str(path)!r} cannot be written ({error.strerror}). Give another file with {option}."
         ) from error
     check_not_input(path, option, inputs)
-
-
-def as_picture(drawn: Any, path: Path) -> bytes:
-    """Return what is drawn, a Figure or an Axes, as a file of the kind that a path ends in."""
-    payload, kind = io.BytesIO(), path.suffix.lower()[1:]
-    # An Axes knows its figure, and a Figure itself. Without the date the same result gives the same file.
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    drawn.figure.savefig(payload, format=kind, metadata=metadata)
-    return payload.getvalue()
 
 
 def _finite(value: Any) -> Any:

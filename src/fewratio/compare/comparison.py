@@ -31,8 +31,7 @@ from fewratio.testing import LEVEL
 from fewratio.testing.two_sample import TwoSampleTest, make_exchange, mark_smaller, select_rows, two_sample_test
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
 _PERMUTATIONS = 999
@@ -173,18 +172,17 @@ class ComparisonResult(Reported):
         columns = inputs.plain(self, "non_overlapping", "columns")
         return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}
 
-    def plot(self) -> "Figure":
+    def plot(self) -> "Picture":
         """Draw the ratio at the rows of both samples, the test, and the columns that differ most.
 
         Returns
         -------
-        matplotlib.figure.Figure
+        Picture
+            It shows itself in a notebook; ``save(path)`` writes it to a file.
         """
-        from fewratio.charts.results import draw_comparison
+        from fewratio.compare.report import draw_comparison
 
-        test = self.statistic, self.null_distribution, self.p_value
-        columns = [(str(each.column), each.effect, each.p_value) for each in self.columns]
-        return draw_comparison(self.names, (self.ratios_a, self.ratios_b), *test, columns)
+        return draw_comparison(self)
 
     def _report(self, command: str | None = None) -> "Report":
         from fewratio.compare.report import report_comparison

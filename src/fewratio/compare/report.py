@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.distributions import marked_histogram, signed_bars
+from fewratio.charts.points import interval_chart
 from fewratio.charts.style import shortened as cut
-from fewratio.charts.vega import interval_chart, marked_histogram, step_lines
 from fewratio.core.wording import counted, first_few
 from fewratio.data.columns import NOT_IN_ALL
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
-from fewratio.report.distributions import Distribution, by_column, counts_around
+from fewratio.report.distributions import Distribution, by_column, counts_around, shares_chart
 from fewratio.testing import LEVEL
 
 _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
-# Rows of the table of columns.
-_MOST_COLUMNS = 600
+# Rows of the table of columns, and of these those that are drawn.
+_MOST_COLUMNS, _DRAWN = 600, 10
 
 
 def report_comparison(result: Any, command: str | None) -> page.Report:
@@ -104,18 +106,55 @@ def _how_far(result: Any) -> list[page.Block]:
         chart = interval_chart(result.forward, result.interval, result.max_divergence, "divergence")
         blocks.append(replace(chart, caption=about + interval))
     if result.statistic is not None:
-        statistic = "test statistic: evidence of a difference"
-        chart = marked_histogram(
-            *counts_around(result.null_distribution, result.statistic), float(result.statistic), statistic
-        )
         share = f"{result.p_value:.1%}" if result.p_value >= 0.001 else "almost none"
         about = (
             "If there were no difference, shuffling rows between the samples would change nothing. The bars show the "
             f"statistic of {result.n_permutations} such shuffles; {share} of them, counting the observed one, are at "
             "least as large as observed."
         )
-        blocks.append(replace(chart, caption=about))
+        blocks.append(replace(_test(result), caption=about))
     return blocks
+
+
+def draw_comparison(result: Any) -> Picture:
+    """Draw the ratio at the rows of both samples, the test if there was one, and the columns that differ most."""
+    panels = [(_ratios(result), "Ratio at the rows", 300)]
+    if result.statistic is not None:
+        panels.append((_test(result), f"Test: p = {result.p_value:.3g}", 300))
+    panels.append((_effects(result), "Columns, the strongest first", 260))
+    return combined(panels, " and ".join(cut(name, 48) for name in result.names))
+
+
+def _test(result: Any) -> Chart:
+    """Draw the statistic of the permutations, and the observed one."""
+    edges, counts = counts_around(result.null_distribution, result.statistic)
+    titles = "test statistic: evidence of a difference", "permutations"
+    return marked_histogram(edges, {"permutations": counts}, titles, (float(result.statistic), "observed"))
+
+
+def _ratios(result: Any) -> Chart:
+    """Draw how the ratio is distributed at the rows of both samples."""
+    (a, b), ratios = result.names, dict(zip(result.names, (result.ratios_a, result.ratios_b), strict=True))
+    highest = max(_largest_ratio(result), *(float(each.max()) for each in ratios.values()))
+    medians = [float(np.median(each)) for each in ratios.values()]
+    about = f"Ratio at the rows: median {medians[0]:.2f} at those of {a}, {medians[1]:.2f} at those of {b}."
+    return shares_chart(ratios, highest, 20, f"ratio {cut(a, 20)}/{cut(b, 20)}", about)
+
+
+def _largest_ratio(result: Any) -> float:
+    ratios = result.ratios_a, result.ratios_b
+    return 2.0 if math.isfinite(result.max_divergence) else float(max(each.max() for each in ratios))
+
+
+def _effects(result: Any) -> Chart:
+    """Draw the effect sizes of the columns that differ most."""
+    shown = result.columns[:_DRAWN]
+    names, effects = [str(each.column) for each in shown], [round(float(each.effect), 4) for each in shown]
+    is_clear = [each.p_value is None or each.p_value <= LEVEL for each in shown]
+    grey = "" if all(is_clear) else f"; grey: p > {LEVEL}"
+    title = f"effect size; above 0: more in {cut(result.names[0], 24)}{grey}"
+    about = f"Effect sizes of {counted(len(shown), 'column')}, the strongest {names[0]} with {effects[0]:+.2f}."
+    return signed_bars(names, effects, is_clear, title, about)
 
 
 def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int, Distribution]) -> list[page.Block]:
@@ -141,7 +180,11 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
     )
     blocks: list[page.Block] = [page.Table("Columns, the strongest first", headings, table, True, note)]
-    return [*blocks, page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]])]
+    return [
+        _effects(result),
+        *blocks,
+        page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]]),
+    ]
 
 
 def _rows(result: Any) -> list[page.Block]:
@@ -149,25 +192,12 @@ def _rows(result: Any) -> list[page.Block]:
     labels = [str(each.column) for each in result.columns]
     tables, ratios = result.samples.tables, (result.ratios_a, result.ratios_b)
     raws = [rows.as_given(X, table) for X, table in zip(result.samples.given, tables, strict=True)]
-    largest = 2.0 if math.isfinite(result.max_divergence) else float(max(each.max() for each in ratios))
-    edges = np.linspace(0, max(largest, *(float(each.max()) for each in ratios)), 21)
-    shares = {
-        name: (np.histogram(each, edges)[0] / len(each)).round(4).tolist()
-        for name, each in zip(result.names, ratios, strict=True)
-    }
-    medians = [float(np.median(each)) for each in ratios]
-    chart = step_lines(
-        edges.round(4).tolist(),
-        shares,
-        f"ratio {a}/{b}",
-        f"Ratio at the rows: median {medians[0]:.2f} at those of {a}, {medians[1]:.2f} at those of {b}.",
-    )
     about = (
         f"The ratio compares how likely a row is in {a} and in {b}: above 1 it is more typical of {a}, below 1 of {b}, "
         "near 1 of both."
     )
-    points = rows.row_map(result.names, tables, raws, ratios, labels, largest)
-    blocks: list[page.Block] = [page.Text(about), chart, points]
+    points = rows.row_map(result.names, tables, raws, ratios, labels, _largest_ratio(result))
+    blocks: list[page.Block] = [page.Text(about), _ratios(result), points]
     for name, table, raw, order, each in zip(
         result.names, tables, raws, (result.rows_a, result.rows_b), ratios, strict=True
     ):

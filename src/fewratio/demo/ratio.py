@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fewratio.charts.curves import DrawnPair, draw_pairs, ratio_grid, spread, style
 from fewratio.data.sources.gaussian import gaussian_family
+from fewratio.demo.curves import DrawnPair, draw_pairs, ratio_grid, spread
 from fewratio.estimators import MetaRatioEstimator, RatioEstimator, RuLSIF
 from fewratio.estimators.networks import Pairs, Training
 from fewratio.estimators.quantities import gaussian_relative_ratio, relative_squared_error
@@ -54,10 +54,9 @@ def run_ratio_demo(folder: Path, steps: int, seed: int) -> tuple[dict[str, float
         regrets.append(np.array(errors) - best[-1])
         curves = {name: method.predict(ratio_grid(moments)[:, None]) for name, method in fitted.items()}
         pairs.append(DrawnPair(moments, nu[:, 0], de[:, 0], curves))
-    with style():
-        # Chosen by the truth and not by anyone's result.
-        drawn = [pairs[number] for number in spread(best)]
-        figure = draw_pairs(drawn, "Relative density ratio of four unseen pairs, ten instances each")
-        for name in PICTURES:
-            figure.savefig(folder / name, dpi=160, metadata={"Date": None} if name.endswith(".svg") else None)
+    # Chosen by the truth and not by anyone's result.
+    drawn = [pairs[number] for number in spread(best)]
+    picture = draw_pairs(drawn, "Relative density ratio of four unseen pairs, ten instances each")
+    for name in PICTURES:
+        picture.save(folder / name)
     return dict(zip(methods, np.mean(regrets, axis=0).tolist(), strict=True)), learned.history_

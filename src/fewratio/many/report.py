@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.charts.heat import heat_map
-from fewratio.charts.vega import marked_histogram
+from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.distributions import marked_histogram
+from fewratio.charts.heat_map import heat_map
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import counted
 from fewratio.report import page
@@ -63,7 +64,7 @@ def _judged(result: Any, name: str) -> list[page.Block]:
     """Show how unlike the rest a new dataset and the others are, its columns, and the datasets nearest to it."""
     *others, score = result.novelty_scores[name].tolist()
     edges, counts = counts_around(np.array(others), score)
-    chart = marked_histogram(edges, counts, score, "how unlike the rest", "datasets", name)
+    chart = marked_histogram(edges, {"other datasets": counts}, ("how unlike the rest", "datasets"), (score, name))
     n_far = sum(other >= score for other in others)
     about = (
         f"Bars: how unlike the rest each of the {len(others)} other datasets is; line: how unlike {name} is. It is "
@@ -95,11 +96,22 @@ def _pair(result: Any, mean: Floats, value: float) -> str:
     return f"{result.names[i]} and {result.names[j]} ({value:.3g})"
 
 
-def _heat(result: Any, order: Numbers) -> list[page.Block]:
-    groups = np.array_split(order, min(len(order), _MOST_CELLS))
+def draw_all_pairs(result: Any) -> Picture:
+    """Draw the divergences of all pairs as a heat map."""
+    chart, n = _heat_map(result, _groups(result.order())), len(result.names)
+    side = max(300, min(640, 26 * n))
+    return combined([(replace(chart, spec=chart.spec | {"height": side}), "", side)], f"Divergences of {n} datasets")
+
+
+def _groups(order: Numbers) -> list[Numbers]:
+    """Return the datasets of each row of the heat map, similar ones side by side."""
+    return np.array_split(order, min(len(order), _MOST_CELLS))
+
+
+def _heat_map(result: Any, groups: list[Numbers]) -> Chart:
+    order, sizes = np.concatenate(groups), np.array(list(map(len, groups)))
     names = [_name(result, group) for group in groups]
-    starts = np.cumsum([0, *map(len, groups)])[:-1]
-    sizes = np.diff([*starts, len(order)])
+    starts = np.cumsum(sizes) - sizes
     cells = {"divergence": result.divergences}
     if len(groups) == len(order):
         # A mean of p-values says nothing.
@@ -110,17 +122,21 @@ def _heat(result: Any, order: Numbers) -> list[page.Block]:
         if matrix is not None
     }
     titles = "numerator", "denominator", "divergence"
-    chart = heat_map((names, names), means, titles, f"Heat map of the divergences of {len(order)} datasets.")
+    return heat_map((names, names), means, titles, f"Heat map of the divergences of {len(order)} datasets.")
+
+
+def _heat(result: Any, order: Numbers) -> list[page.Block]:
+    groups = _groups(order)
     about = (
         "The divergence of each dataset (row) from each other one (column): 0 where they are alike. Similar datasets "
         "are side by side, in the order of a hierarchical clustering by average linkage."
     )
     if len(groups) < len(order):
         about += (
-            f" Each cell is the mean over {sizes.min()} to {sizes.max()} neighbouring datasets of either side; the "
-            "table below has every dataset."
+            f" Each cell is the mean over {len(groups[-1])} to {len(groups[0])} neighbouring datasets of either side; "
+            "the table below has every dataset."
         )
-    return [page.Text(about), chart]
+    return [page.Text(about), _heat_map(result, groups)]
 
 
 def _name(result: Any, group: Numbers) -> str:

@@ -17,8 +17,7 @@ from fewratio.report.reported import Reported
 from fewratio.testing import LEVEL
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
 # Datasets that a notebook shows as a report.
@@ -191,17 +190,17 @@ class AllPairsResult(Reported):
             judged["new_columns"] = {name: [each._asdict() for each in self.new_columns(name)] for name in self.new}
         return known | judged | {"order": self.order().tolist()}
 
-    def plot(self) -> "Figure":
+    def plot(self) -> "Picture":
         """Draw the divergences as a heat map, like datasets side by side.
 
         Returns
         -------
-        matplotlib.figure.Figure
+        Picture
+            It shows itself in a notebook; ``save(path)`` writes it to a file.
         """
-        from fewratio.charts.results import draw_all_pairs
+        from fewratio.many.report import draw_all_pairs
 
-        order = self.order()
-        return draw_all_pairs([self.names[i] for i in order], self.divergences[np.ix_(order, order)])
+        return draw_all_pairs(self)
 
     def _report(self, command: str | None = None) -> "Report":
         from fewratio.many.report import report_all_pairs

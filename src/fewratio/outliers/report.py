@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.charts.heat import heat_map, score_chart
+from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.distributions import marked_histogram
+from fewratio.charts.heat_map import heat_map
+from fewratio.charts.style import FIRST, OUTLIER
 from fewratio.core.wording import counted, write_signed
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
@@ -14,6 +17,8 @@ from fewratio.report.distributions import by_column
 _NAMED, _BINS, _HEAT, _LARGE = 3, 40, 10, 4
 # Deviations at which the colours of the heat map end.
 _COLOURED = 6
+# Counts so far apart need a logarithmic axis to be seen.
+_MANY = 200
 # Fewer normal rows than that leave much to chance.
 _FEW_NORMALS = 10
 # Rows that are ranked, and of these those that are shown beside their nearest normals, in so many columns.
@@ -55,10 +60,14 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     n_normals = len(detector._normals)
     if n_normals < _FEW_NORMALS:
         answer += f" With {counted(n_normals, 'normal row')} outliers are easily missed; give more if you can."
+    about = (
+        f"A row is an outlier if its score is below {result.threshold:.3g}: {result.meaning}. The scores depend on all "
+        "rows that are judged together."
+    )
     call = command or f"{detector!r}.fit(X_inlier).detect(X).to_html(path)"
     sections = [
         page.Section("The most anomalous rows", _ranked(result, lowest, names, reasons)),
-        page.Section("Scores", _scores(result)),
+        page.Section("Scores", [page.Text(about), _scores(result)]),
         page.Section("Beside the normal rows", _explained(result, lowest, names, reasons)),
         page.Section("What was done to the columns", column_treatment(result.samples, ("the normal rows", name))),
         page.Section("How this was made", page.made_with(detector.get_params(deep=False), call, "", ())),
@@ -84,40 +93,42 @@ def _ranked(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> l
     ) + f" {left} more outliers are left out here." * (left > 0)
     headings = (called, "score", "judged", "differs most in")
     ranked = page.Table("Rows, the most anomalous first", headings, table, True, note)
-    columns = sorted(
-        {column for reason in reasons[:_HEAT] for column in reason.columns},
-        key=lambda column: -max(abs(_by_column(reason)[column]) for reason in reasons[:_HEAT]),
-    )[:_HEAT]
-    cells = [round(_by_column(reason)[column], 3) for column in columns for reason in reasons[:_HEAT]]
-    chart = heat_map(
-        ([str(column) for column in columns], names[:_HEAT]),
-        {"deviations": cells},
-        ("column", "row", "deviations"),
-        f"Heat map: how far {', '.join(names[:_HEAT])} are from their nearest normal rows in each column.",
-        reach=_COLOURED,
-    )
-    return [ranked, replace(chart, caption=f"Colours end at {_COLOURED} deviations; the numbers do not.")]
+    return [ranked, _reasons(names[:_HEAT], reasons[:_HEAT])]
 
 
-def _by_column(reason: Any) -> dict[Any, float]:
-    return dict(zip(reason.columns, reason.differences.tolist(), strict=True))
+def _reasons(names: list[str], reasons: list[Any]) -> Chart:
+    """Draw in which columns rows differ most from their nearest normal rows."""
+    found = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
+    columns = sorted(found[0], key=lambda column: -max(abs(each[column]) for each in found))[:_HEAT]
+    cells = [round(each[column], 3) for column in columns for each in found]
+    description = f"Heat map: how far {', '.join(names)} are from their nearest normal rows in each column."
+    titles = "column", "row", "deviations"
+    chart = heat_map((list(map(str, columns)), names), {"deviations": cells}, titles, description, reach=_COLOURED)
+    return replace(chart, caption=f"Colours end at {_COLOURED} deviations; the numbers do not.")
 
 
-def _scores(result: Any) -> list[page.Block]:
+def draw_outliers(result: Any, n_rows: int) -> Picture:
+    """Draw the scores of all rows, and in what the most anomalous differ from their nearest normal rows."""
+    lowest = result.order[:n_rows]
+    reasons = _reasons(rows.row_names(result.samples.tables[0], lowest), result.explanations(lowest.tolist()))
+    title = f"{result.is_outlier.sum()} of {counted(len(result.margins), 'row')} are outliers"
+    about = "The most anomalous rows, less their nearest normal rows"
+    return combined([(_scores(result), "Scores", 300), (reasons, about, max(160, 44 * len(lowest)))], title)
+
+
+def _scores(result: Any) -> Chart:
+    """Draw how many rows have which score."""
     # By the score that the threshold is one of.
     scores = result.margins + result.threshold
     low, high = float(scores.min()), float(scores.max())
     edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
     parts = {"normal": scores[~result.is_outlier], "outlier": scores[result.is_outlier]}
     counts = {kind: np.histogram(values, edges)[0].tolist() for kind, values in parts.items()}
-    description = f"Histogram of the scores, from {low:.3g} to {high:.3g}; threshold {result.threshold:.3g}."
-    title = "score: higher is more normal"
-    about = (
-        f"A row is an outlier if its score is below {result.threshold:.3g}: {result.meaning}. The scores depend on all "
-        "rows that are judged together."
-    )
     ends = [float(f"{edge:.6g}") for edge in edges.tolist()]
-    return [page.Text(about), score_chart(ends, counts, result.threshold, title, description)]
+    return marked_histogram(
+        ends, counts, ("score: higher is more normal", "rows"), (result.threshold, "threshold"), (FIRST, OUTLIER),
+        max(map(sum, zip(*counts.values(), strict=True))) > _MANY,
+    )  # fmt: skip
 
 
 def _explained(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:

@@ -16,8 +16,7 @@ from fewratio.outliers.rows import RowExplanation
 from fewratio.report.reported import Reported
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
 
@@ -83,21 +82,18 @@ class OutlierResult(Reported):
         """Return all of it as plain numbers, strings and lists."""
         return inputs.plain(self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names")
 
-    def plot(self, n_shown: int = 10) -> "Figure":
+    def plot(self, n_shown: int = 10) -> "Picture":
         """Draw the rows by score, and in what so many of the most anomalous differ from their nearest normals.
 
         Returns
         -------
-        matplotlib.figure.Figure
+        Picture
+            It shows itself in a notebook; ``save(path)`` writes it to a file.
         """
-        from fewratio.charts.results import draw_outliers
+        from fewratio.outliers.report import draw_outliers
 
         inputs.check_count("n_shown", n_shown)
-        lowest = self.order[:n_shown].tolist()
-        reasons = self.explanations(lowest)
-        differences = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
-        names = [f"row {row}" if self.row_names is None else str(self.row_names[row]) for row in lowest]
-        return draw_outliers(self.margins, names, differences)
+        return draw_outliers(self, n_shown)
 
     def _report(self, command: str | None = None, name: str = "the batch") -> "Report":
         from fewratio.outliers.report import report_outliers

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from fewratio.cli import frame
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @partial(frame.verb, without=("seed",))
@@ -30,10 +28,7 @@ def ratio(
     Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
     """
     files, estimator = request.find(*([nu, de] if rows is None else [nu, de, rows]))
-    import numpy as np
-
     from fewratio import AutoRatioEstimator
-    from fewratio.charts.results import draw_ratios
     from fewratio.core.blocks import HIDDEN_VALUES, block_rows
     from fewratio.core.wording import counted
     from fewratio.data.raw_table import naming_rows
@@ -51,8 +46,7 @@ def ratio(
     # Whole blocks, so that predict makes the same ones of a piece as of a table that is held: bit-identical.
     step = block_rows(X_nu.n_features + HIDDEN_VALUES)
     step *= block_rows(step * X_nu.n_features)
-    n_places = int(X_nu.n_features == 1)
-    pieces: list[tuple[dict[str, Sequence[Any]], NDArray[Any]]] = []
+    pieces: list[dict[str, Sequence[Any]]] = []
     with nullcontext(tables[0]) if rows is None else open_rows(files[2]) as source:
         estimator.fit(X_nu, X_de)
         start, n_rows = 0, source.n_rows
@@ -64,12 +58,12 @@ def ratio(
                     table = estimator._open(raw, "X") if encoding is None else encoding.encode(raw)
                 ratios = estimator.predict(table)
                 columns = frame.row_columns(table, start) | {"ratio": ratios.tolist()}
-                if request.report is not None:
+                if request.report is not None or request.plot is not None:
                     shown.add(table, raw, ratios, start)
                 write(columns, raw)
-                # Without JSON or a picture only the first rows are shown.
-                if not pieces or request.wants_json or request.plot is not None:
-                    pieces.append((columns, np.array(table.numbers[:, :n_places])))
+                # Without JSON only the first rows are shown.
+                if not pieces or request.wants_json:
+                    pieces.append(columns)
                 start += table.n_rows
                 report(start, None)
     divergence = estimator.divergence()
@@ -79,13 +73,12 @@ def ratio(
         f"divergence {divergence:.4g}",
         *request.summary(samples, labels),
         f"ratio at the rows of {labels[2]}:",
-        *request.first_rows(pieces[0][0], n_rows),
+        *request.first_rows(pieces[0], n_rows),
     ]
-    values = [value for columns, _ in pieces for value in columns["ratio"]]
-    names = [name for columns, _ in pieces for name in columns.get("name", ())]
-    title = f"ratio {labels[0]}/{labels[1]} at the rows of {labels[2]}"
+    values = [value for columns in pieces for value in columns["ratio"]]
+    names = [name for columns in pieces for name in columns.get("name", ())]
     request.deliver(
         frame.Answer(lines, {"divergence": divergence, "ratio": values, "row_names": names or None}, None),
-        lambda: draw_ratios(np.array(values), np.concatenate([X for _, X in pieces]), X_nu.feature_names, title),
+        lambda: shown.draw(labels),
         lambda command: shown.report(labels, divergence, samples, {"estimator": estimator}, command),
     )

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.charts.vega import step_lines
+from fewratio.charts.chart import Chart, Picture, combined
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import counted
 from fewratio.data.raw_table import RawTable, join_tables
 from fewratio.data.table import Table
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
+from fewratio.report.distributions import shares_chart
 
 _EXTREME, _POINTS, _VALUES, _BINS = 10, 1000, 8, 30
 
@@ -67,36 +68,46 @@ class RatioRows:
         facts["Divergence"] = f"{divergence:.3g}"
         if samples.encoding is not None and samples.encoding.is_named:
             facts["Columns"] = samples.encoding.summary
+        about = f"A ratio above 1: a row is more typical of {nu}; below 1: of {de}."
         sections = [
-            page.Section("Ratios", self._distribution(ratios, names)),
+            page.Section("Ratios", [page.Text(about), self._distribution(ratios, names)]),
             page.Section("Rows", self._rows(names, [str(label) for label in samples.columns])),
             page.Section("What was done to the columns", column_treatment(samples, names[:2])),
             page.Section("How this was made", page.made_with(settings, command, "", ())),
         ]
         return page.Report(f"Ratio of {nu} to {de} at the rows of {names[2]}", answer, facts, sections)
 
-    def _distribution(self, ratios: Floats, names: Sequence[str]) -> list[page.Block]:
-        edges = np.linspace(0, max(float(ratios.max()), 1.0), _BINS + 1)
-        shares = (np.histogram(ratios, edges)[0] / len(ratios)).round(4).tolist()
-        about = f"A ratio above 1: a row is more typical of {names[0]}; below 1: of {names[1]}."
-        description = f"Ratios at {len(ratios)} rows, half of them below {np.median(ratios):.3g}."
-        title = f"ratio {names[0]}/{names[1]}"
-        return [page.Text(about), step_lines(edges.round(4).tolist(), {names[2]: shares}, title, description)]
+    def draw(self, names: Sequence[str]) -> Picture:
+        """Draw how the ratios are distributed, and the rows, coloured by their ratio."""
+        ratios = np.concatenate(self.ratios)
+        panels = [(self._distribution(ratios, names), "Ratios", 300), (self._map(names, ()), "Rows", 420)]
+        return combined(panels, f"Ratio {names[0]}/{names[1]} at the rows of {names[2]}")
 
-    def _rows(self, names: Sequence[str], labels: Sequence[str]) -> list[page.Block]:
-        ratios = np.concatenate([each for each, _, _ in self._shown])
-        raw = join_tables([each for _, each, _ in self._shown])
-        tables = [each for _, _, each in self._shown]
+    def _distribution(self, ratios: Floats, names: Sequence[str]) -> Chart:
+        description = f"Ratios at {len(ratios)} rows, half of them below {np.median(ratios):.3g}."
+        highest = max(float(ratios.max()), 1.0)
+        return shares_chart({names[2]: ratios}, highest, _BINS, f"ratio {names[0]}/{names[1]}", description)
+
+    def _kept(self) -> tuple[Floats, RawTable, Table]:
+        """Return the ratios of the rows that are shown, and the rows as they were given and as they were encoded."""
+        ratios, raws, tables = zip(*self._shown, strict=True)
         called = [name for table in tables for name in table.row_names or ()]
         table = Table(np.concatenate([each.numbers for each in tables]), tables[0].feature_names, row_names=called)
-        order, found = np.argsort(-ratios, kind="stable"), {"ratio": ratios}
-        largest = max(2.0, float(ratios.max()))
+        return np.concatenate(ratios), join_tables(raws), table
+
+    def _map(self, names: Sequence[str], labels: Sequence[str]) -> Chart:
+        ratios, raw, table = self._kept()
         drawn = np.flatnonzero(np.concatenate(self._is_drawn))
         points = [table.take(drawn.tolist())], [raw.take(drawn)], [ratios[drawn]]
-        chart = rows.row_map(names[2:], *points, labels, largest, sum(map(len, self.ratios)))
+        largest = max(2.0, float(ratios.max()))
+        return rows.row_map(names[2:], *points, labels, largest, sum(map(len, self.ratios)))
+
+    def _rows(self, names: Sequence[str], labels: Sequence[str]) -> list[page.Block]:
+        ratios, raw, table = self._kept()
+        order, found = np.argsort(-ratios, kind="stable"), {"ratio": ratios}
         some = order[:_EXTREME], order[::-1][:_EXTREME]
         return [
-            chart,
+            self._map(names, labels),
             rows.row_table("The rows with the largest ratio", table, raw, some[0], found, labels[:_VALUES]),
             rows.row_table("The rows with the smallest ratio", table, raw, some[1], found, labels[:_VALUES]),
         ]

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.charts.vega import Chart, grouped_bars, mirrored_bars, step_lines
+from fewratio.charts.chart import Chart
+from fewratio.charts.distributions import grouped_bars, mirrored_bars, step_lines
 from fewratio.core.shapes import Floats
 from fewratio.data.column_kinds import CATEGORY, DATE, write_days, write_value
 from fewratio.data.columns import Column
@@ -145,6 +146,13 @@ def counts_around(values: Floats, observed: float) -> tuple[list[float], list[in
     low, high = min(values.min(), observed), max(values.max(), observed)
     edges = np.linspace(low, high if high > low else low + 1, _AROUND + 1)
     return rounded(edges), np.histogram(values, edges)[0].tolist()
+
+
+def shares_chart(samples: Mapping[str, Floats], highest: float, n_bins: int, title: str, description: str) -> Chart:
+    """Draw how numbers from 0 to the highest are distributed in samples."""
+    edges = np.linspace(0, highest, n_bins + 1)
+    shares = {name: (np.histogram(each, edges)[0] / len(each)).round(4).tolist() for name, each in samples.items()}
+    return step_lines(edges.round(5).tolist(), shares, title, description)
 
 
 def rounded(values: Floats, digits: int = 4) -> list[float]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import fewratio
-from fewratio.charts.vega import Chart
+from fewratio.charts.chart import Chart
 from fewratio.core.container import new_file, write_atomically
 from fewratio.lazy import import_home
 from fewratio.report.bundle import chart_script

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.charts.vega import Chart, map_chart
+from fewratio.charts.chart import Chart
+from fewratio.charts.points import map_chart
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling

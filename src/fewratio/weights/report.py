@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.charts.vega import before_and_after, step_lines
+from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.points import before_and_after
 from fewratio.core.effects import means_apart
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import counted
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
-from fewratio.report.distributions import by_column
+from fewratio.report.distributions import by_column, shares_chart
 
 _BINS, _LARGE, _HEAVIEST, _VALUES = 30, 4, 10, 8
 # Columns of the chart, and of the table.
@@ -39,9 +40,10 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
     if not np.isnan(result.held_out_gain):
         facts["Gain at held-out rows"] = f"{result.held_out_gain:.3g}, standard error {result.held_out_error:.2g}"
     advice = f"{result.advice[0].upper()}{result.advice[1:]}."
+    chart = _weights(result)
     call = "importance_weights", ("X_train", "X_target")
     sections = [
-        page.Section("The weights", _weights(result)),
+        page.Section("The weights", [page.Text(chart.description), chart]),
         page.Section("Columns before and after weighting", _columns(result, names)),
         page.Section("The heaviest rows", _rows(result, train)),
         page.Section("What was done to the columns", column_treatment(result.samples, names)),
@@ -50,26 +52,48 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
     return page.Report(f"Weights of {train} for {target}", advice, facts, sections)
 
 
-def _weights(result: Any) -> list[page.Block]:
+def draw_weights(result: Any) -> Picture:
+    """Draw how the weights are distributed, and the columns before and after weighting."""
+    title = (
+        f"Weights of {counted(len(result), 'row')}: effective sample size {result.effective_sample_size:.1f}, "
+        f"overlap {result.overlap:.2f}, {result.n_clipped} clipped"
+    )
+    panels = [
+        (_weights(result), "Weights", 300),
+        (_difference_chart(_differences(result)), "Columns before and after weighting", 300),
+    ]
+    return combined(panels, title)
+
+
+def _weights(result: Any) -> Chart:
     weights = result.weights
-    edges = np.linspace(0, float(weights.max()) * (1 + 1e-9), _BINS + 1)
-    shares = (np.histogram(weights, edges)[0] / len(weights)).round(4).tolist()
     heaviest = np.sort(weights)[::-1][: -(-len(weights) // 10)]
     share = f"The heaviest tenth of the rows has {heaviest.sum() / weights.sum():.0%} of the weight."
     about = f"Weights from {weights.min():.3g} to {weights.max():.3g}, median {np.median(weights):.3g}. {share}"
-    return [page.Text(about), step_lines(edges.round(5).tolist(), {"weights": shares}, "weight of a row", about)]
+    highest = float(weights.max()) * (1 + 1e-9)
+    return shares_chart({"weights": weights}, highest, _BINS, "weight of a row", about)
+
+
+def _differences(result: Any) -> dict[Any, list[float]]:
+    """Return how much each column differs before and after weighting, those first that differ most."""
+    train, target = (table.numbers for table in result.samples.tables)
+    apart = _apart(train, target, None), _apart(train, target, result.weights)
+    found = {label: [_largest(each[place]) for each in apart] for label, (_, place) in result.samples.columns.items()}
+    return dict(sorted(found.items(), key=lambda each: -abs(each[1][0])))
+
+
+def _difference_chart(found: dict[Any, list[float]]) -> Chart:
+    shown = list(found)[:_DRAWN]
+    return before_and_after([str(label) for label in shown], *zip(*(found[label] for label in shown), strict=True))
 
 
 def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
     columns, (train, target) = result.samples.columns, (table.numbers for table in result.samples.tables)
-    apart = _apart(train, target, None), _apart(train, target, result.weights)
-    found = {label: [_largest(each[place]) for each in apart] for label, (_, place) in columns.items()}
-    order = sorted(found, key=lambda label: -abs(found[label][0]))
+    found = _differences(result)
+    order = list(found)
     distributions = by_column(
         {label: columns[label] for label in order[:_MOST_COLUMNS]}, (train, train, target), (None, result.weights, None)
     )
-    shown = order[:_DRAWN]
-    chart = before_and_after([str(label) for label in shown], *zip(*(found[label] for label in shown), strict=True))
     table = [
         [
             str(label),
@@ -88,7 +112,7 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
     note += f" {left} more columns, which differ less, are left out here." * (left > 0)
     samples = (names[0], f"{names[0]}, weighted", names[1])
     return [
-        chart,
+        _difference_chart(found),
         page.Table("Columns", ["column", "distributions", "kind", "before", "after"], table, True, note),
         page.Charts([distributions[label].chart(samples) for label in order[:_LARGE]]),
     ]

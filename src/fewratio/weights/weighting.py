@@ -19,8 +19,7 @@ from fewratio.progress import progress_bar, tracked
 from fewratio.report.reported import Reported
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
 _THIN_SIZE, _THIN_RATIO = 0.1, 0.1
@@ -106,16 +105,17 @@ class WeightResult(Reported):
         size = "effective_sample_size", "overlap", "n_clipped"
         return inputs.plain(self, "weights", *size, "is_worthwhile", "advice", "held_out_gain", "held_out_error")
 
-    def plot(self) -> "Figure":
+    def plot(self) -> "Picture":
         """Draw the weights from large to small, and what they are worth.
 
         Returns
         -------
-        matplotlib.figure.Figure
+        Picture
+            It shows itself in a notebook; ``save(path)`` writes it to a file.
         """
-        from fewratio.charts.results import draw_weights
+        from fewratio.weights.report import draw_weights
 
-        return draw_weights(self.weights, self.effective_sample_size, self.overlap, self.n_clipped)
+        return draw_weights(self)
 
     def _report(
         self, command: str | None = None, names: tuple[str, str] = ("training rows", "target rows")

@@ -1,0 +1,205 @@
+"""A chart as a Vega-Lite specification, and pictures made of several."""
+
+import base64
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fewratio.charts.style import INK
+from fewratio.core.container import new_file, write_atomically
+from fewratio.errors import MissingPackageError, ParameterError
+from fewratio.lazy import import_home
+
+Data = Mapping[str, Sequence[Any]]
+
+# Text and lines have the colour of the text around the chart, so that one chart is right on light and dark pages.
+CURRENT = "currentColor"
+_AXIS_COLOURS = ("labelColor", "titleColor", "domainColor", "tickColor", "gridColor")
+_AXIS = dict.fromkeys(_AXIS_COLOURS, CURRENT) | dict(
+    gridOpacity=0.15, domainOpacity=0.4, tickOpacity=0.4, titleFontWeight="normal", labelLimit=150, labelFontSize=11,
+    titleFontSize=12, tickCount=6, labelFlush=False,
+)  # fmt: skip
+_CONFIG: dict[str, Any] = {
+    "font": "system-ui, sans-serif",
+    # The element around a chart describes it.
+    "aria": False,
+    "axis": _AXIS,
+    "legend": dict(labelColor=CURRENT, titleColor=CURRENT, titleFontWeight="normal", orient="top", labelLimit=220),
+    "header": {"labelColor": CURRENT, "titleColor": CURRENT, "labelFontSize": 12},
+    "title": {"color": CURRENT, "anchor": "start", "fontSize": 12, "limit": 420, "offset": 8},
+    "view": {"stroke": None},
+    "text": {"color": CURRENT},
+    "rule": {"color": CURRENT},
+}
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_MIME = "application/vnd.vegalite.v6+json"
+_OPTIONS: dict[str, dict[str, Any]] = {".png": {"ppi": 144}, ".html": {"bundle": True}}
+PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart.
+
+    Attributes
+    ----------
+    spec : dict
+        A Vega-Lite specification without data. Charts of equal ones share it in a page.
+    data : mapping of str to sequence
+        Columns of equal length.
+    description : str
+        What is to be seen, for those who do not see it.
+    caption : str
+        What is written below.
+    """
+
+    kind: ClassVar[str] = "chart"
+    spec: dict[str, Any]
+    data: Data
+    description: str
+    caption: str = ""
+
+    @property
+    def height(self) -> int:
+        """Pixels that are kept free for the chart."""
+        return int(self.spec["height"])
+
+    def with_data(self, width: int = 560, **more: Any) -> dict[str, Any]:
+        """Return the whole specification, of a fixed width."""
+        rows = [dict(zip(self.data, row, strict=True)) for row in zip(*self.data.values(), strict=True)]
+        return {**self.spec, "width": width, "data": {"values": rows}, **more}
+
+
+class Picture:
+    """Charts in one picture, which shows itself in a notebook.
+
+    Parameters
+    ----------
+    content : dict
+        The content of a Vega-Lite specification; the style of all is added.
+    description : str
+        What is to be seen, for those who do not see it.
+
+    Attributes
+    ----------
+    spec : dict
+        The whole specification.
+    """
+
+    def __init__(self, content: Mapping[str, Any], description: str) -> None:
+        self.spec = {
+            "$schema": _SCHEMA,
+            "description": description,
+            **_inked(content),
+            "background": "white",
+            "padding": 12,
+            "config": _inked(_CONFIG | {"legend": _CONFIG["legend"] | {"orient": "bottom"}}),
+        }
+
+    def save(self, path: Any) -> None:
+        """Write the picture to a file.
+
+        Parameters
+        ----------
+        path : path
+            Its ending chooses the format: .png, .svg, .pdf, .html (one page that needs nothing else) or .json (the
+            Vega-Lite specification). An existing file is replaced once the new one is complete.
+        """
+        file = new_file(path, "picture")
+        write_atomically(file, self.as_file(file))
+
+    def as_file(self, path: Path) -> bytes:
+        """Return the content of a file of the kind that a path ends in."""
+        ending = path.suffix.lower()
+        if ending not in PICTURES:
+            raise ParameterError(f"{str(path)!r} is no picture: it must end in {', '.join(PICTURES)}. Change its name.")
+        if ending == ".json":
+            return json.dumps(self.spec, indent=1, allow_nan=False).encode()
+        convert = getattr(import_home("vl_convert", "Drawing a picture"), f"vegalite_to_{ending[1:]}")
+        payload = convert(self.spec, **_OPTIONS.get(ending, {}))
+        return payload if isinstance(payload, bytes) else payload.encode()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a notebook shows: the specification where it can draw one, else pixels, else text."""
+        shown: dict[str, Any] = {_MIME: self.spec, "text/plain": repr(self)}
+        try:
+            pixels = self.as_file(Path("picture.png"))
+        except MissingPackageError:
+            return shown, {}
+        # Two pixels of the file are one of the notebook.
+        width, height = struct.unpack(">II", pixels[16:24])
+        size = {"width": width // 2, "height": height // 2}
+        return shown | {"image/png": base64.b64encode(pixels).decode()}, {"image/png": size}
+
+    def __repr__(self) -> str:
+        return f"Picture: {self.spec['description']} save(path) writes it to a file."
+
+
+def combined(panels: Sequence[tuple[Chart, str, int]], title: str, direction: str = "hconcat") -> Picture:
+    """Put charts side by side, or below each other (vconcat), each with a title and a width, under a common title."""
+    drawn = [panel(*each) for each in panels]
+    if direction == "hconcat":
+        highest = max(each["height"] for each in drawn)
+        drawn = [{**each, "height": highest} for each in drawn]
+    apart = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
+    content = drawn[0] if len(drawn) == 1 else {direction: drawn, "spacing": 30, "resolve": {"scale": apart}}
+    content = {**content, "title": heading(title)}
+    return Picture(content, " ".join([f"{title}.", *(chart.description for chart, _, _ in panels)]))
+
+
+def heading(text: str, **more: Any) -> dict[str, Any]:
+    """Return the title of a picture."""
+    return {"text": text, "fontSize": 15, "offset": 12, "limit": 1000, **more}
+
+
+def panel(chart: Chart, title: str, width: int) -> dict[str, Any]:
+    """Return the specification of a chart as a part of a picture; without a title it keeps its own."""
+    spec = chart.with_data(width, **({"title": title} if title else {}))
+    return {key: value for key, value in spec.items() if key not in ("$schema", "autosize", "background", "config")}
+
+
+def _inked(node: Any) -> Any:
+    """Put ink for the colour of the text around: a picture has nothing around it."""
+    if isinstance(node, Mapping):
+        is_ink = {key: value == CURRENT and key.lower().endswith(("color", "stroke")) for key, value in node.items()}
+        return {key: INK if is_ink[key] else _inked(value) for key, value in node.items()}
+    return [_inked(each) for each in node] if isinstance(node, list) else node
+
+
+def chart_spec(height: int, **content: Any) -> dict[str, Any]:
+    """Return a specification as wide as the element it is in, in the style of all."""
+    size = {"width": "container", "height": height, "autosize": {"type": "fit", "contains": "padding"}}
+    return {"$schema": _SCHEMA, **size, "background": None, "config": _CONFIG, **content}
+
+
+def number(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
+    """Encode a field of numbers."""
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def name(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
+    """Encode a field of names."""
+    return {"field": field, "type": "nominal", "title": title, **more}
+
+
+def of_samples(names: Sequence[str], values: Sequence[Any], **more: Any) -> dict[str, Any]:
+    """Encode the sample that a row of the data is of by a value of its own, such as a colour."""
+    return name("sample", scale={"domain": list(names), "range": list(values)[: len(names)]}, **more)
+
+
+def layer(mark: str, encoding: Mapping[str, Any], data: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> Any:
+    """Return a layer of marks with properties; of rows of its own, if given."""
+    own = {} if data is None else {"data": {"values": list(data)}}
+    return {**own, "mark": {"type": mark, **more}, "encoding": encoding}
+
+
+def long_form(samples: Mapping[str, Sequence[Any]], **columns: Sequence[Any]) -> dict[str, list[Any]]:
+    """Put the values of several samples below each other, beside columns that are the same for all."""
+    return {
+        "sample": [label for label, values in samples.items() for _ in values],
+        "value": [value for values in samples.values() for value in values],
+        **{key: list(values) * len(samples) for key, values in columns.items()},
+    }

@@ -1,0 +1,153 @@
+"""Charts of how values are distributed in samples: histograms and shares."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fewratio.charts.chart import Chart, chart_spec, layer, long_form, name, number, of_samples
+from fewratio.charts.style import FIRST, GRID, MUTED, SECOND
+
+_COLOURS = (FIRST, SECOND, MUTED)
+# So that lines can be told apart without colour.
+_DASHES = [[1, 0], [6, 3], [2, 2]]
+
+
+def marked_histogram(
+    edges: Sequence[float],
+    counts: Mapping[str, Sequence[int]],
+    titles: tuple[str, str],
+    mark: tuple[float, str],
+    colours: Sequence[str] = (MUTED,),
+    is_logarithmic: bool = False,
+) -> Chart:
+    """Draw a histogram of samples on each other, and mark a value.
+
+    Parameters
+    ----------
+    edges : sequence of float
+        Of the bins.
+    counts : mapping of str to sequence of int
+        By sample, the values in each bin.
+    titles : (str, str)
+        What the values are, and what is counted.
+    mark : (float, str)
+        The value that is marked, and what it is called.
+    colours : sequence of str
+        Of the samples.
+    is_logarithmic : bool
+        Whether to draw small counts larger, by logarithms.
+    """
+    values, counted = titles
+    value, label = mark
+    x = number("low", values)
+    # Room above the bars for the name.
+    sums = list(map(sum, zip(*counts.values(), strict=True)))
+    scale: dict[str, Any] = {"domainMax": (2 if is_logarithmic else 1.2) * max(sums), "nice": False}
+    scale |= {"type": "symlog"} if is_logarithmic else {}
+    bars = {
+        "x": {**x, "bin": {"binned": True}},
+        "x2": {"field": "high"},
+        "y": number("value", counted + " (logarithmic)" * is_logarithmic, scale=scale, axis={"tickMinStep": 1}),
+        "color": of_samples(list(counts), colours, **({} if len(counts) > 1 else {"legend": None})),
+        "tooltip": [name("sample", "kind")] * (len(counts) > 1)
+        + [number(field, title, format=".3~f") for field, title in (("low",) * 2, ("high",) * 2, ("value", counted))],
+    }
+    # The name is where there is more room.
+    side = {"align": "right", "dx": -6} if value > (edges[0] + edges[-1]) / 2 else {"align": "left", "dx": 6}
+    once = [{"low": value}]
+    layers = [
+        layer("bar", bars, opacity=0.8, binSpacing=0),
+        layer("rule", {"x": x}, once, size=2),
+        layer("text", {"x": x}, once, y=8, text=label, fontWeight="bold", **side),
+    ]
+    filled = [place for place, count in enumerate(sums) if count]
+    description = (
+        f"Histogram of {sum(sums)} {counted}: {values}, from {edges[filled[0]]:.3g} to {edges[filled[-1] + 1]:.3g}; "
+        f"{label}: {value:.3g}."
+    )
+    data = long_form(counts, low=edges[:-1], high=edges[1:])
+    return Chart(chart_spec(190, layer=layers), data, description)
+
+
+def mirrored_bars(labels: Sequence[str], above: Sequence[float], below: Sequence[float], description: str) -> Chart:
+    """Draw the shares of two samples in the same bins without axes: those of the first up, of the second down."""
+    # Gaps between bars, in units of a bar.
+    sums = {"place": "datum.number - 0.94", "end": "datum.number - 0.06", "down": "-datum.below"}
+    transform: list[dict[str, Any]] = [{"window": [{"op": "row_number", "as": "number"}]}]
+    transform += [{"calculate": sum, "as": field} for field, sum in sums.items()]
+    tooltip = [name("bin", "value"), *(number(field, field, format=".1%") for field in ("above", "below"))]
+    x = {"x": number("place", axis=None, scale={"nice": False, "zero": False}), "x2": {"field": "end"}}
+    y = {"y2": {"datum": 0}, "tooltip": tooltip}
+    layers = [
+        layer("rect", {**x, "y": number("above", axis=None), **y}, color=FIRST),
+        layer("rect", {**x, "y": number("down", axis=None), **y}, color=SECOND),
+        layer("rule", {"y": {"datum": 0}}, opacity=0.6),
+    ]
+    # A fixed width: hundreds of charts that each measure their cell would be slow.
+    spec = chart_spec(44, transform=transform, layer=layers, padding=1, width=148)
+    return Chart(spec, {"bin": labels, "above": above, "below": below}, description)
+
+
+def step_lines(
+    edges: Sequence[float] | Sequence[str],
+    shares: Mapping[str, Sequence[float]],
+    title: str,
+    description: str,
+    is_time: bool = False,
+) -> Chart:
+    """Draw histograms of several samples on common bins, each as a line of steps; dates are ISO texts."""
+    names = list(shares)
+    x = number("edge", title, scale={"zero": False, "nice": False})
+    # Days are in UTC, whatever the zone of the reader.
+    x |= {"type": "temporal", "scale": {"type": "utc"}} if is_time else {}
+    strokes = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 300}
+    legend = {"legend": strokes if len(names) > 1 else None}
+    encoding = {
+        "x": x,
+        "y": number("value", "share of rows", axis={"format": "%", "tickCount": 4, "grid": False}, stack=None),
+        "color": of_samples(names, _COLOURS, **legend),
+        "strokeDash": of_samples(names, _DASHES, **legend),
+    }
+    mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
+    # The last edge ends the last step.
+    data = long_form({label: [*values, values[-1]] for label, values in shares.items()}, edge=edges)
+    return Chart(chart_spec(200, mark=mark, encoding=encoding), data, description)
+
+
+def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], title: str, description: str) -> Chart:
+    """Draw the shares of categories in several samples, side by side."""
+    names = list(shares)
+    encoding = {
+        "y": name("category", sort=None, scale={"paddingInner": 0.2}),
+        "yOffset": {"field": "sample", "sort": names},
+        "x": number("value", f"{title}: share of rows", axis={"format": "%", "tickCount": 5}),
+        "color": of_samples(names, _COLOURS),
+        "tooltip": [name("category", "category"), name("sample", "sample"), number("value", "share", format=".1%")],
+    }
+    # A line of text for each category at least.
+    spec = chart_spec(70 + len(labels) * max(18, 8 * (len(names) + 1)), mark="bar", encoding=encoding)
+    return Chart(spec, long_form(shares, category=labels), description)
+
+
+def signed_bars(
+    labels: Sequence[str], values: Sequence[float], is_clear: Sequence[bool], title: str, description: str
+) -> Chart:
+    """Draw numbers below and above 0 as bars, in the colours of two samples; those that are not clear in grey."""
+    kinds = [
+        "neither" if not clear else "above" if value > 0 else "below"
+        for value, clear in zip(values, is_clear, strict=True)
+    ]
+    # Numbers near 0 do not fill the chart.
+    end = max(0.1, *map(abs, values))
+    scale = {"domainMin": min(-0.1, *values) if min(values) < 0 else 0, "domainMax": end if max(values) > 0 else 0}
+    encoding = {
+        "y": name("label", sort=None, axis={"labelLimit": 170}),
+        "x": number("value", title, scale=scale),
+        "color": of_samples(("above", "below", "neither"), (FIRST, SECOND, GRID), legend=None),
+        "tooltip": [name("label", "column"), number("value", "value", format="+.2f")],
+    }
+    layers = [
+        layer("bar", encoding, height=16, stroke=MUTED, strokeWidth=0.5),
+        layer("rule", {"x": {"datum": 0}}, opacity=0.6),
+    ]
+    spec = chart_spec(60 + 22 * len(labels), layer=layers)
+    return Chart(spec, {"label": labels, "value": values, "sample": kinds}, description)

@@ -1,0 +1,83 @@
+"""Heat maps."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fewratio.charts.chart import Chart, chart_spec, layer, name, number
+from fewratio.charts.style import INK, OUTLIER, PALE, SECOND
+
+# Names that can be read along an axis, and numbers in a row of cells.
+_N_NAMES, _N_NUMBERS, _NUMBER_WIDTH = 40, 12, 30
+# As `fewratio.charts.style.shortened` does it.
+_SHORTENED = "length(datum.label) > 24 ? slice(datum.label, 0, 11) + '…' + slice(datum.label, -11) : datum.label"
+
+
+def heat_map(
+    names: tuple[Sequence[str], Sequence[str]],
+    cells: Mapping[str, Sequence[Any]],
+    titles: tuple[str, str, str],
+    description: str,
+    reach: float | None = None,
+) -> Chart:
+    """Draw a table as a heat map; where there is room, with its numbers.
+
+    Parameters
+    ----------
+    names : (sequence of str, sequence of str)
+        Of the rows and of the columns.
+    cells : mapping
+        By what they are called, the numbers of all cells, row by row; the first are drawn, and the others are shown
+        for a cell that is pointed at.
+    titles : (str, str, str)
+        What rows, columns and numbers are.
+    description : str
+        What is to be seen.
+    reach : float, optional
+        Where the colours of numbers below and above 0 end.
+    """
+    n_rows, n_columns = map(len, names)
+    fields = {f"v{place}": list(values) for place, values in enumerate(cells.values())}
+    data = {"i": [i for i in range(n_rows) for _ in range(n_columns)], "j": list(range(n_columns)) * n_rows, **fields}
+    low, high = min(fields["v0"]), max(fields["v0"])
+    # White numbers on dark cells.
+    is_dark = {"field": "v0", "lt": (low + high) / 2 if reach is None else low - 1}
+    scale: dict[str, Any] = {"scheme": "viridis", "domain": [low, high]}
+    if reach is not None:
+        colours = {"domain": [-reach, 0, reach], "range": [SECOND, PALE, OUTLIER]}
+        scale = {**colours, "interpolate": "rgb", "clamp": True}
+    # The names are kept once, and not with each cell.
+    lookups = [
+        {"lookup": key, "from": {"data": {"values": _numbered(key, field, texts)}, "key": key, "fields": [field]}}
+        for key, field, texts in (("i", "row", names[0]), ("j", "column", names[1]))
+    ]
+    labels = {"labels": max(n_rows, n_columns) <= _N_NAMES, "labelLimit": 170}
+    axis = {**labels, "labelExpr": _SHORTENED, "labelOverlap": "parity", "ticks": False, "domain": False}
+    encoding = {
+        "y": name("row", titles[0], sort=None, axis=axis),
+        "x": name("column", titles[1], sort=None, axis={**axis, "labelAngle": -90}),
+    }
+    shown = [name("row", titles[0]), name("column", titles[1])]
+    shown += [number(f"v{i}", title, format=".3~f") for i, title in enumerate(cells)]
+    colour = number("v0", titles[2], scale=scale, legend={"gradientLength": 160})
+    # Small cells overlap a little, or the page shines through between them.
+    side = {"band": 1.06 if n_columns > _N_NUMBERS else 1}
+    layers = [layer("rect", {"color": colour, "tooltip": shown}, width=side, height=side)]
+    if n_columns <= _N_NUMBERS and n_rows <= _N_NAMES:
+        text = number("v0", format=".2~f" if reach is None else "+.1f")
+        ink = {"condition": {"test": is_dark, "value": "#ffffff"}, "value": INK}
+        # Among other charts of a picture, which is wide enough, the width is 0.
+        room = {"expr": f"width == 0 || width > {_NUMBER_WIDTH * n_columns} ? 1 : 0"}
+        layers.append(layer("text", {"text": text, "color": ink}, fontSize=10, opacity=room))
+    height = min(640, 22 * n_rows + 150) if n_rows <= _N_NAMES else 560
+    return Chart(chart_spec(height, transform=lookups, encoding=encoding, layer=layers), data, description)
+
+
+def _numbered(key: str, field: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+    # Cells are placed by name, so the second of two equal ones is numbered.
+    seen = Counter[str]()
+    rows = []
+    for place, text in enumerate(texts):
+        seen[text] += 1
+        rows.append({key: place, field: text if seen[text] == 1 else f"{text} ({seen[text]})"})
+    return rows

@@ -1,0 +1,77 @@
+"""Charts of single numbers and rows: points, and intervals."""
+
+from collections.abc import Mapping, Sequence
+
+from fewratio.charts.chart import CURRENT, Chart, Data, chart_spec, layer, long_form, name, number, of_samples
+from fewratio.charts.style import FIRST, OUTLIER, SECOND
+
+
+def interval_chart(value: float, interval: tuple[float, float] | None, largest: float, what: str) -> Chart:
+    """Draw a number on the range it can have, with its interval."""
+    low, high = interval or (value, value)
+    x = number("value", what, scale={"domain": [0, largest], "nice": False})
+    layers = [
+        layer("bar", {"x": {**x, "field": "low"}, "x2": {"field": "high"}}, height=12, color=FIRST, opacity=0.35),
+        layer("point", {"x": x}, shape="diamond", filled=True, size=160, color=FIRST, opacity=1),
+        layer("text", {"x": x, "text": name("text")}, dy=-16, fontWeight="bold", fontSize=13),
+    ]
+    found = "" if interval is None else f", 90 % interval {low:.2g} to {high:.2g}"
+    description = f"{what} {value:.3g} on its range from 0 to {largest:.3g}{found}."
+    data: Data = {"value": [value], "low": [low], "high": [high], "text": [f"{value:.3g}"]}
+    return Chart(chart_spec(84, layer=layers), data, description)
+
+
+def map_chart(
+    points: Data, axes: tuple[str, str], names: Sequence[str], values: Mapping[str, str], largest: float
+) -> Chart:
+    """Draw rows as points: where they are, of which sample, coloured by the ratio.
+
+    Parameters
+    ----------
+    points : mapping
+        Columns x, y, ratio, sample, name, and those of `values`.
+    axes : (str, str)
+        What x and y are.
+    names : sequence of str
+        The samples.
+    values : mapping of str to str
+        Further columns that are shown for a point, and what they are called.
+    largest : float
+        The ratio of the strongest colour.
+    """
+    scale = {"domain": [0, 1, largest], "range": [SECOND, "#b8bcc4", FIRST], "clamp": True}
+    further = [name(field, title) for field, title in values.items()]
+    encoding = {
+        "x": number("x", axes[0], scale={"zero": False}),
+        "y": number("y", axes[1], scale={"zero": False}),
+        "color": number("ratio", "ratio", scale=scale, legend={"gradientLength": 120, "tickCount": 3}),
+        "shape": of_samples(names, ("circle", "triangle-up", "square")),
+        "tooltip": [name("sample", "sample"), name("name", "row"), number("ratio", "ratio", format=".2f"), *further],
+    }
+    # A thin edge keeps points apart, and points of the middle colour visible.
+    mark = {"type": "point", "filled": True, "size": 55, "opacity": 0.85, "stroke": CURRENT, "strokeWidth": 0.4}
+    description = (
+        f"Map of {len(points['x'])} rows of {' and '.join(names)}; rows that are alike are near each other. The tables "
+        "of rows have the same ratios."
+    )
+    return Chart(chart_spec(440, mark=mark, encoding=encoding), points, description)
+
+
+def before_and_after(labels: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Chart:
+    """Draw how far samples are apart in each column, before and after something was done about it."""
+    both = {"before": before, "after": after}
+    encoding = {
+        "y": name("column", sort=None, axis={"labelLimit": 130}),
+        "x": number("value", "difference of the means, in deviations"),
+        "color": of_samples(list(both), (OUTLIER, FIRST)),
+        "shape": of_samples(list(both), ("circle", "diamond")),
+        "tooltip": [name("column", "column"), name("sample", "sample"), number("value", "difference", format=".2f")],
+    }
+    layers = [
+        layer("rule", {"x": {"datum": 0}}, opacity=0.7),
+        layer("point", encoding, filled=True, size=70, opacity=0.9),
+    ]
+    largest = max(map(abs, before)), max(map(abs, after))
+    description = f"Differences of the means by column: at most {largest[0]:.2f} before, {largest[1]:.2f} after."
+    spec = chart_spec(100 + 20 * len(labels), layer=layers)
+    return Chart(spec, long_form(both, column=labels), description, description)
