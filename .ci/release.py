@@ -57,7 +57,7 @@ def check_installed(wheel: Path, resolution: str) -> None:
         # Named one by one: only what is asked for directly is taken at its lowest version.
         project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
         extras = project["optional-dependencies"]
-        wanted = [*project["dependencies"], *extras["plot"], *extras["report"]]
+        wanted = [*project["dependencies"], *extras["report"]]
         install = (BIN / "uv", "pip", "install", "--quiet", "--python", programs / "python")
         run(*install, "--resolution", resolution, *wanted, wheel)
         run(BIN / "uv", "pip", "list", "--python", programs / "python")

@@ -7,7 +7,6 @@ the first year, its power use drops in June of the second. :func:`fewratio.detec
 changes and not the seasons.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -31,5 +30,4 @@ pd.DataFrame(result.changes)[["name", "column", "mean_before", "mean_after"]].ro
 # %%
 # The column of dates is found, names the rows and is not compared.
 
-ax = result.plot()
-figure = plt.figure(ax.figure)
+result.plot()

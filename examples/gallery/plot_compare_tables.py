@@ -8,7 +8,6 @@ Here are 20 wines of one grower and 10 of another, with 13 measurements each. :f
 gives a divergence with an interval, an exact p-value, the columns that differ and the ratio at each row.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
 
@@ -31,6 +30,6 @@ for column in result.non_overlapping:
     print(column)
 
 # %%
-# The picture of the result: the ratio at each row, the test, and the effect of each column.
+# The picture of the result: the ratio at the rows, the test, and the effect of each column.
 
-figure = plt.figure(result.plot())
+result.plot()

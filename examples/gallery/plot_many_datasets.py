@@ -25,7 +25,7 @@ print([name for name, divergence in result.nearest("30deg-4", k=3)])
 # %%
 # The divergences as a heat map, with similar datasets side by side.
 
-heat_map = plt.figure(result.plot())
+result.plot()
 
 # %%
 # The same divergences as a map: each dataset is drawn as its mean image, near those that it is like. Colours

@@ -7,7 +7,6 @@ Orders of two shops: numbers, text, a date and empty cells. Nothing needs to be 
 dates, more orders that are collected, and more ages that are missing.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -43,4 +42,4 @@ pd.DataFrame(result.columns)[["column", "effect", "p_value"]].round(3)
 
 # %%
 
-figure = plt.figure(result.plot())
+result.plot()

@@ -15,7 +15,6 @@ from fewratio.errors import MissingPackageError
 # Packages that not everybody needs, and the extra that each comes with.
 _EXTRAS = {
     "torch": "networks",
-    "matplotlib": "plot",
     "clarabel": "kmm",
     "openpyxl": "excel",
     "faiss": "index",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewratio.charts.curves import DrawnPair
+from fewratio.demo.curves import DrawnPair
 from fewratio.estimators import gaussian_relative_ratio
 from fewratio_bench import cli, examples, figures, report
 from fewratio_bench.experiments import EXPERIMENTS, OURS, RULSIF
@@ -149,11 +149,11 @@ def test_curves_are_made_once_and_kept(small_examples, tmp_path, monkeypatch, ca
     assert made == [1]
     assert "training" in capsys.readouterr().err
     for picture in pictures:
-        assert len(picture.axes) == 4
-        assert {line.get_label() for line in picture.axes[0].lines} >= {"true", "paper's method", "RuLSIF"}
-        np.testing.assert_array_equal(
-            picture.axes[0].lines[1].get_ydata(), small_examples["pairs"][0]["curves"]["Ours"]
-        )
+        rows = picture.spec["data"]["values"]
+        assert len({row["pair"] for row in rows}) == 4
+        assert {row["sample"] for row in rows} >= {"true", "paper's method", "RuLSIF"}
+        drawn = [row["ratio"] for row in rows if (row["place"], row["sample"]) == (0, "paper's method")]
+        np.testing.assert_allclose(drawn, small_examples["pairs"][0]["curves"]["Ours"], atol=1e-4)
 
 
 def test_a_damaged_file_of_curves_is_named(tmp_path, capsys):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fewratio import detect_changes
-from fewratio.charts.vega import Chart
+from fewratio.charts.chart import Chart
 from fewratio.report import page
 from tests.report.test_results import assert_valid, blocks, tables
 
@@ -47,11 +47,11 @@ def test_an_offset_hides_nothing():
 
 def test_the_column_that_changed_is_drawn_first_and_the_scores_last(dated):
     first, *_, last = blocks(dated._report(), Chart)
-    assert first.spec["title"]["text"] == "sales"
+    assert first.spec["title"] == "sales"
     assert len(first.data["x"]) == 120
     assert first.data["x"][0] == "2024-01-01"
     np.testing.assert_allclose(first.data["y"], dated.series[:, 1], atol=1e-3)
-    assert last.spec["title"]["text"] == "score"
+    assert last.spec["title"] == "score"
     assert max(last.data["y"]) == pytest.approx(np.nanmax(dated.scores), rel=1e-3)
 
 

@@ -80,10 +80,10 @@ def test_any_table_can_be_drawn(tmp_path, sizes, n_features, labelled):
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(n, n_features)) for n in sizes]
     flags = [np.arange(n) == 0 for n in sizes] if labelled else None
-    draw_preview(Collection.from_arrays(arrays, outliers=flags), None, tmp_path / "x.svg")
+    draw_preview(Collection.from_arrays(arrays, outliers=flags), None).save(tmp_path / "x.svg")
     assert "<svg" in (tmp_path / "x.svg").read_text()
 
 
 def test_constant_tables_can_be_drawn(tmp_path):
-    draw_preview(Collection.from_arrays([[[1.0, 2.0]] * 3] * 2), None, tmp_path / "x.png")
+    draw_preview(Collection.from_arrays([[[1.0, 2.0]] * 3] * 2), None).save(tmp_path / "x.png")
     assert (tmp_path / "x.png").is_file()

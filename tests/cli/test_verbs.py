@@ -33,7 +33,7 @@ ONE = {
 }
 SOURCES = [f"d{i}" for i in range(6)]
 NETWORK = ("--learner", "network")
-MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<svg"}
 
 
 def write(path, X, header="x,y"):

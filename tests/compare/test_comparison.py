@@ -436,8 +436,11 @@ def test_everything_goes_into_json():
 
 def test_the_picture_shows_rows_test_and_columns():
     result = compare_datasets(*samples(0, 4, 5))
-    assert len(result.plot().axes) == 3
-    compare_datasets(*samples(0, 4, 5), n_permutations=0).plot()
+    ratios, test, columns = result.plot().spec["hconcat"]
+    assert {row["sample"] for row in ratios["data"]["values"]} == set(result.names)
+    assert sum(row["value"] for row in test["data"]["values"]) == len(result.null_distribution)
+    assert [row["label"] for row in columns["data"]["values"]] == [str(each.column) for each in result.columns]
+    assert len(compare_datasets(*samples(0, 4, 5), n_permutations=0).plot().spec["hconcat"]) == 2
 
 
 ONES = [[1.0]], [[1.0]]

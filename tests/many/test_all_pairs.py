@@ -192,7 +192,7 @@ def test_neighbours_order_and_adjusted_p_values():
     assert adjusted[0, 1] == pytest.approx(6 / 4 / 201)
     assert "4 datasets" in repr(result)
     json.dumps(result.to_dict())
-    assert result.plot().axes[0].get_ylabel() == "numerator"
+    assert result.plot().spec["encoding"]["y"]["title"] == "numerator"
 
 
 def test_too_few_permutations_are_told():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewratio import compare_all
-from fewratio.charts.vega import Chart
+from fewratio.charts.chart import Chart
 from fewratio.many.all_pairs import AllPairsResult
 from fewratio.report import page
 from tests.report.test_results import assert_valid, blocks, tables
@@ -89,7 +89,7 @@ def test_a_new_dataset_is_the_answer():
     assert report.answer.endswith(f"Nearest: {', '.join(name for name, _ in far.nearest('<new>', 3))}.")
     chart = blocks(report, Chart)[0]
     assert "0 of them are at least as unlike, so p = (1 + 0) / (1 + 20)" in chart.caption
-    assert sum(chart.data["count"]) == 20
+    assert sum(chart.data["value"]) == 20
     assert_valid(far.to_html())
     few = compare_all(dict(list(known.items())[:9]), new={"x": known["19"]}, random_state=0)._report()
     assert few.answer.startswith("Nothing shows that x is unlike the 9 other datasets (p = ")

@@ -418,16 +418,16 @@ def test_the_picture_explains_the_most_anomalous_rows():
     normals = pd.DataFrame(rng.normal(size=(90, 2)), columns=["depth", "width"])
     batch = pd.DataFrame(np.vstack([rng.normal(size=(60, 2)), [[0.0, 8.0]]]), columns=normals.columns)
     detector = InlierOutlierDetector().fit(normals)
-    ranks, reasons, _ = detector.detect(batch).plot(n_shown=3).axes
-    assert [text.get_text() for text in reasons.get_yticklabels()] == ["width", "depth"]
-    assert len(reasons.get_xticklabels()) == 3
-    assert reasons.get_xticklabels()[0].get_text() == "row 60"
+    picture = detector.detect(batch).plot(n_shown=3)
+    scores, reasons = picture.spec["hconcat"]
+    columns, rows = (each["from"]["data"]["values"] for each in reasons["transform"])
+    assert [each["row"] for each in columns] == ["width", "depth"]
+    assert len(rows) == 3
+    assert rows[0]["column"] == "60"
     n_outliers = (detector.predict(batch) == -1).sum()
-    assert [text.get_text() for text in ranks.get_legend().get_texts()] == [
-        f"normal ({61 - n_outliers})",
-        f"outlier ({n_outliers})",
-        "threshold",
-    ]
+    assert picture.spec["title"]["text"] == f"{n_outliers} of 61 rows are outliers"
+    counts = pd.DataFrame(scores["data"]["values"]).groupby("sample")["value"].sum()
+    assert counts.to_dict() == {"normal": 61 - n_outliers, "outlier": n_outliers}
 
 
 @pytest.mark.parametrize("n_normal", [50, 99, 300, 1000])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fewratio import InlierOutlierDetector, RuLSIF
-from fewratio.charts.vega import Chart
+from fewratio.charts.chart import Chart
 from fewratio.report import page
 from tests.mixed import mixed
 from tests.report.test_results import assert_valid, blocks, tables
@@ -44,8 +44,8 @@ def test_small_and_large_deviations_have_different_colours():
 
 
 def test_all_rows_are_in_the_distribution_of_scores(judged):
-    chart = next(chart for chart in blocks(judged._report(), Chart) if "kind" in chart.data)
-    counts = pd.DataFrame(chart.data).groupby("kind")["rows"].sum()
+    chart = next(chart for chart in blocks(judged._report(), Chart) if "low" in chart.data)
+    counts = pd.DataFrame(chart.data).groupby("sample")["value"].sum()
     assert counts.to_dict() == {"normal": 58, "outlier": 3}
 
 

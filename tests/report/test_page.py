@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fewratio import compare_datasets
-from fewratio.charts.vega import mirrored_bars
+from fewratio.charts.distributions import mirrored_bars
 from fewratio.errors import MissingPackageError
 from fewratio.report import bundle, page
 

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from fewratio.charts.style import INK
@@ -37,6 +38,11 @@ _CONFIG: dict[str, Any] = {
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _MIME = "application/vnd.vegalite.v6+json"
 _OPTIONS: dict[str, dict[str, Any]] = {".png": {"ppi": 144}, ".html": {"bundle": True}}
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+# Letters of names in one line.
+_LEGEND_LETTERS = 45
+# As `fewratio.charts.style.shortened` does it.
+SHORTENED = "length(datum.label) > 24 ? slice(datum.label, 0, 11) + '…' + slice(datum.label, -11) : datum.label"
 PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
 
 
@@ -175,7 +181,7 @@ def chart_spec(height: int, **content: Any) -> dict[str, Any]:
     return {"$schema": _SCHEMA, **size, "background": None, "config": _CONFIG, **content}
 
 
-def number(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
+def number(field: str, title: str | Sequence[str] | None = None, **more: Any) -> dict[str, Any]:
     """Encode a field of numbers."""
     return {"field": field, "type": "quantitative", "title": title, **more}
 
@@ -185,9 +191,15 @@ def name(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
     return {"field": field, "type": "nominal", "title": title, **more}
 
 
-def of_samples(names: Sequence[str], values: Sequence[Any], **more: Any) -> dict[str, Any]:
+def of_samples(
+    names: Sequence[str], values: Sequence[Any], legend: Mapping[str, Any] | None = _NO_OPTIONS
+) -> dict[str, Any]:
     """Encode the sample that a row of the data is of by a value of its own, such as a colour."""
-    return name("sample", scale={"domain": list(names), "range": list(values)[: len(names)]}, **more)
+    if legend is not None and sum(map(len, names)) > _LEGEND_LETTERS:
+        # Long names are below each other.
+        legend = {"columns": 1, **legend}
+    scale = {"domain": list(names), "range": list(values)[: len(names)]}
+    return name("sample", scale=scale, legend=None if legend is None else dict(legend))
 
 
 def layer(mark: str, encoding: Mapping[str, Any], data: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> Any:

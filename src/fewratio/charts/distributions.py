@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fewratio.charts.chart import Chart, chart_spec, layer, long_form, name, number, of_samples
+from fewratio.charts.chart import SHORTENED, Chart, chart_spec, layer, long_form, name, number, of_samples
 from fewratio.charts.style import FIRST, GRID, MUTED, SECOND
 
 _COLOURS = (FIRST, SECOND, MUTED)
@@ -47,7 +47,7 @@ def marked_histogram(
         "x": {**x, "bin": {"binned": True}},
         "x2": {"field": "high"},
         "y": number("value", counted + " (logarithmic)" * is_logarithmic, scale=scale, axis={"tickMinStep": 1}),
-        "color": of_samples(list(counts), colours, **({} if len(counts) > 1 else {"legend": None})),
+        "color": of_samples(list(counts), colours, {} if len(counts) > 1 else None),
         "tooltip": [name("sample", "kind")] * (len(counts) > 1)
         + [number(field, title, format=".3~f") for field, title in (("low",) * 2, ("high",) * 2, ("value", counted))],
     }
@@ -100,12 +100,12 @@ def step_lines(
     # Days are in UTC, whatever the zone of the reader.
     x |= {"type": "temporal", "scale": {"type": "utc"}} if is_time else {}
     strokes = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 300}
-    legend = {"legend": strokes if len(names) > 1 else None}
+    legend = strokes if len(names) > 1 else None
     encoding = {
         "x": x,
         "y": number("value", "share of rows", axis={"format": "%", "tickCount": 4, "grid": False}, stack=None),
-        "color": of_samples(names, _COLOURS, **legend),
-        "strokeDash": of_samples(names, _DASHES, **legend),
+        "color": of_samples(names, _COLOURS, legend),
+        "strokeDash": of_samples(names, _DASHES, legend),
     }
     mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
     # The last edge ends the last step.
@@ -129,7 +129,7 @@ def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], t
 
 
 def signed_bars(
-    labels: Sequence[str], values: Sequence[float], is_clear: Sequence[bool], title: str, description: str
+    labels: Sequence[str], values: Sequence[float], is_clear: Sequence[bool], title: Sequence[str], description: str
 ) -> Chart:
     """Draw numbers below and above 0 as bars, in the colours of two samples; those that are not clear in grey."""
     kinds = [
@@ -140,9 +140,9 @@ def signed_bars(
     end = max(0.1, *map(abs, values))
     scale = {"domainMin": min(-0.1, *values) if min(values) < 0 else 0, "domainMax": end if max(values) > 0 else 0}
     encoding = {
-        "y": name("label", sort=None, axis={"labelLimit": 170}),
+        "y": name("label", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),
         "x": number("value", title, scale=scale),
-        "color": of_samples(("above", "below", "neither"), (FIRST, SECOND, GRID), legend=None),
+        "color": of_samples(("above", "below", "neither"), (FIRST, SECOND, GRID), None),
         "tooltip": [name("label", "column"), number("value", "value", format="+.2f")],
     }
     layers = [

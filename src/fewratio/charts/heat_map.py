@@ -4,13 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fewratio.charts.chart import Chart, chart_spec, layer, name, number
+from fewratio.charts.chart import SHORTENED, Chart, chart_spec, layer, name, number
 from fewratio.charts.style import INK, OUTLIER, PALE, SECOND
 
 # Names that can be read along an axis, and numbers in a row of cells.
 _N_NAMES, _N_NUMBERS, _NUMBER_WIDTH = 40, 12, 30
-# As `fewratio.charts.style.shortened` does it.
-_SHORTENED = "length(datum.label) > 24 ? slice(datum.label, 0, 11) + '…' + slice(datum.label, -11) : datum.label"
 
 
 def heat_map(
@@ -52,7 +50,7 @@ def heat_map(
         for key, field, texts in (("i", "row", names[0]), ("j", "column", names[1]))
     ]
     labels = {"labels": max(n_rows, n_columns) <= _N_NAMES, "labelLimit": 170}
-    axis = {**labels, "labelExpr": _SHORTENED, "labelOverlap": "parity", "ticks": False, "domain": False}
+    axis = {**labels, "labelExpr": SHORTENED, "labelOverlap": "parity", "ticks": False, "domain": False}
     encoding = {
         "y": name("row", titles[0], sort=None, axis=axis),
         "x": name("column", titles[1], sort=None, axis={**axis, "labelAngle": -90}),

@@ -2,7 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-from fewratio.charts.chart import CURRENT, Chart, Data, chart_spec, layer, long_form, name, number, of_samples
+from fewratio.charts.chart import (
+    CURRENT,
+    SHORTENED,
+    Chart,
+    Data,
+    chart_spec,
+    layer,
+    long_form,
+    name,
+    number,
+    of_samples,
+)
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
 
 
@@ -61,7 +72,7 @@ def before_and_after(labels: Sequence[str], before: Sequence[float], after: Sequ
     """Draw how far samples are apart in each column, before and after something was done about it."""
     both = {"before": before, "after": after}
     encoding = {
-        "y": name("column", sort=None, axis={"labelLimit": 130}),
+        "y": name("column", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),
         "x": number("value", "difference of the means, in deviations"),
         "color": of_samples(list(both), (OUTLIER, FIRST)),
         "shape": of_samples(list(both), ("circle", "diamond")),

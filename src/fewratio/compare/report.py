@@ -151,8 +151,8 @@ def _effects(result: Any) -> Chart:
     shown = result.columns[:_DRAWN]
     names, effects = [str(each.column) for each in shown], [round(float(each.effect), 4) for each in shown]
     is_clear = [each.p_value is None or each.p_value <= LEVEL for each in shown]
-    grey = "" if all(is_clear) else f"; grey: p > {LEVEL}"
-    title = f"effect size; above 0: more in {cut(result.names[0], 24)}{grey}"
+    title = [f"effect size; above 0: more in {cut(result.names[0], 20)}"]
+    title += [] if all(is_clear) else [f"grey: p > {LEVEL}"]
     about = f"Effect sizes of {counted(len(shown), 'column')}, the strongest {names[0]} with {effects[0]:+.2f}."
     return signed_bars(names, effects, is_clear, title, about)
 

@@ -88,7 +88,7 @@ def row_map(
     chosen = [np.sort(draw_rows(table.numbers, _POINTS, rng)) for table in tables]
     X = np.concatenate([table.numbers[rows] for table, rows in zip(tables, chosen, strict=True)], dtype=np.float64)
     at_rows = np.concatenate([each[rows] for each, rows in zip(ratios, chosen, strict=True)])
-    places, axes = _places(X, at_rows)
+    places, axes = _places(X, at_rows, (tables[0].feature_names or ("value",))[0])
     shown = [label for label in labels if all(label in raw.places for raw in raws)][:_HOVERED]
     points: dict[str, list[Any]] = {
         "x": rounded(places[:, 0]),
@@ -114,13 +114,13 @@ def row_map(
     return Chart(chart.spec, chart.data, chart.description, caption)
 
 
-def _places(X: Floats, ratios: Floats) -> tuple[Floats, tuple[str, str]]:
-    """Return two coordinates of rows, and what they are."""
+def _places(X: Floats, ratios: Floats, first: str) -> tuple[Floats, tuple[str, str]]:
+    """Return two coordinates of rows, and what they are; `first` is the name of the first column."""
     from sklearn.decomposition import PCA
 
     scaled = ColumnScaling.of([X], "columns")(X)
     if min(scaled.shape) < 2:
-        return np.column_stack([X[:, 0], ratios]), ("value" if X.shape[1] == 1 else "first column", "ratio")
+        return np.column_stack([X[:, 0], ratios]), (first, "ratio")
     analysis = PCA(2, random_state=0)
     # Of equal rows the variance is 0, and no share of it is known.
     with np.errstate(invalid="ignore"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fewratio.charts.heat import heat_map
+from fewratio.charts.heat_map import heat_map
 
 
 def test_equal_names_stay_apart():

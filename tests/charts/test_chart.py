@@ -1,0 +1,88 @@
+"""Pictures as files and in notebooks."""
+
+import base64
+import json
+import sys
+
+import pytest
+
+from fewratio.charts.chart import Picture, chart_spec, combined
+from fewratio.charts.distributions import marked_histogram, signed_bars
+from fewratio.charts.style import INK
+from fewratio.errors import DataNotFoundError, MissingPackageError, ParameterError
+
+MAGIC = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF", ".html": b"<!DOCTYPE html>", ".json": b"{"}
+BARS = signed_bars(["a", "b"], [1.0, -0.5], [True, False], ["effect"], "Two bars.")
+HISTOGRAM = marked_histogram([0.0, 1.0, 2.0], {"rows": [3, 1]}, ("score", "rows"), (1.5, "threshold"))
+
+
+@pytest.fixture
+def picture():
+    return combined([(BARS, "Bars", 200), (HISTOGRAM, "Scores", 300)], "A <title>")
+
+
+@pytest.mark.parametrize("ending", MAGIC)
+def test_a_file_is_of_the_kind_of_its_ending(picture, tmp_path, ending):
+    path = tmp_path / f"picture{ending.upper()}"
+    picture.save(path)
+    assert path.read_bytes().lstrip().startswith(MAGIC[ending])
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_specification_that_is_saved_is_whole(picture, tmp_path):
+    picture.save(str(tmp_path / "picture.json"))
+    saved = json.loads((tmp_path / "picture.json").read_text())
+    assert saved == picture.spec
+    bars, histogram = saved["hconcat"]
+    assert [row["label"] for row in bars["data"]["values"]] == ["a", "b"]
+    assert (bars["width"], histogram["width"]) == (200, 300)
+    # Side by side, charts are as high as the highest.
+    assert bars["height"] == histogram["height"] == max(BARS.height, HISTOGRAM.height)
+    # What all share appears once.
+    assert not {"config", "autosize", "$schema"} & (bars.keys() | histogram.keys())
+
+
+def test_another_ending_is_refused_with_those_there_are(picture, tmp_path):
+    with pytest.raises(ParameterError, match=r"'.*r.bmp' is no picture: .*\.png, \.svg, \.pdf.*\. Change its name\."):
+        picture.save(tmp_path / "r.bmp")
+    with pytest.raises(DataNotFoundError, match="does not exist"):
+        picture.save(tmp_path / "absent" / "r.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_package_that_draws_the_extra_is_named(picture, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(MissingPackageError, match=r"needs vl_convert.* pip install 'fewratio\[report\]'"):
+        picture.save(tmp_path / "r.png")
+    assert not list(tmp_path.iterdir())
+    # The specification needs nothing.
+    picture.save(tmp_path / "r.json")
+    shown, _ = picture._repr_mimebundle_()
+    assert "image/png" not in shown
+
+
+def test_a_notebook_gets_the_specification_pixels_and_text(picture):
+    shown, sizes = picture._repr_mimebundle_()
+    assert shown["application/vnd.vegalite.v6+json"] == picture.spec
+    pixels = base64.b64decode(shown["image/png"])
+    assert pixels.startswith(MAGIC[".png"])
+    assert 500 < sizes["image/png"]["width"] < 800
+    for text in ("A <title>", "Two bars.", "4 rows: score, from 0 to 2; threshold: 1.5"):
+        assert text in shown["text/plain"]
+
+
+def test_a_picture_does_not_depend_on_what_is_around_it(picture):
+    text = json.dumps(picture.spec)
+    assert "currentColor" not in text
+    assert INK in text
+    assert picture.spec["background"] == "white"
+    # A report has the colours of the page, and a name stays as it is.
+    named = Picture(chart_spec(1, title="currentColor", mark={"type": "rule", "color": "currentColor"}), "")
+    assert (named.spec["title"], named.spec["mark"]["color"]) == ("currentColor", INK)
+    assert "currentColor" in json.dumps(BARS.spec)
+
+
+def test_the_same_result_gives_the_same_file(picture, tmp_path):
+    for ending in (".png", ".svg"):
+        path = tmp_path / f"r{ending}"
+        assert picture.as_file(path) == picture.as_file(path)
