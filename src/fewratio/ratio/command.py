@@ -11,7 +11,6 @@ import typer
 from fewratio.cli import frame
 
 
-
 @partial(frame.verb, without=("seed",))
 def ratio(
     request: frame.Request,
