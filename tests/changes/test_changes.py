@@ -171,6 +171,15 @@ def dated(n=60):
     return pd.DataFrame({"day": days, "value": np.r_[rng.normal(0, 1, n // 2), rng.normal(5, 1, n - n // 2)]})
 
 
+@pytest.mark.parametrize("as_index", [False, True])
+def test_a_time_in_a_zone_is_named_in_it(as_index):
+    table = dated()
+    table["day"] = table["day"].dt.tz_convert("Asia/Tokyo")
+    found = detect_changes(table.set_index("day") if as_index else table)
+    assert found.row_names[30] == "2024-01-31 09:00:00+09:00"
+    assert found.times[30] == np.datetime64("2024-01-31")
+
+
 def test_a_column_of_time_sorts_and_names_the_rows():
     table = dated()
     expected = detect_changes(table)

@@ -501,3 +501,13 @@ def test_two_files_of_one_name_in_one_folder_are_refused(tmp_path):
     pl.DataFrame({"p": [1]}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(CollectionError, match="several datasets named 'a'"):
         Collection.from_folder(tmp_path)
+
+
+def test_numbers_that_count_the_rows_of_each_dataset_are_an_id_in_a_long_table():
+    """As they are where each dataset has a table of its own."""
+    rng = np.random.default_rng(0)
+    days = {name: pl.DataFrame({"nr": range(9), "size": rng.normal(size=9)}) for name in ("mon", "tue")}
+    long = pl.concat([table.with_columns(day=pl.lit(name)) for name, table in days.items()])
+    collection = Collection.from_frame(long, dataset="day")
+    assert collection.encoding == Collection.from_arrays(days).encoding
+    assert collection.feature_names == ("size",)

@@ -2,12 +2,14 @@
 
 import datetime
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +18,8 @@ from fewratio import RuLSIF
 from fewratio.data.collection import Collection
 from fewratio.data.columns import Column, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
+from fewratio.data.raw_table import as_raw
+from fewratio.data.readers.files import find_file, read_raw
 from fewratio.errors import CollectionError, InputError, MissingColumnError, ParameterError
 from tests.strategies import quick
 
@@ -30,10 +34,10 @@ def make(request):
     return FRAMES[request.param]
 
 
-def encode(*tables, leave_out=True, **options):
+def encode(*tables, finds_ids=True, **options):
     """Return the encoding of tables A, B, ..., and their encoded numbers."""
     named = {"ABCDEF"[number]: table for number, table in enumerate(tables)}
-    encoding, encoded = encode_together(named, ColumnRules.of(options), leave_out)
+    encoding, encoded = encode_together(named, replace(ColumnRules.of(options), finds_ids=finds_ids))
     for table in encoded:
         assert np.isfinite(table.numbers).all()
         assert table.feature_names == (None if encoding is None else encoding.feature_names)
@@ -102,6 +106,56 @@ def test_dates_and_times_are_days(kind):
 def test_times_of_the_day_and_durations_are_days(make):
     assert numbers_of(make({"t": [datetime.time(6), datetime.time(18)]})) == [[0.25], [0.75]]
     assert numbers_of(make({"t": [datetime.timedelta(hours=36), datetime.timedelta(2)]})) == [[1.5], [2]]
+
+
+ZONED = pd.date_range("2024-06-01 22:30", periods=9, freq="h", tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("when", "zone", "shown"),
+    [
+        (ZONED, "Europe/Berlin", "2024-06-01 22:30:00+02:00"),
+        (ZONED.tz_convert("UTC"), "UTC", "2024-06-01 20:30:00+00:00"),
+        (pa.array(ZONED, pa.timestamp("s", "+05:30")), "+05:30", "2024-06-02 02:00:00+05:30"),
+        ([moment.isoformat() for moment in ZONED], "UTC", "2024-06-01 20:30:00+00:00"),
+        (ZONED.tz_localize(None), None, "2024-06-01 22:30:00"),
+    ],
+)
+def test_a_time_is_shown_in_its_zone(when, zone, shown):
+    size = [*range(8), 20]
+    table = (pa.table if isinstance(when, pa.Array) else pd.DataFrame)({"when": when, "size": size})
+    encoding = Encoding.learn([as_raw(table)])
+    day = encoding.encode(table).numbers[0, 0]
+    assert encoding.columns[0].zone == zone
+    assert encoding.columns[0].write(day, 6) == shown
+    assert Encoding.from_dict(encoding.to_dict()) == encoding
+    # Texts name rows as they are written.
+    assert encoding.encode(table).row_names[0] == (when[0] if isinstance(when, list) else shown)
+
+
+def test_times_of_two_zones_are_shown_in_utc():
+    tables = [pd.DataFrame({"when": ZONED.tz_convert(zone), "size": range(9)}) for zone in ("Asia/Tokyo", "UTC")]
+    assert encode(*tables, keep="size")[0].columns[0].zone == "UTC"
+
+
+def test_numbers_that_are_stored_as_a_dictionary_are_numbers(tmp_path):
+    """To save space, not because a user made categories of them."""
+    plain = {"size": pa.array([1.5, 2.5, 1.5, None]), "n": pa.array([7, 7, 9, 9]), "day": pa.array([SOME_DAY] * 4)}
+    stored = pa.table({name: column.dictionary_encode() for name, column in plain.items()})
+    assert encode(stored) == encode(pa.table(plain))
+    pa.feather.write_feather(stored, tmp_path / "stored.feather")
+    assert encode(read_raw(find_file(tmp_path / "stored.feather"))) == encode(pa.table(plain))
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pa.Table.from_pandas])
+def test_numbers_that_a_user_made_categories_are_categories(convert):
+    frame = pd.DataFrame({"n": pd.Categorical([7, 7, 9, None]), "size": [1.5, 2.5, 0.5, 1.0]})
+    assert encode(convert(frame))[0].feature_names[:3] == ("n=7", "n=9", "n is missing")
+
+
+def test_intervals_of_pandas_are_left_out_by_their_type():
+    frame = pd.DataFrame({"bin": pd.cut(np.arange(4), 2), "size": [1.5, 2.5, 0.5, 1.0]})
+    assert left_out(encode(frame)[0]) == {"bin": "type Interval"}
 
 
 def test_dates_of_two_kinds_and_zones_go_together(make):
@@ -213,7 +267,7 @@ def test_a_counter_that_was_split_is_an_id(make):
     p = [0.5] * 6
     tables = make({"n": [1, 3, 6, 8, 9, 12], "p": p}), make({"n": [2, 4, 5, 7, 10, 11], "p": p})
     assert left_out(encode(*tables)[0]) == {"n": "id"}
-    assert left_out(encode(*tables, leave_out=False)[0]) == {}
+    assert left_out(encode(*tables, finds_ids=False)[0]) == {}
 
 
 def test_rows_are_named_by_an_id_a_date_or_the_index():

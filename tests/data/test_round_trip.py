@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fewratio.data.collection import Collection
@@ -107,8 +107,16 @@ def test_numbers(kind, tables):
     assert_same(read_folder(tables, writer, suffix, **options), expected, names=kind in FORMATS)
 
 
+# An id within each dataset, one of which the other has, too.
+SAME_ID = {
+    "mon": {"p": [0.5], "q": [None], "r": ["a"], "s": [False]},
+    "tue": {"p": [0.5] * 8, "q": [None, 1.0] * 4, "r": list("abcdefgh"), "s": [False, True] * 4},
+}
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 @few
+@example(tables=SAME_ID)
 @given(tables=datasets(st.just(0.5), floats | st.none(), labels, st.booleans()))
 def test_categories_and_gaps(kind, tables):
     writer, suffix = FORMATS[kind]

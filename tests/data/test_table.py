@@ -20,7 +20,7 @@ from hypothesis.extra import numpy as hnp
 
 from fewratio.core.blocks import in_blocks
 from fewratio.data.dataset import Dataset
-from fewratio.data.table import as_table, check_same_features
+from fewratio.data.table import as_table
 from fewratio.errors import InputError
 
 NAMES = ("height", "width", "depth")
@@ -226,22 +226,22 @@ def test_names_of_mixed_types_are_refused():
         (2, ("b", "a"), "has another order of columns than X_nu"),
     ],
 )
-def test_check_same_features(n_features, names, expected):
+def test_check_features(n_features, names, expected):
     table = as_table(pd.DataFrame({"a": [1], "b": [2]}), "X_de")
     if expected is None:
-        check_same_features(table, n_features, names, "X_nu")
+        table.check_features(names or n_features, "X_nu")
         return
     with pytest.raises(InputError) as caught:
-        check_same_features(table, n_features, names, "X_nu")
+        table.check_features(names or n_features, "X_nu")
     assert expected in str(caught.value)
     assert "X_de" in str(caught.value)
     assert "X_nu" in str(caught.value)
 
 
 def test_only_counts_matter_without_names():
-    check_same_features(as_table([[1, 2]]), 2, ("a", "b"), "X_nu")
+    as_table([[1, 2]]).check_features(("a", "b"), "X_nu")
     with pytest.raises(InputError, match="X_de has 1 column but X_nu has 2"):
-        check_same_features(as_table([[1]], "X_de"), 2, ("a", "b"), "X_nu")
+        as_table([[1]], "X_de").check_features(("a", "b"), "X_nu")
 
 
 # ---------------------------------------------------------------- shapes

@@ -1,5 +1,6 @@
 """A series as it is compared: its rows in the order of time, without gaps, and when they came."""
 
+import datetime
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from fewratio.changes.gaps import fill_gaps, find_marks
 from fewratio.changes.long_series import LONG, LongSeries
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.column_kinds import DATE, NUMBER, TEXT, as_categories, read_days, write_days
+from fewratio.data.column_kinds import DATE, NUMBER, TEXT, read_days, write_days
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import leave_out_columns
@@ -46,15 +47,21 @@ class Series(NamedTuple):
 class Dates(Sequence[str]):
     """Names of rows by their days since 1970, written when they are asked for: there may be many."""
 
-    def __init__(self, days: Floats) -> None:
-        self._days = days
+    def __init__(self, days: Floats, zone: str | None) -> None:
+        self._days, self._zone = days, zone
 
     def __len__(self) -> int:
         return len(self._days)
 
     def __getitem__(self, row: Any) -> Any:
         days = self._days[row]
-        return [write_days(day) for day in days.tolist()] if isinstance(row, slice) else write_days(days)
+        if isinstance(row, slice):
+            return [write_days(day, self._zone) for day in days.tolist()]
+        return write_days(days, self._zone)
+
+    def sort(self, order: Numbers) -> "Dates":
+        """Return the names of the rows in another order."""
+        return Dates(self._days[order], self._zone)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -116,7 +123,7 @@ def read_series(
     if found is None:
         found = _read_names(names)
     elif order is not None:
-        names = Dates(found.numbers[order]) if isinstance(found.names, Dates) else [found.names[row] for row in order]
+        names = found.names.sort(order) if isinstance(found.names, Dates) else [found.names[row] for row in order]
         found = _Time(found.numbers[order], names, found.is_date)
     times = None
     if found is not None:
@@ -136,7 +143,7 @@ def read_series(
             rows, labels = rows[:, is_used], tuple(np.array(labels, dtype=object)[is_used])
             if blocks is not None:
                 blocks.select(is_used)
-    return Series(rows, table.n_rows, blocks, labels, table.argument, encoding, names, times, order)
+    return Series(rows, table.n_rows, blocks, labels, table.name, encoding, names, times, order)
 
 
 def _drop_label(columns: ColumnOptions, label: str) -> ColumnOptions:
@@ -191,25 +198,28 @@ def _read_time(raw: RawTable, label: str) -> _Time:
     numbers = days if days is not None else values.numbers if values.kind == NUMBER else None
     if numbers is None:
         raise InputError(
-            f"{raw.called(label)} holds {values.kind}; a time is a column of dates such as 2024-01-31, or of numbers. "
+            f"{values.name} holds {values.kind}; a time is a column of dates such as 2024-01-31, or of numbers. "
             "Convert it, or name another column in time=."
         )
     if np.isnan(numbers).any():
         raise InputError(
-            f"{raw.called(label)} has no time at row {int(np.isnan(numbers).argmax())} (counting from 0); every row "
+            f"{values.name} has no time at row {int(np.isnan(numbers).argmax())} (counting from 0); every row "
             "needs one. Drop such rows, or fill them."
         )
     if values.kind == DATE:
-        return _Time(numbers, Dates(numbers), is_date=True)
-    coded = as_categories(values, raw.called(label))
+        return _Time(numbers, Dates(numbers, values.zone), is_date=True)
+    coded = values.to_categories()
     texts = [_write_time(text) for text in coded.texts]
     return _Time(numbers, [texts[code] for code in coded.codes], days is not None)
 
 
 def _write_time(text: str) -> str:
-    """Write a moment as date and time (UTC), anything else as it is."""
+    """Write a moment as date and time in its own zone, anything else as it is."""
     day = read_days(text)
-    return text if day is None else write_days(day)
+    if day is None:
+        return text
+    offset = datetime.datetime.fromisoformat(text).strftime("%z")
+    return write_days(day, f"{offset[:3]}:{offset[3:5]}" if offset else None)
 
 
 def _read_names(names: Sequence[str] | None) -> _Time | None:

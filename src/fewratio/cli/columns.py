@@ -43,7 +43,7 @@ def columns(
         is_unused = label in rules.drop or (rules.columns is not None and label not in (*rules.columns, rules.id))
         is_refused = False
         try:
-            column = decide_column(label, raws, rules, raws[0].is_named) if is_shared and not is_unused else None
+            column = decide_column(label, raws, rules) if is_shared and not is_unused else None
         except FewRatioError as error:
             column, is_refused = Column(label, left_out=in_option_words(error, vars(request))), True
         if column is None:
@@ -83,7 +83,7 @@ def _apart(
     encoding = Encoding(tuple(columns), raws[0].is_named)
     if not encoding.is_named or not encoding.features or (len(raws) != 2 and not is_folder):
         return {}
-    encoded = [encoding.encode(raw, raw.argument) for raw in raws]
+    encoded = [encoding.encode(raw) for raw in raws]
     numbers = [table.numbers for table in encoded]
     if is_folder:
         found = dict.fromkeys(find_constant(encoding, numbers), CONSTANT)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import counted
-from fewratio.data.column_kinds import as_categories
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.errors import InputError, ParameterError
 
@@ -33,7 +32,7 @@ def number_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict
     if isinstance(blocks, str):
         for raw in raws.values():
             raw.check_has([blocks])
-        coded = [as_categories(raw.values(blocks), raw.called(blocks)) for raw in raws.values()]
+        coded = [raw.values(blocks).to_categories() for raw in raws.values()]
         labels = [np.array([*each.texts, None], dtype=object)[each.codes] for each in coded]
         raws = {argument: raw.without([blocks]) for argument, raw in raws.items()}
     else:

@@ -1,7 +1,6 @@
 """How columns differ between two samples."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_apart
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, write_value
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE
 from fewratio.data.columns import Column
 
 
@@ -92,7 +91,7 @@ def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, 
         words = [f"{what} {share[largest]:.0%}" for share in shares]
     else:
         means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
-        words = write_apart(means[0], means[1], partial(write_value, column.kind))
+        words = write_apart(means[0], means[1], column.write)
         unit = " days" if column.kind == DATE else ""
         words = [f"{word} ± {each:.3g}{unit}" for word, each in zip(words, deviations, strict=True)]
     return words[0], words[1], float(effects[largest])

@@ -122,7 +122,7 @@ def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
     groups = split_by_column(table, by)
     if len(groups) < 2:
         raise ParameterError(
-            f"column {by!r} of {table.argument} has one value, {next(iter(groups))!r}; --by needs a column with two "
+            f"column {by!r} of {table.name} has one value, {next(iter(groups))!r}; --by needs a column with two "
             "or more. Name another column."
         )
     return list(groups), list(groups.values())

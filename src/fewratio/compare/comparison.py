@@ -354,7 +354,7 @@ def _run_test(
     """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
     columns = [place for _, place in samples.columns.values()]
     if blocks is None and len(columns) > 1:
-        warn_of_copies(rows, marks, (samples.tables[0].argument, samples.tables[1].argument))
+        warn_of_copies(rows, marks, (samples.tables[0].name, samples.tables[1].name))
     exchange, _ = make_exchange(marks, blocks)
     smallest = exchange.smallest_p_value(n_permutations)
     if smallest > LEVEL and exchange.is_enumerated(n_permutations):
@@ -395,7 +395,7 @@ def _read_two(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str
                 "compare_all(Collection.from_frame(A, by)) for all pairs of several."
             )
         first, second = groups
-        return (first, second), {group.argument: group for group in groups.values()}
+        return (first, second), {group.name: group for group in groups.values()}
     names, tables = [], {}
     for given, letter in ((A, "A"), (B, "B")):
         if given is None:

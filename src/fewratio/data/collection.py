@@ -174,7 +174,7 @@ class Collection:
             raise InputError(f"{found}; needed is a pandas, polars or pyarrow table. Use from_arrays for arrays.")
         raw = as_raw(frame, "frame")
         features, parts, flags = cut_datasets(raw, dataset, group, outlier)
-        encoding, (table,) = _encoded({raw.argument: features}, options, [rows for _, _, rows in parts])
+        encoding, (table,) = _encoded({raw.name: features}, options, [rows for _, _, rows in parts])
         datasets = [
             Dataset(label, member_of, freeze(table.numbers[rows]), None if flags is None else flags[rows])
             for label, member_of, rows in parts
@@ -348,7 +348,7 @@ def _encoded(
     Columns that have one value within each dataset, such as its name or what all have in common, are left out.
     """
     rules = ColumnRules.of(options)
-    encoding, encoded = encode_together(tables, rules)
+    encoding, encoded = encode_together(tables, rules, parts)
     if encoding is None:
         return None, encoded
     if encoding.is_named and rules.encoding is None:

@@ -1,4 +1,19 @@
-"""The values of one column: as pyarrow has them, as numbers, or as texts that each have a number."""
+"""The kinds of columns: which types are of a kind, how its values are read, and what becomes of them.
+
+========  ==========================================  ==========================================================
+kind      types                                       what becomes of a column
+========  ==========================================  ==========================================================
+number    integers, floats, decimals                  itself; the median where a value is missing
+boolean   booleans                                    0 and 1
+date      dates, times, durations                     days since 1970
+category  categories (dictionaries of text)           zeros and ones, a feature for each frequent category
+text      strings                                     dates if all texts are ISO dates, else an id or categories
+nothing   nulls                                       left out
+========  ==========================================  ==========================================================
+
+A column of any other type is left out. To change what a type is, edit `read_values`; to change what becomes of a kind,
+edit `decide_column` and `Column` in `fewratio.data.columns`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +34,6 @@ from fewratio.errors import InputError
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-# The kinds of columns; any other is named after its type.
 NUMBER, BOOLEAN, TEXT, CATEGORY, DATE, MISSING = "number", "boolean", "text", "category", "date", "nothing"
 PLURALS = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "categories", DATE: "dates"}
 # pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
@@ -28,6 +42,7 @@ _LONGEST_CELL = 40
 _DAY_SECONDS = 86_400
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+_NAMED_ZONE = re.compile(r".{10}.*\d(?:Z|[+-]\d{2}(?::?\d{2})?)")
 # How people write numbers and dates that no program reads without being told.
 _FORMATTED = {
     "decimal commas": re.compile(r"[-+]?\d*,?\d+(?:[eE][-+]?\d+)?"),
@@ -40,24 +55,38 @@ _FORMATTED = {
 
 
 class ColumnValues(NamedTuple):
-    """One column of one table.
+    """The values of one column of one table.
 
     Attributes
     ----------
+    table : str
+        What messages call the table.
+    label : str or int
+        The name of the column, or its number.
     kind : str
-        One of the kinds in this module, or the column's type if it is another.
+        One of the kinds of this module, or the column's type if it is another.
     numbers : ndarray of shape (n,)
         Of numbers, booleans (0 and 1) and dates (days since 1970); NaN for what is missing.
     codes : ndarray of shape (n,)
         Of text and categories: the number of each row's text; -1 for what is missing.
     texts : list of str
         The distinct texts.
+    zone : str or None
+        The time zone that the type of dates names.
     """
 
+    table: str
+    label: str | int
     kind: str
     numbers: NDArray[Any] = np.empty(0)
     codes: NDArray[np.intp] = np.empty(0, dtype=np.intp)
     texts: Sequence[str] = ()
+    zone: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call the column."""
+        return f"column {self.label!r} of {self.table}"
 
     def first_text(self, places: Sequence[int] | None = None) -> str:
         """Return the first of some texts, by their numbers, and its row; by default of those that are no numbers."""
@@ -68,90 +97,107 @@ class ColumnValues(NamedTuple):
         text = self.texts[self.codes[row]]
         return f"{text[:_LONGEST_CELL]!r}{'...' * (len(text) > _LONGEST_CELL)} at row {row}"
 
+    def to_numbers(self, kind: str) -> NDArray[Any]:
+        """Return numbers, booleans or dates as finite numbers, NaN for what is missing."""
+        numbers = self.numbers
+        if self.kind in (TEXT, CATEGORY):
+            read = [read_days(text) if kind == DATE else _read_number(text) for text in self.texts]
+            if None in read:
+                wrong = [code for code, number in enumerate(read) if number is None]
+                found = f"{self.name} holds {self.first_text(wrong)} (counting from 0), which is no {kind}"
+                raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
+            numbers = np.array([*read, np.nan], dtype=np.float64)[self.codes]
+        elif self.kind not in ((MISSING, DATE) if kind == DATE else (MISSING, NUMBER, BOOLEAN)):
+            held = PLURALS.get(self.kind, self.kind)
+            raise InputError(f"{self.name} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
+        infinite = np.isinf(numbers)
+        if infinite.any():
+            n_infinite, row = counted(int(infinite.sum()), "infinite value"), int(infinite.argmax())
+            found = f"{self.name} has {n_infinite}, the first at row {row} (counting from 0)"
+            raise InputError(f"{found}; every value must be finite, or missing. Correct those rows or drop the column.")
+        return numbers
 
-def is_missing(value: object) -> bool:
-    """Tell whether a Python object marks a missing value."""
-    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, float) and value != value)
+    def to_categories(self) -> ColumnValues:
+        """Return values of any kind as texts, in the order in which they first appear."""
+        if self.kind in (TEXT, CATEGORY):
+            return self
+        if self.kind not in (*PLURALS, MISSING):
+            found = f"{self.name} holds {self.kind}"
+            raise InputError(f"{found}; categories and names are text, numbers or dates. Choose another column.")
+        numbers = self.numbers.tolist()
+        written = {number: self._write(number) for number in dict.fromkeys(numbers) if number == number}
+        code = {text: place for place, text in enumerate(dict.fromkeys(written.values()))}
+        codes = np.array([code[written[number]] if number in written else -1 for number in numbers], dtype=np.intp)
+        return self._replace(kind=CATEGORY, codes=codes, texts=list(code))
+
+    def _write(self, number: float) -> str:
+        if self.kind == DATE:
+            return write_days(number, self.zone)
+        if self.kind == BOOLEAN:
+            return str(bool(number))
+        return str(int(number)) if float(number).is_integer() else repr(number)
+
+    def check_not_almost_numbers(self) -> None:
+        """Raise if what seems to be text are numbers but for some cells, or numbers or dates in another form."""
+        n_numbers, n_texts = sum(map(is_number, self.texts)), len(self.texts)
+        for form, pattern in _FORMATTED.items():
+            if n_numbers < n_texts and all(pattern.fullmatch(text) or is_number(text) for text in self.texts):
+                what = f"{self.name} looks like {form} (such as {self.first_text()}, counting from 0)"
+                advice = 'Convert it (decimal="," reads decimal commas), drop the column, or name it in categorical='
+                raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
+        if n_texts > n_numbers > n_texts / 2:
+            what = f"{self.name} holds text, but {n_numbers} of its {n_texts} different values are numbers"
+            other = f"the first that is none is {self.first_text()} (counting from 0)"
+            advice = "Correct or drop those rows, or name the column in categorical="
+            raise InputError(f"{what}, and {other}; a column must hold numbers or categories. {advice}.")
 
 
-def as_arrow(column: nw.Series[Any] | list[Any], argument: str) -> pa.ChunkedArray:
-    """Return a column of a frame, or a list of Python objects, as pyarrow's."""
-    try:
-        if isinstance(column, list):
-            array = pa.array([None if is_missing(value) else value for value in column])
-        else:
-            array = column.to_native()
-            if str(getattr(array, "dtype", "")).startswith("period"):
-                array = pa.array(array.dt.to_timestamp())
-            elif not isinstance(array, pa.ChunkedArray):
-                array = column.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
-        array = _mixed_array(column if isinstance(column, list) else column.to_list(), argument)
-    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-
-
-def _mixed_array(values: list[Any], argument: str) -> pa.Array:
-    """Return Python objects for which pyarrow has no type as numbers, as text, or as nothing but the name of a type."""
-    types = dict.fromkeys(type(value) for value in values if type(value).__name__ not in _MISSING_TYPES)
-    # NumPy's timedelta64 calls itself an integer.
-    other = [
-        kind for kind in types if not issubclass(kind, Real | Decimal | np.bool_) or issubclass(kind, np.timedelta64)
-    ]
-    if any(issubclass(kind, str | bytes) for kind in other):
-        # Half of a character, which Python can hold, is no text to pyarrow.
-        texts = [None if is_missing(value) else str(value).encode(errors="replace").decode() for value in values]
-        return pa.array(texts, pa.large_string())
-    if other:
-        return pa.nulls(len(values), pa.opaque(pa.null(), other[0].__name__, "python"))
-    try:
-        # Not astype(float), which reads the text "1" as a number.
-        return pa.array(np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64))
-    except (OverflowError, TypeError, ValueError) as error:
-        found = f"{argument} holds a number that does not fit a 64-bit float ({error})"
-        raise InputError(f"{found}; every value must be finite. Rescale the column first.") from error
-
-
-def read_values(column: pa.ChunkedArray) -> ColumnValues:
-    """Return what a column of pyarrow holds."""
+def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> ColumnValues:
+    """Return what a column of pyarrow holds: the type decides the kind."""
     kind = column.type
-    if is_number_type(kind) or kind == pa.bool_():
-        return ColumnValues(BOOLEAN if kind == pa.bool_() else NUMBER, arrow_numbers(column))
+    if is_number_type(kind):
+        return ColumnValues(table, label, NUMBER, arrow_numbers(column))
+    if kind == pa.bool_():
+        return ColumnValues(table, label, BOOLEAN, arrow_numbers(column))
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
-        return ColumnValues(DATE, _days(column))
+        return ColumnValues(table, label, DATE, _read_arrow_days(column), zone=getattr(kind, "tz", None))
     is_category = pa.types.is_dictionary(kind)
     if is_category:
         column = column.cast(kind.value_type)
     elif isinstance(kind, pa.OpaqueType):
-        return ColumnValues(f"type {kind.type_name}")
+        return ColumnValues(table, label, f"type {kind.type_name}")
     elif str(kind) not in ("null", "string", "large_string", "string_view"):
-        return ColumnValues("nested values" if pa.types.is_nested(kind) else f"type {str(kind).removeprefix('large_')}")
+        nested = pa.types.is_nested(kind)
+        return ColumnValues(table, label, "nested values" if nested else f"type {str(kind).removeprefix('large_')}")
     # In the order in which texts first appear, without categories that are declared but not there.
     coded = column.cast(pa.large_string(), safe=False).combine_chunks().dictionary_encode()
     codes: NDArray[Any] = np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(-1))
     if not len(coded.dictionary):
-        return ColumnValues(MISSING, np.full(len(codes), np.nan), codes)
-    return ColumnValues(CATEGORY if is_category else TEXT, codes=codes, texts=coded.dictionary.to_pylist())
+        return ColumnValues(table, label, MISSING, np.full(len(codes), np.nan), codes)
+    kind = CATEGORY if is_category else TEXT
+    return ColumnValues(table, label, kind, codes=codes, texts=coded.dictionary.to_pylist())
 
 
 def is_number_type(kind: pa.DataType) -> bool:
-    """Tell whether a type of pyarrow is one of numbers."""
+    """Whether a type of pyarrow is one of numbers."""
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
-def arrow_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Return numbers of pyarrow, NaN for what is missing; its own conversion would import pandas if it is installed."""
-    kind = column.type if column.type == pa.float32() else pa.float64()
-    return np.from_dlpack(column.cast(kind, safe=False).fill_null(np.nan).combine_chunks())
+def is_missing(value: object) -> bool:
+    """Whether a Python object marks a missing value."""
+    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, float) and value != value)
 
 
-def _days(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Return dates and times as days since 1970, times of the day and durations as days."""
-    kind = column.type
-    whole = column.cast(pa.int32()) if kind.bit_width == 32 else column
-    if kind == pa.date32():
-        return arrow_numbers(whole)
-    unit = "ms" if kind == pa.date64() else kind.unit
-    return arrow_numbers(whole.cast(pa.int64())) / (_UNITS_PER_SECOND[unit] * _DAY_SECONDS)
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    return _read_number(text) is not None
+
+
+def _read_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def read_days(text: str) -> float | None:
@@ -165,98 +211,121 @@ def read_days(text: str) -> float | None:
     return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp() / _DAY_SECONDS
 
 
-def write_days(days: float) -> str:
-    """Write days since 1970 as an ISO date, with the time unless it is midnight."""
-    text = str(np.datetime64(round(days * _DAY_SECONDS), "s"))
-    return text.removesuffix("T00:00:00").replace("T", " ")
+def write_days(days: float, zone: str | None = None) -> str:
+    """Write days since 1970 as an ISO date, with the time unless it is midnight; a time in a zone with its offset.
+
+    Examples
+    --------
+    >>> write_days(19900.5), write_days(19900.5, "Europe/Berlin"), write_days(19900)
+    ('2024-06-26 12:00:00', '2024-06-26 14:00:00+02:00', '2024-06-26')
+    """
+    seconds = round(days * _DAY_SECONDS)
+    if zone is None:
+        return str(np.datetime64(seconds, "s")).removesuffix("T00:00:00").replace("T", " ")
+    try:
+        moment = datetime.datetime.fromtimestamp(seconds, pa.lib.string_to_tzinfo(zone))
+    except (OverflowError, OSError, ValueError):
+        # Years that Python's calendar does not have, and zones that this system does not know.
+        return f"{write_days(days)}+00:00"
+    return str(moment.date()) if moment.time() == datetime.time.min else str(moment)
 
 
-def as_numbers(values: ColumnValues, kind: str, argument: str) -> NDArray[Any]:
-    """Return a column of numbers, booleans or dates as finite numbers, NaN for what is missing."""
-    numbers = values.numbers
-    if values.kind in (TEXT, CATEGORY):
-        read = [read_days(text) if kind == DATE else _number_of_text(text) for text in values.texts]
-        if None in read:
-            wrong = [code for code, number in enumerate(read) if number is None]
-            found = f"{argument} holds {values.first_text(wrong)} (counting from 0), which is no {kind}"
-            raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
-        numbers = np.array([*read, np.nan], dtype=np.float64)[values.codes]
-    elif values.kind not in ((MISSING, DATE) if kind == DATE else (MISSING, NUMBER, BOOLEAN)):
-        held = PLURALS.get(values.kind, values.kind)
-        raise InputError(f"{argument} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        n_infinite, row = counted(int(infinite.sum()), "infinite value"), int(infinite.argmax())
-        found = f"{argument} has {n_infinite}, the first at row {row} (counting from 0)"
-        raise InputError(f"{found}; every value must be finite, or missing. Correct those rows or drop the column.")
-    return numbers
+def names_zone(text: str) -> bool:
+    """Whether an ISO date with a time names a time zone."""
+    return _NAMED_ZONE.fullmatch(text) is not None
 
 
-def _number_of_text(text: str) -> float | None:
-    return float(text) if is_number(text) else None
+def find_zone(columns: Sequence[ColumnValues]) -> str | None:
+    """Return the time zone in which to write dates of tables: theirs, UTC if they name several, None if none."""
+    named = [any(map(names_zone, values.texts)) for values in columns]
+    zones = {"UTC" if is_named else values.zone for values, is_named in zip(columns, named, strict=True)}
+    return zones.pop() if len(zones) == 1 else "UTC"
 
 
-def as_categories(values: ColumnValues, argument: str) -> ColumnValues:
-    """Return a column of any kind as texts, in the order in which they first appear."""
-    if values.kind in (TEXT, CATEGORY):
-        return values
-    if values.kind not in (*PLURALS, MISSING):
-        found = f"{argument} holds {values.kind}"
-        raise InputError(f"{found}; categories and names are text, numbers or dates. Choose another column.")
-    write = {DATE: write_days, BOOLEAN: lambda value: str(bool(value))}.get(values.kind, _as_written)
-    numbers = values.numbers.tolist()
-    written = {number: write(number) for number in dict.fromkeys(numbers) if number == number}
-    code = {text: place for place, text in enumerate(dict.fromkeys(written.values()))}
-    codes = np.array([code[written[number]] if number in written else -1 for number in numbers], dtype=np.intp)
-    return ColumnValues(CATEGORY, codes=codes, texts=list(code))
+def as_arrow(column: nw.Series[Any] | list[Any]) -> pa.ChunkedArray:
+    """Return a column of a frame, or a list of Python objects, as pyarrow's; raise if a number fits no float."""
+    try:
+        if isinstance(column, list):
+            array = pa.array([None if is_missing(value) else value for value in column])
+        else:
+            array = column.to_native()
+            if str(getattr(array, "dtype", "")).startswith("period"):
+                array = pa.array(array.dt.to_timestamp())
+            elif str(getattr(array, "dtype", "")) == "category":
+                # Numbers that a user made categories.
+                array = column.to_arrow()
+                array = array.cast(array.type.value_type).cast(pa.large_string(), safe=False).dictionary_encode()
+            elif not isinstance(array, pa.ChunkedArray):
+                array = column.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
+        array = _as_mixed_array(column if isinstance(column, list) else column.to_list())
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
-def _as_written(number: float) -> str:
-    return str(int(number)) if float(number).is_integer() else repr(number)
+def _as_mixed_array(values: list[Any]) -> pa.Array:
+    """Return Python objects for which pyarrow has no type as numbers, as text, or as nothing but the name of a type."""
+    types = dict.fromkeys(type(value) for value in values if type(value).__name__ not in _MISSING_TYPES)
+    # NumPy's timedelta64 calls itself an integer.
+    other = [
+        kind for kind in types if not issubclass(kind, Real | Decimal | np.bool_) or issubclass(kind, np.timedelta64)
+    ]
+    if any(issubclass(kind, str | bytes) for kind in other):
+        # Half of a character, which Python can hold, is no text to pyarrow.
+        texts = [None if is_missing(value) else str(value).encode(errors="replace").decode() for value in values]
+        return pa.array(texts, pa.large_string())
+    if other:
+        return pa.nulls(len(values), pa.opaque(pa.null(), other[0].__name__, "python"))
+    # Not astype(float), which reads the text "1" as a number.
+    return pa.array(np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64))
 
 
-def check_numbers(argument: str, columns: Sequence[tuple[object, ColumnValues]]) -> None:
-    """Raise unless all columns (label, values) hold numbers or booleans."""
-    bad = [(label, values) for label, values in columns if values.kind not in (NUMBER, BOOLEAN, MISSING)]
+def decode_numbers(table: pa.Table) -> pa.Table:
+    """Return a table in which numbers and dates that are stored as dictionaries are plain ones.
+
+    Writers do so to save space. What was a categorical of pandas, as its metadata says, stays one, of texts.
+    """
+    chosen = [each["name"] for each in _pandas_columns(table.schema) if each.get("pandas_type") == "categorical"]
+    for place, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_dictionary(kind) and pa.types.is_primitive(kind.value_type):
+            column = table[place].cast(kind.value_type)
+            if field.name in chosen:
+                column = column.cast(pa.large_string(), safe=False).dictionary_encode()
+            table = table.set_column(place, field.name, column)
+    return table
+
+
+def _pandas_columns(schema: pa.Schema) -> list[dict[str, Any]]:
+    try:
+        return [dict(each) for each in (schema.pandas_metadata or {}).get("columns", ())]
+    except (ValueError, TypeError, AttributeError):
+        # Anything may stand in a file.
+        return []
+
+
+def arrow_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return numbers of pyarrow, NaN for what is missing; its own conversion would import pandas if it is installed."""
+    kind = column.type if column.type == pa.float32() else pa.float64()
+    return np.from_dlpack(column.cast(kind, safe=False).fill_null(np.nan).combine_chunks())
+
+
+def _read_arrow_days(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return dates and times as days since 1970, times of the day and durations as days."""
+    kind = column.type
+    whole = column.cast(pa.int32()) if kind.bit_width == 32 else column
+    if kind == pa.date32():
+        return arrow_numbers(whole)
+    unit = "ms" if kind == pa.date64() else kind.unit
+    return arrow_numbers(whole.cast(pa.int64())) / (_UNITS_PER_SECOND[unit] * _DAY_SECONDS)
+
+
+def check_numbers(columns: Sequence[ColumnValues]) -> None:
+    """Raise unless all columns of a table hold numbers or booleans."""
+    bad = [values for values in columns if values.kind not in (NUMBER, BOOLEAN, MISSING)]
     if not bad:
         return
-    found = first_few(f"column {label!r} ({PLURALS.get(values.kind, values.kind)})" for label, values in bad)
-    label, values = bad[0]
-    if values.kind == TEXT:
-        found += f", such as {values.first_text()} of column {label!r} (counting from 0)"
-    what = f"{argument} has {counted(len(bad), 'column')} that cannot be used: {found}"
+    found = first_few(f"column {values.label!r} ({PLURALS.get(values.kind, values.kind)})" for values in bad)
+    if bad[0].kind == TEXT:
+        found += f", such as {bad[0].first_text()} of column {bad[0].label!r} (counting from 0)"
+    what = f"{bad[0].table} has {counted(len(bad), 'column')} that cannot be used: {found}"
     raise InputError(f"{what}; every column must hold real numbers. Encode such columns as numbers or drop them.")
-
-
-def check_not_almost_numbers(values: ColumnValues, argument: str) -> None:
-    """Raise if what seems to be text are numbers but for some cells, or numbers or dates in another form."""
-    found = values.texts
-    n_numbers = sum(map(is_number, found))
-    for form, pattern in _FORMATTED.items():
-        if n_numbers < len(found) and all(pattern.fullmatch(text) or is_number(text) for text in found):
-            what = f"{argument} looks like {form} (such as {values.first_text()}, counting from 0)"
-            advice = 'Convert it (decimal="," reads decimal commas), drop the column, or name it in categorical='
-            raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
-    if len(found) > n_numbers > len(found) / 2:
-        what = f"{argument} holds text, but {n_numbers} of its {len(found)} different values are numbers"
-        other = f"the first that is none is {values.first_text()} (counting from 0)"
-        advice = "Correct or drop those rows, or name the column in categorical="
-        raise InputError(f"{what}, and {other}; a column must hold numbers or categories. {advice}.")
-
-
-def is_number(text: str) -> bool:
-    """Tell whether a text reads as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def write_value(kind: str, value: float, digits: int = 4) -> str:
-    """Write a value of a column of numbers, booleans or dates as a user would; a date of few digits has no time."""
-    if kind == DATE:
-        return write_days(value).partition(" ")[0] if digits == 4 else write_days(value)
-    if kind == BOOLEAN:
-        return str(bool(value))
-    return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"

@@ -23,11 +23,10 @@ from fewratio.data.column_kinds import (
     PLURALS,
     TEXT,
     ColumnValues,
-    as_categories,
-    as_numbers,
-    check_not_almost_numbers,
     check_numbers,
+    find_zone,
     read_days,
+    write_days,
 )
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import CollectionError, ParameterError
@@ -88,7 +87,15 @@ class ColumnOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ColumnRules:
-    """The same options, validated."""
+    """The same options, validated, and how columns are read.
+
+    Attributes
+    ----------
+    only_numbers : bool
+        Whether every column that is not numbers is refused.
+    finds_ids : bool
+        Whether whole numbers that count the rows are left out as ids. Text that differs from row to row always is.
+    """
 
     columns: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
@@ -97,8 +104,9 @@ class ColumnRules:
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     common: bool = False
-    only_numbers: bool = False
     encoding: Any = None
+    only_numbers: bool = False
+    finds_ids: bool = True
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> ColumnRules:
@@ -128,10 +136,21 @@ class ColumnRules:
         return rules
 
     @property
+    def given(self) -> list[str]:
+        """What the user said, by its names."""
+        said = {name: value for name, value in vars(self).items() if name != "finds_ids"}
+        return [name for name, value in said.items() if value != getattr(ColumnRules, name)]
+
+    @property
     def named(self) -> tuple[str, ...]:
         """All columns that are named, each of which must exist."""
         ids = () if self.id is None else (self.id,)
         return (*(self.columns or ()), *self.drop, *self.keep, *ids, *self.categorical, *self.numeric)
+
+
+NO_RULES = ColumnRules()
+# Every column of numbers is used, whatever it looks like.
+AS_GIVEN = ColumnRules(finds_ids=False)
 
 
 @dataclass(frozen=True)
@@ -153,6 +172,8 @@ class Column:
         What stands for a missing number.
     marks_missing : bool
         Whether a column of zeros and ones says which values are missing.
+    zone : str or None
+        The time zone in which dates are written.
     """
 
     name: str
@@ -162,6 +183,7 @@ class Column:
     pools_others: bool = False
     median: float | None = None
     marks_missing: bool = False
+    zone: str | None = None
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
@@ -172,7 +194,7 @@ class Column:
         others = [f"{self.name}=other"] if self.pools_others else []
         return (*names, *others, *([f"{self.name} is missing"] if self.marks_missing else []))
 
-    def encode(self, values: ColumnValues, result: NDArray[Any], argument: str) -> list[str]:
+    def encode(self, values: ColumnValues, result: NDArray[Any]) -> list[str]:
         """Write the features of a table's column into an array of shape (n, n_features) of zeros.
 
         Returns
@@ -182,11 +204,11 @@ class Column:
         """
         unknown: list[str] = []
         if self.kind != CATEGORY:
-            numbers = as_numbers(values, self.kind, argument)
+            numbers = values.to_numbers(self.kind)
             missing = np.isnan(numbers)
             result[:, 0] = numbers if self.median is None else np.where(missing, self.median, numbers)
         else:
-            coded = as_categories(values, argument)
+            coded = values.to_categories()
             place = {category: number for number, category in enumerate(self.categories)}
             others = len(self.categories) if self.pools_others else -1
             # The last place is that of code -1.
@@ -199,8 +221,19 @@ class Column:
             result[:, -1] = missing
         return unknown
 
+    def write(self, value: float, digits: int = 4) -> str:
+        """Write a number, boolean or date as a user would; a date of few digits has no time."""
+        if self.kind == DATE:
+            text = write_days(value, self.zone)
+            return text.partition(" ")[0] if digits == 4 else text
+        if self.kind == BOOLEAN:
+            return str(bool(value))
+        return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
-def decide_column(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_count: bool) -> Column:
+
+def decide_column(
+    label: str, raws: Sequence[RawTable], rules: ColumnRules, parts: Sequence[NDArray[np.intp]] | None = None
+) -> Column:
     """Decide what becomes of a column.
 
     Parameters
@@ -210,66 +243,65 @@ def decide_column(label: str, raws: Sequence[RawTable], rules: ColumnRules, may_
     raws : sequence of RawTable
     rules : ColumnRules
         What the user said.
-    may_count : bool
-        Whether whole numbers that count the rows are an id.
+    parts : sequence of ndarray of int, optional
+        The rows of each dataset, where there is one table of several.
     """
     if label == rules.id:
         return Column(label, left_out=ID)
-    found = [(raw, raw.values(label)) for raw in raws]
-    kind = _kind(label, found, rules)
+    found = [raw.values(label) for raw in raws]
+    kind = _find_kind(label, found, rules)
     if kind not in PLURALS:
         return Column(label, left_out=kind)
-    kept = label in (*rules.keep, *rules.categorical, *rules.numeric)
+    may_be_id = label not in (*rules.keep, *rules.categorical, *rules.numeric)
     if kind == CATEGORY:
-        coded = [as_categories(values, raw.called(label)) for raw, values in found]
-        is_text = all(values.kind in (TEXT, MISSING) for _, values in found)
-        return _category(label, coded, may_be_id=is_text and not kept)
-    parts = [as_numbers(values, kind, raw.called(label)) for raw, values in found]
-    if may_count and kind == NUMBER and not kept and _counts_rows(label, parts):
+        is_text = all(values.kind in (TEXT, MISSING) for values in found)
+        return _decide_category(label, [values.to_categories() for values in found], may_be_id and is_text, parts)
+    numbers = [values.to_numbers(kind) for values in found]
+    may_be_id &= rules.finds_ids and raws[0].is_named and kind == NUMBER
+    if may_be_id and _count_rows(label, numbers if parts is None else [numbers[0][rows] for rows in parts]):
         return Column(label, left_out=ID)
-    present = np.concatenate([numbers[~np.isnan(numbers)] for numbers in parts])
+    present = np.concatenate([each[~np.isnan(each)] for each in numbers])
     if not len(present):
         return Column(label, left_out=EMPTY)
-    marks_missing = len(present) < sum(map(len, parts))
+    marks_missing = len(present) < sum(map(len, numbers))
     # Halved first: the sum of the middle two may overflow. In place: there may be many.
     present /= 2
-    return Column(label, kind, median=2 * float(np.median(present, overwrite_input=True)), marks_missing=marks_missing)
+    median = 2 * float(np.median(present, overwrite_input=True))
+    zone = find_zone(found) if kind == DATE else None
+    return Column(label, kind, median=median, marks_missing=marks_missing, zone=zone)
 
 
-def all_different(values: ColumnValues) -> bool:
-    """Tell whether a column of texts has another one in every row."""
-    return len(np.unique(values.codes)) == len(values.codes)
-
-
-def _kind(label: str, found: list[tuple[RawTable, ColumnValues]], rules: ColumnRules) -> str:
+def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) -> str:
     """Return the kind of a column, or why it cannot be used."""
     if label in rules.categorical:
         return CATEGORY
     if label in rules.numeric:
         return NUMBER
     if rules.only_numbers:
-        for raw, values in found:
-            check_numbers(raw.argument, [(label, values)])
-    held = {values.kind: (raw, values) for raw, values in found if values.kind != MISSING}
+        for values in found:
+            check_numbers([values])
+    held = {values.kind: values for values in found if values.kind != MISSING}
     unknown = [kind for kind in held if kind not in (*PLURALS, TEXT)]
     if not held or unknown:
         return unknown[0] if unknown else EMPTY
-    if held.keys() <= {TEXT, DATE} and all(read_days(text) is not None for _, each in found for text in each.texts):
+    if held.keys() <= {TEXT, DATE} and all(read_days(text) is not None for each in found for text in each.texts):
         return DATE
     if held.keys() == {NUMBER, BOOLEAN}:
         return NUMBER
-    for raw, values in found:
+    for values in found:
         if values.kind == TEXT:
-            check_not_almost_numbers(values, raw.called(label))
+            values.check_not_almost_numbers()
     if len(held) > 1 and held.keys() != {TEXT, CATEGORY}:
-        parts = [f"{PLURALS.get(kind, kind)} in {raw.argument}" for kind, (raw, _) in held.items()]
-        cell = f" (the first text is {held[TEXT][1].first_text()}, counting from 0)" if TEXT in held else ""
+        parts = [f"{PLURALS.get(kind, kind)} in {values.table}" for kind, values in held.items()]
+        cell = f" (the first text is {held[TEXT].first_text()}, counting from 0)" if TEXT in held else ""
         what = f"column {label!r} holds {' but '.join(parts)}{cell}"
         raise CollectionError(f"{what}; all must hold the same. Correct it, name it in categorical=, or drop it.")
     return CATEGORY if TEXT in held else next(iter(held))
 
 
-def _category(label: str, coded: list[ColumnValues], may_be_id: bool) -> Column:
+def _decide_category(
+    label: str, coded: Sequence[ColumnValues], may_be_id: bool, parts: Sequence[NDArray[np.intp]] | None
+) -> Column:
     """Decide what becomes of a column of categories: which have a column of their own, and whether others have one."""
     count = Counter[str]()
     for values in coded:
@@ -277,8 +309,9 @@ def _category(label: str, coded: list[ColumnValues], may_be_id: bool) -> Column:
         count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
     if not count:
         return Column(label, left_out=EMPTY)
-    # The same ids may be in both tables, as of patients before and after.
-    are_ids = max(len(values.codes) for values in coded) >= _LEAST_COUNTED and all(map(all_different, coded))
+    # The same ids may be in several tables, as of patients before and after.
+    tables = [values.codes for values in coded] if parts is None else [coded[0].codes[rows] for rows in parts]
+    are_ids = max(map(len, tables)) >= _LEAST_COUNTED and all(map(are_different, tables))
     # Of a few rows most may be of different categories by chance; ids are all different.
     share = _DISTINCT_SHARE if count.total() >= 2 * _LEAST_COUNTED else 1 - 1e-9
     if may_be_id and (are_ids or len(count) > share * count.total()):
@@ -293,16 +326,21 @@ def _category(label: str, coded: list[ColumnValues], may_be_id: bool) -> Column:
     return Column(label, CATEGORY, None, categories, pools_others, marks_missing=marks_missing)
 
 
-def _counts_rows(label: str, parts: list[NDArray[np.float64]]) -> bool:
-    """Tell whether whole numbers count the rows, of each table or of all, or are called an id."""
-    pooled = np.concatenate(parts)
+def are_different(codes: NDArray[np.intp]) -> bool:
+    """Whether every row of a table has another text."""
+    return len(np.unique(codes)) == len(codes)
+
+
+def _count_rows(label: str, tables: Sequence[NDArray[np.float64]]) -> bool:
+    """Whether whole numbers count the rows, of each table or of all, or are called an id."""
+    pooled = np.concatenate(tables)
     # A gap is not equal to itself.
     if not (pooled == np.floor(pooled)).all():
         return False
     if _ID_NAME.search(label) is not None:
         return True
-    return any(max(map(len, each)) >= _LEAST_COUNTED and all(map(_are_consecutive, each)) for each in (parts, [pooled]))
-
-
-def _are_consecutive(numbers: NDArray[np.float64]) -> bool:
-    return bool((np.diff(np.sort(numbers)) == 1).all())
+    longest = max(map(len, tables))
+    return any(
+        n_rows >= _LEAST_COUNTED and all((np.diff(np.sort(numbers)) == 1).all() for numbers in each)
+        for n_rows, each in ((longest, tables), (len(pooled), [pooled]))
+    )

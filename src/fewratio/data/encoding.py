@@ -15,36 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.wording import counted, first_few, listed
-from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER, PLURALS, as_categories
+from fewratio.data.column_kinds import DATE, NUMBER, PLURALS
 from fewratio.data.columns import (
     DROPPED,
     ID,
     NO_OVERLAP,
+    NO_RULES,
     NOT_IN_ALL,
     Column,
-    ColumnOptions,
     ColumnRules,
-    all_different,
+    are_different,
     decide_column,
 )
 from fewratio.data.raw_table import RawTable, as_raw
-from fewratio.data.table import (
-    Features,
-    FileNumbers,
-    Table,
-    all_finite,
-    as_table,
-    check_features,
-    check_finite,
-    freeze,
-    to_floats,
-)
+from fewratio.data.table import Features, FileNumbers, Table, all_finite, as_table, check_features, freeze, to_floats
 from fewratio.errors import CollectionError, InputError, ParameterError
 
-__all__ = ["CATEGORY", "DATE", "NO_OVERLAP", "Column", "ColumnOptions", "ColumnRules", "Encoding", "encode_together"]
-
 # What the fields of a column are in JSON, besides its kind and its categories.
-_FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None, "marks_missing": bool}
+_FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None}
+_FIELDS |= {"marks_missing": bool, "zone": str | None}
 _LEARNED_FROM = "what the encoding was learned from"
 _SAME_OR_COMMON = "all must have the same columns. Pass common=True to use those that all have, or drop the others."
 
@@ -84,7 +73,12 @@ class Encoding:
     id: str | None = None
 
     @classmethod
-    def learn(cls, raws: Sequence[RawTable], rules: ColumnRules | None = None, leave_out: bool = True) -> Encoding:
+    def learn(
+        cls,
+        raws: Sequence[RawTable],
+        rules: ColumnRules = NO_RULES,
+        parts: Sequence[NDArray[np.intp]] | None = None,
+    ) -> Encoding:
         """Decide from tables together what becomes of each column.
 
         Parameters
@@ -93,10 +87,9 @@ class Encoding:
             With the same columns, in any order.
         rules : ColumnRules, optional
             What the user said.
-        leave_out : bool
-            Whether whole numbers that count the rows are left out as ids. Text that differs from row to row always is.
+        parts : sequence of ndarray of int, optional
+            The rows of each dataset, where there is one table of several.
         """
-        rules = rules or ColumnRules()
         labels = dict.fromkeys(label for raw in raws for label in raw.labels)
         raws[0].check_has([label for label in rules.named if label not in labels])
         chosen = labels if rules.columns is None else {*rules.columns, rules.id}
@@ -107,18 +100,18 @@ class Encoding:
             _check_same(raws, used)
         shared = {label for label in used if all(label in raw.places for raw in raws)}
         columns = tuple(
-            decide_column(label, raws, rules, leave_out and raws[0].is_named)
+            decide_column(label, raws, rules, parts)
             if label in shared
             else Column(label, left_out=NOT_IN_ALL if label in used else DROPPED)
             for label in labels
         )
         ids = [column.name for column in columns if column.left_out == ID]
         dates = [column.name for column in columns if column.kind == DATE and column.left_out is None]
-        best = [name for name in (*ids, *dates) if _are_different(name, raws)] or ids
+        best = [name for name in (*ids, *dates) if _names_rows(name, raws, parts)] or ids
         encoding = cls(columns, raws[0].is_named, rules.id or next(iter(best), None))
         if not encoding.features:
             why = first_few(f"{column.name!r} ({column.left_out})" for column in columns)
-            found = f"{' and '.join(raw.argument for raw in raws)}: no column is left to use: {why}"
+            found = f"{' and '.join(raw.name for raw in raws)}: no column is left to use: {why}"
             raise InputError(f"{found}; at least one is needed. Name one in keep=, categorical= or numeric=.")
         return encoding
 
@@ -172,7 +165,7 @@ class Encoding:
         parts += [f"{len(out)} left out ({first_few(out)})"] if out else []
         return f"{counted(len(self.columns), 'column')}: {', '.join(parts)}"
 
-    def encode(self, X: Any, argument: str = "X", reference: str = _LEARNED_FROM, is_lenient: bool = False) -> Table:
+    def encode(self, X: Any, name: str = "X", reference: str = _LEARNED_FROM, is_lenient: bool = False) -> Table:
         """Validate a table and encode it.
 
         Parameters
@@ -180,7 +173,7 @@ class Encoding:
         X : array-like of shape (n, len(columns))
             A table with these columns, in any order; those that are left out need not be there. What has the encoded
             features instead is taken as it is.
-        argument, reference : str
+        name, reference : str
             What messages call the table, and those that the encoding was learned from.
         is_lenient : bool
             Whether to leave out named columns that are unknown instead of refusing them, and to warn of them and of
@@ -188,7 +181,7 @@ class Encoding:
         """
         if isinstance(X, Table):
             return X
-        raw = as_raw(X, argument)
+        raw = as_raw(X, name)
         if is_lenient:
             # What is unknown is told of the whole table.
             raw = raw.held()
@@ -196,26 +189,25 @@ class Encoding:
             return replace(as_table(raw), feature_names=self.feature_names)
         names = raw.index
         if self.id in raw.places:
-            coded = as_categories(raw.values(self.id), raw.called(self.id))
+            coded = raw.values(self.id).to_categories()
             names = np.array([*coded.texts, ""], dtype=object)[coded.codes]
-        raw = self._used(raw, reference, is_lenient)
+        raw = self._select_used(raw, reference, is_lenient)
         is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
         numbers: Any = to_floats(raw) if is_plain else FileNumbers(raw, self)
         if not is_plain and raw.is_held:
             numbers = self.features_of(raw, reference if is_lenient else None)
-        if not self.has_medians:
-            check_finite(numbers, raw.argument, self.features if self.is_named else range(self.n_features))
-        return Table(numbers, self.feature_names, raw.argument, names)
+        table = Table(numbers, self.feature_names, raw.name, names)
+        return table if self.has_medians else table.check_finite()
 
     def features_of(self, raw: RawTable, reference: str | None = None) -> NDArray[Any]:
         """Return the features of a table of the columns that are used; with a reference, warn of what it had not."""
         result = np.zeros((raw.n_rows, self.n_features), self.dtype_of(raw), order="F")
         for column in self.used:
-            place = self.places[column.name]
-            unknown = column.encode(raw.values(column.name), result[:, place], raw.called(column.name))
+            values = raw.values(column.name)
+            unknown = column.encode(values, result[:, self.places[column.name]])
             if unknown and reference is not None:
                 warnings.warn(
-                    f"{raw.called(column.name)} has categories that are not in {reference} ({listed(unknown, 3)}): "
+                    f"{values.name} has categories that are not in {reference} ({listed(unknown, 3)}): "
                     "they count as none of the known ones. Correct them if they are mistakes.",
                     stacklevel=2,
                 )
@@ -239,7 +231,7 @@ class Encoding:
             return raw.labels == self.features
         return len(raw.labels) == self.n_features != len(self.columns)
 
-    def _used(self, raw: RawTable, reference: str, is_lenient: bool) -> RawTable:
+    def _select_used(self, raw: RawTable, reference: str, is_lenient: bool) -> RawTable:
         """Return the columns that are used, or say which are not there, or are unknown."""
         if not raw.is_named and len(raw.labels) == len(self.columns):
             # Columns without names are taken in their order.
@@ -248,10 +240,11 @@ class Encoding:
         found = tuple(label for label in raw.labels if label not in left_out)
         unknown = [label for label in found if label not in self.places]
         if is_lenient and raw.is_named and unknown and len(found) - len(unknown) == len(self.names):
-            warn_of_unknown(unknown, reference)
+            are, columns = ("is", "column") if len(unknown) == 1 else ("are", "columns")
+            warnings.warn(f"{listed(unknown)} {are} left out: {reference} has no such {columns}.", stacklevel=2)
         elif unknown or len(found) != len(self.names):
             names: Features = self.names if self.is_named else len(self.names)
-            check_features(raw.argument, found if raw.is_named else len(found), reference, names)
+            check_features(raw.name, found if raw.is_named else len(found), reference, names)
         return raw.select(self.names)
 
     def without(self, names: Collection[str], reason: str = NO_OVERLAP) -> Encoding:
@@ -278,12 +271,6 @@ class Encoding:
         return cls(columns, content["is_named"], content["id"])
 
 
-def warn_of_unknown(names: Sequence[str], reference: str) -> None:
-    """Warn that columns are left out."""
-    which = "is left out: {} has no such column" if len(names) == 1 else "are left out: {} has no such columns"
-    warnings.warn(f"{listed(names)} {which.format(reference)}.", stacklevel=2)
-
-
 def _check_same(raws: Sequence[RawTable], labels: Collection[str] | None = None) -> None:
     """Raise unless all tables have the same columns, in any order; of `labels` only, if they are given."""
     kept = [tuple(label for label in raw.labels if labels is None or label in labels) for raw in raws]
@@ -291,17 +278,18 @@ def _check_same(raws: Sequence[RawTable], labels: Collection[str] | None = None)
         is_named = raw.is_named and raws[0].is_named
         if len(names) != len(kept[0]) or (is_named and set(names) != set(kept[0])):
             needed: Features = kept[0] if is_named else len(kept[0])
-            check_features(raw.argument, names, raws[0].argument, needed, CollectionError, _SAME_OR_COMMON)
+            check_features(raw.name, names, raws[0].name, needed, CollectionError, _SAME_OR_COMMON)
 
 
-def _are_different(label: str, raws: Sequence[RawTable]) -> bool:
-    """Tell whether a column has another value in every row of each table, and none is missing."""
-    coded = [as_categories(raw.values(label), raw.called(label)) for raw in raws]
-    return all((values.codes >= 0).all() and all_different(values) for values in coded)
+def _names_rows(label: str, raws: Sequence[RawTable], parts: Sequence[NDArray[np.intp]] | None) -> bool:
+    """Whether a column has another value in every row of each table, and none is missing."""
+    tables = [raw.values(label).to_categories().codes for raw in raws]
+    tables = tables if parts is None else [tables[0][rows] for rows in parts]
+    return all((codes >= 0).all() and are_different(codes) for codes in tables)
 
 
 def encode_together(
-    tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = True
+    tables: Mapping[str, Any], rules: ColumnRules = NO_RULES, parts: Sequence[NDArray[np.intp]] | None = None
 ) -> tuple[Encoding | None, list[Table]]:
     """Decide about the columns of tables together, and encode each; arrays of numbers need no encoding.
 
@@ -309,26 +297,26 @@ def encode_together(
     ----------
     tables : mapping of str to array-like
         By what messages call them.
-    rules, leave_out
+    rules, parts
         As in `Encoding.learn`.
     """
     encoded = [X for X in tables.values() if isinstance(X, Table)]
     if len(encoded) == len(tables):
         return None, encoded
-    raws = _same_names([as_raw(X, argument) for argument, X in tables.items()])
-    if rules is not None and rules.encoding is not None:
+    raws = _same_names([as_raw(X, name) for name, X in tables.items()])
+    if rules.encoding is not None:
         if not isinstance(rules.encoding, Encoding):
             found = f"encoding is a {type(rules.encoding).__name__}"
             raise ParameterError(f"{found}; an Encoding is needed. Pass another collection's.")
         return rules.encoding, [rules.encoding.encode(raw, is_lenient=True) for raw in raws]
-    is_plain = rules in (None, ColumnRules()) and not (leave_out and raws[0].is_named)
+    is_plain = not rules.given and not (rules.finds_ids and raws[0].is_named)
     if is_plain and all(raw.array is not None and all_finite(raw.array) for raw in raws):
         _check_same(raws)
         names = raws[0].labels if raws[0].is_named else None
         chosen = [raw if names is None else raw.select(names) for raw in raws]
-        encoded = [Table(to_floats(raw), names, raw.argument, raw.index) for raw in chosen]
+        encoded = [Table(to_floats(raw), names, raw.name, raw.index) for raw in chosen]
         return None if names is None else Encoding.of_numbers(names, len(names)), encoded
-    encoding = Encoding.learn(raws, rules, leave_out)
+    encoding = Encoding.learn(raws, rules, parts)
     return encoding, [encoding.encode(raw) for raw in raws]
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.wording import first_few
-from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER, write_value
+from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER
 from fewratio.data.columns import NO_OVERLAP, Column
 from fewratio.data.encoding import Encoding
 from fewratio.data.table import FileNumbers, Table, freeze
@@ -152,5 +152,5 @@ def _described(column: Column, side: _Summary) -> str:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
         held = [name for place, name in enumerate(names) if side.high[place] > 0]
         return first_few(held or ["other categories"], 3)
-    low, high = (write_value(column.kind, value) for value in (side.low[0], side.high[0]))
+    low, high = (column.write(value) for value in (side.low[0], side.high[0]))
     return low if low == high else f"{low} to {high}"

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from fewratio.core.wording import counted, listed
 from fewratio.data import arrow as pa
-from fewratio.data.column_kinds import NUMBER, ColumnValues, arrow_numbers, as_arrow, is_number_type, read_values
+from fewratio.data.column_kinds import (
+    NUMBER,
+    ColumnValues,
+    arrow_numbers,
+    as_arrow,
+    decode_numbers,
+    is_number_type,
+    read_values,
+)
 from fewratio.errors import InputError, MissingColumnError
 
 if TYPE_CHECKING:
@@ -35,7 +43,7 @@ class RawTable:
 
     Attributes
     ----------
-    argument : str
+    name : str
         What messages call it.
     labels : tuple of str
         Names of the columns; their numbers where they have none.
@@ -48,7 +56,7 @@ class RawTable:
         The row names that a pandas frame has, unless they only count its rows.
     """
 
-    argument: str
+    name: str
     labels: tuple[str, ...]
     is_named: bool
     data: Any
@@ -73,7 +81,7 @@ class RawTable:
         """Return the table in memory."""
         if self.is_held:
             return self
-        return raw_from_arrow(self.data.read().rename_columns(self.labels), self.argument, self.is_named)
+        return raw_from_arrow(self.data.read().rename_columns(self.labels), self.name, self.is_named)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -83,11 +91,10 @@ class RawTable:
     def values(self, label: str) -> ColumnValues:
         """Return what a column holds."""
         place = self.places[label]
-        return read_values(self.data[place]) if self.array is None else ColumnValues(NUMBER, self.array[:, place])
-
-    def called(self, label: str) -> str:
-        """Return what messages call a column."""
-        return f"column {repr(label) if self.is_named else self.places[label]} of {self.argument}"
+        called = self.name, label if self.is_named else place
+        if self.array is None:
+            return read_values(self.data[place], *called)
+        return ColumnValues(*called, NUMBER, self.array[:, place])
 
     def is_single(self, label: str) -> bool:
         """Tell whether a column holds numbers of single precision."""
@@ -121,7 +128,7 @@ class RawTable:
     def without(self, labels: Collection[str]) -> RawTable:
         """Return a table without some of its columns, and with one at least."""
         kept = [label for label in self.labels if label not in labels]
-        check_shape((self.n_rows, len(kept)), self.argument)
+        check_shape((self.n_rows, len(kept)), self.name)
         return self.select(kept)
 
     def take(self, rows: NDArray[np.intp]) -> RawTable:
@@ -134,7 +141,7 @@ class RawTable:
         """Give the rows in tables of so many each; the last has what is left."""
         if not self.is_held:
             for piece in self.data.pieces(n_rows):
-                yield raw_from_arrow(piece.rename_columns(self.labels), self.argument, self.is_named)
+                yield raw_from_arrow(piece.rename_columns(self.labels), self.name, self.is_named)
             return
         for start in range(0, self.n_rows, n_rows):
             rows = slice(start, start + n_rows)
@@ -144,7 +151,7 @@ class RawTable:
         """Raise `MissingColumnError` unless the table has all these columns."""
         missing = [label for label in labels if not isinstance(label, str) or label not in self.places]
         if missing:
-            found = f"{self.argument} has no column {listed(missing)}"
+            found = f"{self.name} has no column {listed(missing)}"
             raise MissingColumnError(f"{found}; its columns are {listed(self.labels)}. Pass the name of one of them.")
 
 
@@ -153,7 +160,7 @@ def set_limits(columns: float, cells: float) -> None:
     _limits.update(columns=columns, cells=cells)
 
 
-def as_raw(X: Any, argument: str = "X") -> RawTable:
+def as_raw(X: Any, name: str = "X") -> RawTable:
     """Read anything that holds a table; arrays of numbers are not copied.
 
     Parameters
@@ -161,7 +168,7 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
     X : array-like of shape (n_rows, n_columns)
         A NumPy array, nested lists, a pandas, polars or pyarrow table, a torch tensor on any device, a `Dataset`, or
         any object that NumPy can read. A `RawTable` is returned as it is.
-    argument : str
+    name : str
         What error messages call the table.
 
     Raises
@@ -171,30 +178,33 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
 
     Examples
     --------
-    >>> as_raw([1.0, 2.0], argument="X_nu")
+    >>> as_raw([1.0, 2.0], name="X_nu")
     Traceback (most recent call last):
     ...
     fewratio.errors.InputError: X_nu has one axis (shape (2,)); needed is a table with one row per instance ...
     """
     if isinstance(X, RawTable):
         return X
-    frame = open_frame(X, argument)
+    frame = open_frame(X, name)
+    native = None if frame is None else frame.to_native()
     columns: list[Any]
+    if type(native).__module__.startswith("pyarrow"):
+        return raw_from_arrow(native, name)
     if frame is None:
-        array = _read_array(X, argument)
-        check_shape(array.shape, argument)
+        array = _read_array(X, name)
+        check_shape(array.shape, name)
         labels = tuple(map(str, range(array.shape[1])))
         if array.dtype.kind in "biuf":
-            return RawTable(argument, labels, False, array)
+            return RawTable(name, labels, False, array)
         if array.dtype.kind in "Mm":
             # Of finer units NumPy makes integers.
             array = array.astype(f"{array.dtype.kind}8[us]")
         is_named, index, columns = False, None, array.T.astype(object).tolist()
     else:
-        check_shape(frame.shape, argument)
+        check_shape(frame.shape, name)
         # As in scikit-learn, only strings are names.
         labels, is_named = tuple(map(str, frame.columns)), isinstance(frame.columns[0], str)
-        index = getattr(frame.to_native(), "index", None)
+        index = getattr(native, "index", None)
         if index is not None:
             index = None if type(index).__name__ == "RangeIndex" else np.array(index.astype(str), dtype=object)
         columns = [frame.get_column(label) for label in frame.columns]
@@ -203,18 +213,22 @@ def as_raw(X: Any, argument: str = "X") -> RawTable:
             # About ten times as fast as one column at a time in pandas, and without a copy where there is one array.
             array = frame.to_numpy()
             if array.dtype.kind == "f":
-                return RawTable(argument, labels, is_named, array, index)
-    called = [f"column {label!r} of {argument}" for label in (labels if is_named else range(len(labels)))]
-    arrays = [as_arrow(*each) for each in zip(columns, called, strict=True)]
-    return raw_from_arrow(pa.Table.from_arrays(arrays, names=labels), argument, is_named, index)
+                return RawTable(name, labels, is_named, array, index)
+    arrays = []
+    for place, column in enumerate(columns):
+        try:
+            arrays.append(as_arrow(column))
+        except (OverflowError, TypeError, ValueError) as error:
+            label = repr(labels[place]) if is_named else place
+            found = f"column {label} of {name} holds a number that does not fit a 64-bit float ({error})"
+            raise InputError(f"{found}; every value must be finite. Rescale the column first.") from error
+    return raw_from_arrow(pa.Table.from_arrays(arrays, names=labels), name, is_named, index)
 
 
 def join_tables(tables: Sequence[RawTable]) -> RawTable:
     """Return the rows of tables of the same columns, one after the other, as one table without row names."""
-    datas = [table.data for table in tables]
-    data = (
-        np.concatenate(datas) if tables[0].array is not None else pa.concat_tables(datas, promote_options="permissive")
-    )
+    datas, is_array = [table.data for table in tables], tables[0].array is not None
+    data = np.concatenate(datas) if is_array else pa.concat_tables(datas, promote_options="permissive")
     return replace(tables[0], data=data, index=None)
 
 
@@ -226,12 +240,12 @@ def naming_rows(piece: RawTable, start: int, n_rows: int) -> Iterator[None]:
     except InputError as error:
         if piece.n_rows == n_rows:
             raise
-        where = f"{piece.argument} (rows {start} to {start + piece.n_rows - 1})"
+        where = f"{piece.name} (rows {start} to {start + piece.n_rows - 1})"
         message = _ROW.sub(lambda found: f"at row {start + int(found[1])}", str(error))
-        raise type(error)(message.replace(piece.argument, where, 1)) from None
+        raise type(error)(message.replace(piece.name, where, 1)) from None
 
 
-def open_frame(X: Any, argument: str) -> nw.DataFrame[Any] | None:
+def open_frame(X: Any, name: str) -> nw.DataFrame[Any] | None:
     """Wrap a data frame that is held in memory; None if the object is not a frame (an array, a series, an index)."""
     if not any(kind.__module__.partition(".")[0] in _FRAME_LIBRARIES for kind in type(X).__mro__):
         return None
@@ -243,32 +257,33 @@ def open_frame(X: Any, argument: str) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError as error:
-        found = f"{argument} has columns that share a name ({' '.join(str(error).split())})"
+        found = f"{name} has columns that share a name ({' '.join(str(error).split())})"
         raise InputError(f"{found}; each needs one of its own. Rename or drop some.") from error
     if isinstance(frame, nw.LazyFrame):
-        found = f"{argument} is a {type(X).__name__}, which has not been computed yet"
-        raise InputError(f"{found}; a table in memory is needed. Call {argument}.collect() first (dask: compute()).")
+        found = f"{name} is a {type(X).__name__}, which has not been computed yet"
+        raise InputError(f"{found}; a table in memory is needed. Call {name}.collect() first (dask: compute()).")
     if not isinstance(frame, nw.DataFrame):
         return None
     # As in scikit-learn, only strings are names.
-    strings = [name for name in frame.columns if isinstance(name, str)]
-    others = [name for name in frame.columns if not isinstance(name, str)]
+    strings = [label for label in frame.columns if isinstance(label, str)]
+    others = [label for label in frame.columns if not isinstance(label, str)]
     if strings and others:
-        found = f"{argument} has column names of mixed types (such as {strings[0]!r} and {others[0]!r})"
-        advice = f"Rename them, in pandas with {argument}.columns.astype(str)"
+        found = f"{name} has column names of mixed types (such as {strings[0]!r} and {others[0]!r})"
+        advice = f"Rename them, in pandas with {name}.columns.astype(str)"
         raise InputError(f"{found}; all must be strings, or none. {advice}.")
     return frame
 
 
-def raw_from_arrow(table: pa.Table, argument: str, is_named: bool = True, index: Any = None) -> RawTable:
+def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True, index: Any = None) -> RawTable:
     """Return a table of pyarrow, if need be as an array; each batch that nobody else needs is let go when it is copied.
 
     Single precision beside double stays as it is: columns may be left out later.
     """
-    check_shape(table.shape, argument)
+    check_shape(table.shape, name)
+    table = decode_numbers(table)
     labels, kinds = tuple(table.column_names), set(table.schema.types)
     if not all(map(is_number_type, kinds)) or (len(kinds) > 1 and pa.float32() in kinds):
-        return RawTable(argument, labels, is_named, table, index)
+        return RawTable(name, labels, is_named, table, index)
     array = np.empty(table.shape, np.float32 if pa.float32() in kinds else np.float64)
     start, batches = 0, table.to_batches()[::-1]
     del table
@@ -281,34 +296,34 @@ def raw_from_arrow(table: pa.Table, argument: str, is_named: bool = True, index:
         if len(batches) % _RELEASED == 0:
             # Or pyarrow keeps the memory for itself.
             pa.default_memory_pool().release_unused()
-    return RawTable(argument, labels, is_named, array, index)
+    return RawTable(name, labels, is_named, array, index)
 
 
-def check_shape(shape: Sequence[int], argument: str) -> None:
+def check_shape(shape: Sequence[int], name: str) -> None:
     """Raise unless a shape is that of a table with at least one row and one column."""
     shape = tuple(shape)
     if shape and shape[0] == 0:
-        raise InputError(f"{argument} is empty (0 rows); {_LAYOUT}. Pass at least one row.")
+        raise InputError(f"{name} is empty (0 rows); {_LAYOUT}. Pass at least one row.")
     if len(shape) != 2:
         found, advice = {
             0: ("is a single number", "Use reshape(1, 1) if that is what it holds."),
             1: ("has one axis", "Use reshape(-1, 1) if it is one feature, or reshape(1, -1) if it is one instance."),
-        }.get(len(shape), (f"has {len(shape)} axes", f"Use {argument}.reshape(len({argument}), -1) for one row each."))
-        raise InputError(f"{argument} {found} (shape {shape}); {_LAYOUT}. {advice}")
+        }.get(len(shape), (f"has {len(shape)} axes", f"Use {name}.reshape(len({name}), -1) for one row each."))
+        raise InputError(f"{name} {found} (shape {shape}); {_LAYOUT}. {advice}")
     if shape[1] == 0:
-        raise InputError(f"{argument} has {counted(shape[0], 'row')} but no columns; {_LAYOUT}. Pass some features.")
+        raise InputError(f"{name} has {counted(shape[0], 'row')} but no columns; {_LAYOUT}. Pass some features.")
     for what, count in (("columns", shape[1]), ("cells", shape[0] * shape[1])):
         if count > _limits[what]:
-            raise InputError(f"{argument} has {count:,} {what}; at most {_limits[what]:,} are taken here. Use fewer.")
+            raise InputError(f"{name} has {count:,} {what}; at most {_limits[what]:,} are taken here. Use fewer.")
 
 
-def _read_array(X: Any, argument: str) -> NDArray[Any]:
+def _read_array(X: Any, name: str) -> NDArray[Any]:
     """Return an array of any shape and type, the user's own where it is one already."""
     torch: Any = sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(X, torch.Tensor)
     if hasattr(X, "toarray") or (is_tensor and X.layout is not torch.strided):
         dense = "to_dense" if is_tensor else "toarray"
-        raise InputError(f"{argument} is sparse; a dense array is needed. Pass {argument}.{dense}().")
+        raise InputError(f"{name} is sparse; a dense array is needed. Pass {name}.{dense}().")
     if is_tensor:
         try:
             # To the host first: not every device knows float64.
@@ -317,27 +332,27 @@ def _read_array(X: Any, argument: str) -> NDArray[Any]:
             return (tensor if keep else tensor.to(torch.float64)).numpy()
         except (RuntimeError, TypeError) as error:
             # Quantized, nested, or on the device "meta", which holds no numbers.
-            found = f"{argument} is a tensor of type {X.dtype} on {X.device} that cannot be read ({error})"
+            found = f"{name} is a tensor of type {X.dtype} on {X.device} that cannot be read ({error})"
             raise InputError(f"{found}; {_LAYOUT}. Pass a plain tensor with numbers in it.") from error
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X) and X.dtype.kind in "biufO":
         floats: Any = X.astype(X.dtype if X.dtype.kind in "fO" else np.float64)
         return np.ma.filled(floats, np.nan)
     if isinstance(X, np.ndarray) and X.dtype.names is not None:
-        advice = f"numpy.lib.recfunctions.structured_to_unstructured({argument})"
-        raise InputError(f"{argument} is a structured array; {_LAYOUT}. Pass {advice}.")
+        advice = f"numpy.lib.recfunctions.structured_to_unstructured({name})"
+        raise InputError(f"{name} is a structured array; {_LAYOUT}. Pass {advice}.")
     nested = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X) and np.iterable(X[0])
     if isinstance(X, (list, tuple)) or nested:
-        return _read_rows(list(X), argument)
+        return _read_rows(list(X), name)
     if isinstance(X, (str, bytes)) or np.isscalar(X) or not hasattr(X, "__array__"):
-        raise InputError(f"{argument} is a {type(X).__name__}; {_LAYOUT}. Pass an array, a data frame or nested lists.")
+        raise InputError(f"{name} is a {type(X).__name__}; {_LAYOUT}. Pass an array, a data frame or nested lists.")
     try:
         return np.asarray(X)
     except (TypeError, ValueError, RuntimeError) as error:
         found = f"is a {type(X).__name__} that NumPy cannot read ({error})"
-        raise InputError(f"{argument} {found}; {_LAYOUT}. Pass a NumPy array.") from error
+        raise InputError(f"{name} {found}; {_LAYOUT}. Pass a NumPy array.") from error
 
 
-def _read_rows(rows: list[Any], argument: str) -> NDArray[Any]:
+def _read_rows(rows: list[Any], name: str) -> NDArray[Any]:
     try:
         values = np.asarray(rows)
         # NumPy turns [1, "a"] into two texts; as objects, only the column that holds text is to blame.
@@ -349,5 +364,5 @@ def _read_rows(rows: list[Any], argument: str) -> NDArray[Any]:
                 found = f"is a {type(rows[number]).__name__}" if length is None else f"has {length}"
                 problem = f"row 0 has {counted(lengths[0] or 0, 'value')} but row {number} {found}"
                 break
-        found = f"{argument} cannot be read as rows of numbers ({problem})"
+        found = f"{name} cannot be read as rows of numbers ({problem})"
         raise InputError(f"{found}; {_LAYOUT}. Give every row as many values.") from error

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.wording import counted, listed
-from fewratio.data.column_kinds import as_categories, as_numbers, is_number
+from fewratio.data.column_kinds import NUMBER, is_number
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.errors import InputError, ParameterError
@@ -27,13 +27,13 @@ SIGNS |= {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.
 def split_by_column(raw: RawTable, by: str) -> dict[str, RawTable]:
     """Divide a table by a column; rows without a value there are left out with a warning."""
     raw.check_has([by])
-    codes = as_categories(raw.values(by), raw.called(by)).codes
+    codes = raw.values(by).to_categories().codes
     missing = int((codes < 0).sum())
     if missing:
-        warnings.warn(f"{counted(missing, 'row')} of {raw.argument} without {by!r} are left out.", stacklevel=3)
+        warnings.warn(f"{counted(missing, 'row')} of {raw.name} without {by!r} are left out.", stacklevel=3)
         raw = raw.take(np.flatnonzero(codes >= 0))
     features, parts, _ = cut_datasets(raw, by)
-    return {name: replace(features.take(rows), argument=f"{by} {name}") for name, _, rows in parts}
+    return {name: replace(features.take(rows), name=f"{by} {name}") for name, _, rows in parts}
 
 
 def cut_datasets(
@@ -51,23 +51,23 @@ def cut_datasets(
         if given[one] == given[other]:
             found = f"{one} and {other} name the same column {given[one]!r}"
             raise ParameterError(f"{found}; each needs a column of its own. Name another or leave one out.")
-    named = as_categories(raw.values(dataset), raw.called(dataset))
+    named = raw.values(dataset).to_categories()
     codes, names = named.codes, named.texts
     if (codes < 0).any():
-        found = f"{raw.called(dataset)} is missing at row {int((codes < 0).argmax())} (counting from 0)"
+        found = f"{named.name} is missing at row {int((codes < 0).argmax())} (counting from 0)"
         raise InputError(f"{found}; every row must name its dataset. Drop such rows or name their dataset.")
     # One stable sort serves all datasets; a filter for each would read the table once per dataset.
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
     rows = np.split(np.argsort(codes, kind="stable"), ends[:-1])
     groups: Sequence[str | None] = [None] * len(names)
     if group is not None:
-        held = as_categories(raw.values(group), raw.called(group))
+        held = raw.values(group).to_categories()
         texts = np.array([*held.texts, None], dtype=object)[held.codes]
         groups = [texts[part[0]] for part in rows]
         changed = np.flatnonzero(texts != np.array(groups, dtype=object)[codes])
         if len(changed):
             first, place = texts[changed[0]], codes[changed[0]]
-            found = f"{raw.called(group)} changes within dataset {names[place]!r} ({groups[place]!r} and {first!r})"
+            found = f"{held.name} changes within dataset {names[place]!r} ({groups[place]!r} and {first!r})"
             raise InputError(f"{found}; a dataset belongs to one group. Split it, or choose another group column.")
     raw, flags = (raw, None) if outlier is None else split_off_flags(raw, outlier)
     return raw.without(given.values()), list(zip(names, groups, rows, strict=True)), flags
@@ -77,7 +77,7 @@ def split_off_flags(raw: RawTable, outlier: str) -> tuple[RawTable, NDArray[np.b
     """Return a table without the column that marks known outliers, and the marks."""
     raw.check_has([outlier])
     cells = np.array(raw.cells(outlier), dtype=object)
-    return raw.without([outlier]), as_flags(cells, raw.called(outlier))
+    return raw.without([outlier]), as_flags(cells, f"column {outlier!r} of {raw.name}")
 
 
 def find_rows(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
@@ -100,21 +100,21 @@ def find_rows(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     is_quoted = value[:1] in "\"'" and value[-1:] == value[:1]
     text = value[1:-1] if is_quoted else value
     if not is_quoted and is_number(text) and len(values.numbers):
-        return column, SIGNS[sign](as_numbers(values, "number", raw.called(column)), float(text))
-    coded = as_categories(values, raw.called(column))
+        return column, SIGNS[sign](values.to_numbers(NUMBER), float(text))
+    coded = values.to_categories()
     if sign in ("==", "=", "!=") and text not in coded.texts:
         known = listed(sorted(coded.texts))
-        raise InputError(f"{raw.called(column)} holds {text!r} in no row; its values are {known}. Name one of them.")
+        raise InputError(f"{values.name} holds {text!r} in no row; its values are {known}. Name one of them.")
     holds = [SIGNS[sign](known, text) for known in coded.texts]
     return column, np.array([*holds, False])[coded.codes]
 
 
-def split_by_condition(X: Any, condition: str, argument: str = "X") -> tuple[RawTable, RawTable, str]:
+def split_by_condition(X: Any, condition: str, name: str = "X") -> tuple[RawTable, RawTable, str]:
     """Return the rows of a table where a condition holds, without its column, the others with it, and its name."""
-    raw = as_raw(X, argument)
+    raw = as_raw(X, name)
     column, holds = find_rows(raw, condition)
     features = raw.without([column])
     if holds.all() or not holds.any():
-        found = f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.argument}"
+        found = f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.name}"
         raise InputError(f"{found}; rows of both kinds are needed. Write another condition.")
     return features.take(np.flatnonzero(holds)), raw.take(np.flatnonzero(~holds)), column

@@ -31,14 +31,14 @@ class Table:
         Read-only; float32 if all of it was given so, else float64. It may be the user's own memory.
     feature_names : tuple of str or None
         None if the columns have no names, or names that are not strings.
-    argument : str
+    name : str
         What messages call this table.
     row_names : sequence of str or None
         What the rows are called, where a column or an index says so.
 
     Examples
     --------
-    >>> table = as_table([[1, 2], [3, 4], [5, 6]], argument="X_nu")
+    >>> table = as_table([[1, 2], [3, 4], [5, 6]], name="X_nu")
     >>> table.n_rows, table.n_features
     (3, 2)
     >>> table.to_numpy().tolist()
@@ -47,7 +47,7 @@ class Table:
 
     numbers: NDArray[Any]
     feature_names: tuple[str, ...] | None = None
-    argument: str = "X"
+    name: str = "X"
     row_names: Sequence[str] | None = None
 
     @property
@@ -68,6 +68,28 @@ class Table:
         """Return a table of some rows, by their numbers."""
         names = None if self.row_names is None else [self.row_names[row] for row in rows]
         return replace(self, numbers=self.numbers[np.asarray(rows, dtype=np.intp)], row_names=names)
+
+    def check_finite(self) -> Table:
+        """Return the table; raise `InputError` if a value is missing or infinite, naming the first and counting all."""
+        if not all_finite(self.numbers):
+            rows, columns = np.nonzero(~np.isfinite(self.numbers))
+            label = int(columns[0]) if self.feature_names is None else self.feature_names[columns[0]]
+            n_bad = counted(len(rows), "NaN or infinite value")
+            found = f"{self.name} has {n_bad}, the first in column {label!r} at row {rows[0]} (counting from 0)"
+            raise InputError(f"{found}; every value must be a finite number. Drop those rows or fill the gaps first.")
+        return self
+
+    def check_features(self, needed: Features, reference: str) -> None:
+        """Raise `InputError` unless the table has the features of another, which messages call `reference`.
+
+        Examples
+        --------
+        >>> as_table([[1, 2]], "X_de").check_features(3, reference="X_nu")
+        Traceback (most recent call last):
+        ...
+        fewratio.errors.InputError: X_de has 2 columns but X_nu has 3; both must have the same columns. ...
+        """
+        check_features(self.name, self.feature_names or self.n_features, reference, needed)
 
     def to_numpy(self, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Return the whole table as a new, writeable array of the given float type in C order."""
@@ -131,13 +153,11 @@ class FileNumbers:
             # The last column goes first.
             self._column = None
             self._column = column.name, self._raw.values(column.name)
-        kind, numbers, codes, texts = self._column[1]
+        values = self._column[1]
         for start in range(0, len(self), PIECE_ROWS):
             rows = slice(start, start + PIECE_ROWS)
             features = np.zeros((len(result[rows]), len(column.feature_names)), self.dtype)
-            column.encode(
-                ColumnValues(kind, numbers[rows], codes[rows], texts), features, self._raw.called(column.name)
-            )
+            column.encode(values._replace(numbers=values.numbers[rows], codes=values.codes[rows]), features)
             result[rows] = features[:, place - encoding.places[column.name].start]
         return result
 
@@ -168,14 +188,14 @@ class FileNumbers:
         return rows
 
 
-def as_table(X: Any, argument: str = "X") -> Table:
+def as_table(X: Any, name: str = "X") -> Table:
     """Validate anything that holds rows of numbers; arrays of floats are not copied.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
         What `fewratio.data.raw_table.as_raw` takes. A `Table` is returned as it is.
-    argument : str
+    name : str
         What error messages call the table.
 
     Raises
@@ -185,10 +205,8 @@ def as_table(X: Any, argument: str = "X") -> Table:
     """
     if isinstance(X, Table):
         return X
-    raw = as_raw(X, argument)
-    numbers = to_floats(raw)
-    check_finite(numbers, raw.argument, raw.labels if raw.is_named else range(len(raw.labels)))
-    return Table(numbers, raw.labels if raw.is_named else None, raw.argument, raw.index)
+    raw = as_raw(X, name)
+    return Table(to_floats(raw), raw.labels if raw.is_named else None, raw.name, raw.index).check_finite()
 
 
 def make_row(x: Any) -> Any:
@@ -204,7 +222,7 @@ def to_floats(raw: RawTable) -> NDArray[Any]:
     if raw.array is not None:
         return view_floats(raw.array)
     values = [raw.values(label) for label in raw.labels]
-    check_numbers(raw.argument, list(zip(raw.labels if raw.is_named else range(len(values)), values, strict=True)))
+    check_numbers(values)
     return view_floats(np.column_stack([column.numbers for column in values]))
 
 
@@ -212,15 +230,6 @@ def all_finite(numbers: NDArray[Any]) -> bool:
     """Tell whether no value is missing or infinite, a block of rows at a time."""
     blocks = row_blocks(len(numbers), numbers.shape[1], CACHED_VALUES)
     return all(np.isfinite(numbers[block]).all() for block in blocks)
-
-
-def check_finite(numbers: NDArray[Any], argument: str, labels: Sequence[object]) -> None:
-    """Raise `InputError` if a value is missing or infinite, naming the first and counting all."""
-    if not all_finite(numbers):
-        rows, columns = np.nonzero(~np.isfinite(numbers))
-        n_bad, label = counted(len(rows), "NaN or infinite value"), labels[columns[0]]
-        found = f"{argument} has {n_bad}, the first in column {label!r} at row {rows[0]} (counting from 0)"
-        raise InputError(f"{found}; every value must be a finite number. Drop those rows or fill the gaps first.")
 
 
 def check_features(
@@ -249,30 +258,6 @@ def check_features(
     elif count == needed_count:
         return
     raise error(f"{table} {problem}{f' ({details})' if details else ''}; {need}")
-
-
-def check_same_features(table: Table, n_features: int, feature_names: Sequence[str] | None, reference: str) -> None:
-    """Raise `InputError` unless a table has the given features.
-
-    Parameters
-    ----------
-    table : Table
-    n_features : int
-        How many features there must be.
-    feature_names : sequence of str or None
-        Their names, in order. If either table has no names, only the counts matter.
-    reference : str
-        What messages call the other table (in the singular, such as ``"X_nu"``).
-
-    Examples
-    --------
-    >>> check_same_features(as_table([[1, 2]], "X_de"), 3, None, reference="X_nu")
-    Traceback (most recent call last):
-    ...
-    fewratio.errors.InputError: X_de has 2 columns but X_nu has 3; both must have the same columns. ...
-    """
-    needed = n_features if feature_names is None else tuple(feature_names)
-    check_features(table.argument, table.feature_names or table.n_features, reference, needed)
 
 
 def freeze(array: NDArray[Any]) -> NDArray[Any]:

@@ -13,10 +13,10 @@ from fewratio.core.arguments import check_finite_result as check_finite_result
 from fewratio.core.blocks import in_blocks
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.columns import ColumnRules
+from fewratio.data.columns import AS_GIVEN, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.lazy_predictions import predict_lazily
-from fewratio.data.table import Table, as_table, check_same_features
+from fewratio.data.table import Table, as_table
 from fewratio.errors import FewRatioError, InputError
 from fewratio.estimators.parameters import Parameters
 from fewratio.estimators.quantities import relative_pearson_divergence
@@ -66,20 +66,20 @@ class TableEstimator(Parameters):
     _fitted_attribute, _not_fitted = "ratio_nu_", "has not seen the two samples yet. Call fit(X_nu, X_de) first."
 
     def _read(
-        self, tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = False
+        self, tables: Mapping[str, Any], rules: ColumnRules = AS_GIVEN
     ) -> tuple[Encoding | None, list[Table]]:
         """Decide about the columns of samples together and encode them.
 
         An estimator that has learned from sources encodes each as those were, and allows no rules.
         """
-        return encode_together(tables, rules, leave_out)
+        return encode_together(tables, rules)
 
-    def _open(self, X: Any, argument: str) -> Table:
+    def _open(self, X: Any, name: str) -> Table:
         """Encode a sample as the fitted ones were."""
         if self.encoding_ is not None:
-            return self.encoding_.encode(X, argument, reference=self._reference)
-        table = as_table(X, argument)
-        check_same_features(table, self.n_features_in_, self._feature_names(), self._reference)
+            return self.encoding_.encode(X, name, self._reference)
+        table = as_table(X, name)
+        table.check_features(self._feature_names() or self.n_features_in_, self._reference)
         return table
 
     def _by_blocks(self, X: Any, of_rows: Callable[[Floats], NDArray[Any]]) -> Floats:

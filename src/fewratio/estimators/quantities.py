@@ -10,6 +10,7 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.draws import in_row_order
 from fewratio.core.kernels import MEDIAN_ROWS, check_squares, median_distance
 from fewratio.core.shapes import Floats
+from fewratio.data.columns import AS_GIVEN
 from fewratio.data.encoding import encode_together
 from fewratio.data.table import as_table
 from fewratio.errors import InputError, ParameterError
@@ -122,7 +123,7 @@ def mmd2(
     0.533
     """
     check_switch("biased", biased)
-    _, (first, second) = encode_together({"X": X, "Y": Y}, leave_out=False)
+    _, (first, second) = encode_together({"X": X, "Y": Y}, AS_GIVEN)
     for name, table in (("X", first), ("Y", second)):
         if not biased and table.n_rows < 2:
             raise InputError(

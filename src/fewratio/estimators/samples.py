@@ -143,7 +143,7 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
         What the user said about columns.
     """
     rules, given = ColumnRules.of(options), tuple(tables.values())
-    encoding, encoded = estimator._read(tables, rules, leave_out=True)
+    encoding, encoded = estimator._read(tables, rules)
     # Arrays of numbers are taken as they are.
     if len(encoded) != 2 or encoding is None or not encoding.is_named or estimator.has_sources:
         return Samples(encoding, encoded, [], given)

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
-from fewratio.data.columns import ColumnRules
+from fewratio.data.columns import AS_GIVEN, ColumnRules
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import as_raw
-from fewratio.data.table import Table, as_table, check_same_features
+from fewratio.data.table import Table, as_table
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import RatioEstimator
 
@@ -39,6 +39,36 @@ class SourceColumns(NamedTuple):
         names = None if collection.feature_names is None else tuple(collection.feature_names)
         return cls(collection.n_features, names, collection.encoding)
 
+    def encode(
+        self, X: Any, name: str, names: tuple[str, ...] | None = None, reference: str = "", sources: str = _SOURCES
+    ) -> Table:
+        """Validate a table and encode it as the sources were.
+
+        Parameters
+        ----------
+        X : array-like
+        name : str
+            What messages call the table.
+        names : tuple of str, optional
+            Names of another sample's columns: where the sources had none, it must have these.
+        reference, sources : str
+            What messages call that sample, and the sources.
+        """
+        encoding = self.encoding
+        if encoding is None and self.names is not None:
+            encoding = Encoding.of_numbers(self.names, self.n_features)
+        if encoding is not None:
+            table = encoding.encode(X, name, sources, is_lenient=True)
+        elif isinstance(X, Table):
+            table = X
+        else:
+            raw = as_raw(X, name)
+            table = as_table(raw.select(names) if names is not None and set(names) == set(raw.labels) else raw)
+        table.check_features(self.names or self.n_features, sources)
+        if self.names is None:
+            table.check_features(names or self.n_features, reference)
+        return replace(table, feature_names=self.names or table.feature_names)
+
 
 class SourceEstimator(RatioEstimator):
     """Base of estimators with `pretrain`: after it, samples are encoded as the sources were.
@@ -63,66 +93,25 @@ class SourceEstimator(RatioEstimator):
         self._source_columns, self.encoding_ = columns, columns.encoding
         self._set_features(columns.n_features, columns.names)
 
-    def _read(
-        self, tables: Mapping[str, Any], rules: ColumnRules | None = None, leave_out: bool = False
-    ) -> tuple[Encoding | None, list[Table]]:
+    def _read(self, tables: Mapping[str, Any], rules: ColumnRules = AS_GIVEN) -> tuple[Encoding | None, list[Table]]:
         columns = self._source_columns
         if columns is None:
-            return super()._read(tables, rules, leave_out)
-        if rules not in (None, ColumnRules()):
-            given = [f"{name}=" for name, value in vars(rules).items() if value != getattr(ColumnRules, name)]
+            return super()._read(tables, rules)
+        if rules.given:
             raise ParameterError(
-                f"{', '.join(given)} is given, but a model has learned what becomes of columns. Leave it out, or give "
-                "it where the source collection is made."
+                f"{', '.join(f'{name}=' for name in rules.given)} is given, but a model has learned what becomes of "
+                "columns. Leave it out, or give it where the source collection is made."
             )
         opened: list[Table] = []
-        for argument, X in tables.items():
-            known = (opened[0].feature_names, opened[0].argument) if opened else (None, "")
-            opened.append(as_sources(columns, X, argument, *known))
+        for name, X in tables.items():
+            known = (opened[0].feature_names, opened[0].name) if opened else (None, "")
+            opened.append(columns.encode(X, name, *known))
         return self.encoding_, opened
 
-    def _open(self, X: Any, argument: str) -> Table:
+    def _open(self, X: Any, name: str) -> Table:
         if self._source_columns is None:
-            return super()._open(X, argument)
-        return as_sources(self._source_columns, X, argument, self._feature_names(), self._reference)
-
-
-def as_sources(
-    columns: SourceColumns,
-    X: Any,
-    argument: str,
-    names: tuple[str, ...] | None = None,
-    reference: str = "",
-    sources: str = _SOURCES,
-) -> Table:
-    """Validate a table and encode it as the sources were.
-
-    Parameters
-    ----------
-    columns : SourceColumns
-        Theirs.
-    X : array-like
-    argument : str
-        What messages call the table.
-    names : tuple of str, optional
-        Names of another sample's columns: where the sources had none, it must have these.
-    reference, sources : str
-        What messages call that sample, and the sources.
-    """
-    encoding = columns.encoding
-    if encoding is None and columns.names is not None:
-        encoding = Encoding.of_numbers(columns.names, columns.n_features)
-    if encoding is not None:
-        table = encoding.encode(X, argument, sources, is_lenient=True)
-    elif isinstance(X, Table):
-        table = X
-    else:
-        raw = as_raw(X, argument)
-        table = as_table(raw.select(names) if names is not None and set(names) == set(raw.labels) else raw)
-    check_same_features(table, columns.n_features, columns.names, sources)
-    if columns.names is None:
-        check_same_features(table, columns.n_features, names, reference)
-    return replace(table, feature_names=columns.names or table.feature_names)
+            return super()._open(X, name)
+        return self._source_columns.encode(X, name, self._feature_names(), self._reference)
 
 
 def check_collection(given: Any, argument: str, optional: bool = False, at_least: int = 1) -> None:

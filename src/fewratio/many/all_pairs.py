@@ -24,7 +24,7 @@ from fewratio.data.table import Table
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
-from fewratio.estimators.source_columns import SourceColumns, as_sources
+from fewratio.estimators.source_columns import SourceColumns
 from fewratio.many.novelty import Profiles
 from fewratio.many.pair_blocks import AllPairs, Block, Checkpoint, PairTest, compare_blocks, cut_into_blocks
 from fewratio.many.result import AllPairsResult
@@ -162,7 +162,7 @@ def compare_all(
 def _with_new(collection: Collection, new: Mapping[str, Any], n_rows: int | None) -> tuple[Collection, int]:
     """Add datasets, and say how many rows to draw of each: with more rows than the others one would seem nearer."""
     columns, named = SourceColumns.of(collection), {str(name): X for name, X in new.items()}
-    tables = {name: as_sources(columns, X, f"dataset {name!r}", sources="the collection") for name, X in named.items()}
+    tables = {name: columns.encode(X, f"dataset {name!r}", sources="the collection") for name, X in named.items()}
     sizes = [int(np.median(collection.sizes)), *(table.n_rows for table in tables.values())]
     added = [Dataset(name, None, table.numbers) for name, table in tables.items()]
     return replace(collection, datasets=[*collection, *added]), min([*sizes, n_rows or max(sizes)])

@@ -22,7 +22,7 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of, refused_if_unfit
-from fewratio.estimators.source_columns import SourceColumns, as_sources
+from fewratio.estimators.source_columns import SourceColumns
 from fewratio.many.all_pairs import draw_samples, draw_some
 from fewratio.many.dataset_vectors import DATASETS, Coordinates, DatasetVectors, Kernels, make_searcher
 from fewratio.many.pair_blocks import PairTest
@@ -279,7 +279,7 @@ class DatasetIndex:
         return f"DatasetIndex({counted(len(self), 'dataset')})"
 
     def _sample(self, table: Any, argument: str) -> Floats:
-        numbers = as_sources(self._columns, table, argument, sources="the index").numbers
+        numbers = self._columns.encode(table, argument, sources="the index").numbers
         return draw_some(numbers, self._n_rows, np.random.default_rng(self._seed))
 
     def _append(self, names: Sequence[str], samples: list[Floats], progress: bool | None) -> None:

@@ -165,7 +165,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             # Rows that are judged later may have it.
             encoding = replace(encoding, columns=(*encoding.columns, Column(condition, left_out="condition")))
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
-        self._keep, self._reference = ColumnRules.of(columns).keep, table.argument
+        self._keep, self._reference = ColumnRules.of(columns).keep, table.name
         self._remember(encoding, table)
         drawn = for_calibration.permutation(table.n_rows)[: table.n_rows // 2]
         self.calibration_ = np.sort(row_order(self._normals)[drawn])

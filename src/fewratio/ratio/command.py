@@ -40,7 +40,7 @@ def ratio(
     if estimator is None or request.model is None:
         # The network's ratios of small samples are better than a kernel's (docs/decisions/0008).
         estimator = AutoRatioEstimator(scale=request.scale or "columns", random_state=0)
-    samples = read_samples(estimator, {raw.argument: raw for raw in tables}, request.options(*tables))
+    samples = read_samples(estimator, {raw.name: raw for raw in tables}, request.options(*tables))
     X_nu, X_de = samples.tables
     # Whole blocks, so that predict makes the same ones of a piece as of a table that is held: bit-identical.
     step = block_rows(X_nu.n_features + HIDDEN_VALUES)

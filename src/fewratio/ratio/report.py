@@ -35,7 +35,7 @@ class RatioRows:
         kept = np.unique(np.r_[order[:_EXTREME], order[-_EXTREME:], drawn])
         self._is_drawn.append(np.isin(kept, drawn))
         names = rows.row_names(table, kept) if table.row_names is not None else [str(start + row) for row in kept]
-        some = Table(table.numbers[kept], table.feature_names, table.argument, names)
+        some = Table(table.numbers[kept], table.feature_names, table.name, names)
         self._shown.append((ratios[kept], raw.take(kept), some))
 
     def report(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fewratio.core.wording import counted, first_few
-from fewratio.data.column_kinds import CATEGORY, DATE, write_value
+from fewratio.data.column_kinds import CATEGORY, DATE
 from fewratio.data.columns import Column
 from fewratio.report import page
 
@@ -43,5 +43,5 @@ def _treatment(column: Column) -> str:
         done = "days since 1970" if column.kind == DATE else "as it is"
     if not column.marks_missing:
         return done
-    filled = "" if column.median is None else f"gaps filled with the median {write_value(column.kind, column.median)}; "
+    filled = "" if column.median is None else f"gaps filled with the median {column.write(column.median)}; "
     return f"{done}; {filled}one more column says where a value is missing"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fewratio.charts.chart import Chart
 from fewratio.charts.distributions import grouped_bars, mirrored_bars, step_lines
 from fewratio.core.shapes import Floats
-from fewratio.data.column_kinds import CATEGORY, DATE, write_days, write_value
+from fewratio.data.column_kinds import CATEGORY, DATE
 from fewratio.data.columns import Column
 
 # Most bins of numbers, and fewest; so few different values have a bin each.
@@ -68,8 +68,9 @@ class Distribution(NamedTuple):
         description = f"{title}. Most in {', '.join(names)}: {self.summary}."
         if self.edges is None:
             return grouped_bars(self.labels, shares, title, description)
-        is_time = self.column.kind == DATE
-        edges = [write_days(edge).replace(" ", "T") for edge in self.edges] if is_time else self.edges
+        is_time, zone = self.column.kind == DATE, self.column.zone
+        title += f" ({zone})" if zone else ""
+        edges = [self.column.write(edge, 6)[:19].replace(" ", "T") for edge in self.edges] if is_time else self.edges
         return step_lines(edges, shares, title, description, is_time)
 
 
@@ -104,7 +105,7 @@ def distribution(
     distinct = np.unique(pooled[:1000])
     distinct = np.unique(pooled) if len(distinct) <= _FEW_VALUES else distinct
     if len(distinct) <= _FEW_VALUES:
-        labels, edges = [write_value(column.kind, value, 6) for value in distinct.tolist()], None
+        labels, edges = [column.write(value, 6) for value in distinct.tolist()], None
         inner = distinct[1:]
     else:
         labels, edges, inner = _bins(column, pooled)
@@ -120,7 +121,7 @@ def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Float
     is_cut = high - low > _FAR * (last - first) > 0
     n_bins = min(_MOST_BINS, max(_LEAST_BINS, round(2 * len(values) ** 0.5)))
     edges = np.linspace(first if is_cut else low, last if is_cut else high, n_bins + 1)
-    texts = [write_value(column.kind, edge) for edge in edges.tolist()]
+    texts = [column.write(edge) for edge in edges.tolist()]
     labels = [f"{start} to {end}" for start, end in pairwise(texts)]
     if is_cut:
         labels[0], labels[-1] = f"up to {texts[1]}", f"{texts[-2]} and more"

@@ -24,8 +24,8 @@ def as_given(X: Any, table: Table) -> RawTable:
     """Return a table as the user gave it; of one that was encoded already, the features."""
     if isinstance(X, Table):
         labels = X.feature_names or tuple(map(str, range(X.n_features)))
-        return RawTable(X.argument, labels, X.feature_names is not None, X.numbers, X.row_names)
-    return as_raw(X, table.argument)
+        return RawTable(X.name, labels, X.feature_names is not None, X.numbers, X.row_names)
+    return as_raw(X, table.name)
 
 
 def cells(raw: RawTable, rows: Numbers, labels: Sequence[str]) -> dict[str, list[Any]]:

@@ -23,5 +23,5 @@ def read_excel(path: Path) -> pa.Table:
     # As in text files.
     missing = set(pa.csv.ConvertOptions().null_values)
     given = ([None if value in missing else value for value in values] for values in zip(*rows[1:], strict=True))
-    columns = [as_arrow(values, "a column") for values in given]
+    columns = [as_arrow(values) for values in given]
     return pa.Table.from_arrays(columns or [pa.nulls(0)] * len(names), names)

@@ -20,7 +20,7 @@ from fewratio.data.column_kinds import DATE, NUMBER
 from fewratio.data.columns import ColumnOptions, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.raw_table import as_raw
-from fewratio.data.table import Table, as_table, check_same_features
+from fewratio.data.table import Table, as_table
 from fewratio.errors import DataNotFoundError, InputError, ModelFileError, ModelVersionError, ParameterError
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.privacy import private_summary
@@ -143,7 +143,7 @@ class SourceMap:
         encoded = self._encoded(table, columns)
         rows = np.asarray(encoded.numbers, dtype=np.float64)
         if len(rows) < 2:
-            raise InputError(f"{encoded.argument} has one row, and its summary would be that row itself; {TWO_ROWS}")
+            raise InputError(f"{encoded.name} has one row, and its summary would be that row itself; {TWO_ROWS}")
         low, high = self.features.ranges
         outside = ((rows < low) | (rows > high)).sum(0)
         if outside.any():
@@ -213,7 +213,7 @@ class SourceMap:
         if columns.encoding is not None:
             return columns.encoding.encode(table, "table", _MAP, is_lenient=True)
         encoded = table if isinstance(table, Table) else as_table(as_raw(table, "table"))
-        check_same_features(encoded, columns.n_features, columns.names, _MAP)
+        encoded.check_features(columns.names or columns.n_features, _MAP)
         return encoded
 
 
