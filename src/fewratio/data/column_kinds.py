@@ -230,14 +230,9 @@ def write_days(days: float, zone: str | None = None) -> str:
     return str(moment.date()) if moment.time() == datetime.time.min else str(moment)
 
 
-def names_zone(text: str) -> bool:
-    """Whether an ISO date with a time names a time zone."""
-    return _NAMED_ZONE.fullmatch(text) is not None
-
-
 def find_zone(columns: Sequence[ColumnValues]) -> str | None:
     """Return the time zone in which to write dates of tables: theirs, UTC if they name several, None if none."""
-    named = [any(map(names_zone, values.texts)) for values in columns]
+    named = [any(map(_NAMED_ZONE.fullmatch, values.texts)) for values in columns]
     zones = {"UTC" if is_named else values.zone for values, is_named in zip(columns, named, strict=True)}
     return zones.pop() if len(zones) == 1 else "UTC"
 
