@@ -6,13 +6,13 @@ import pytest
 from fewratio.core.discriminant import DatasetPosterior
 from fewratio.core.units import ColumnScaling
 from fewratio.estimators.closed_form.discriminant_choice import (
-    _dealt,
-    _HeldOutRows,
+    HeldOut,
+    _deal_sources,
     _losses,
     _some_sources,
     weights_of_pairs,
 )
-from fewratio.estimators.closed_form.discriminant_model import Calibration, Settings
+from fewratio.estimators.closed_form.discriminant_model import Settings
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 
 
@@ -27,22 +27,23 @@ def datasets(n_datasets):
 @pytest.mark.parametrize("n_datasets", [8, 40, 100])
 def test_sources_of_a_group_are_held_out_together(n_datasets):
     groups = [f"group {number % 4}" for number in range(n_datasets)]
-    for dealt in (_dealt(datasets(n_datasets), groups), _some_sources(_dealt(datasets(n_datasets), groups), 48)):
+    everything = _deal_sources(datasets(n_datasets), groups)
+    for dealt in (everything, _some_sources(everything, 48)):
         for turn in range(4):
             assert len({int(rows[0, 0]) % 4 for rows in dealt[turn::4]}) == 1
 
 
 def test_all_sources_are_dealt_whatever_their_order_and_units():
     sources = datasets(11)
-    dealt = _dealt(sources, [None] * 11)
+    dealt = _deal_sources(sources, [None] * 11)
     assert sorted(rows[0, 0] for rows in dealt) == list(range(11))
-    again = _dealt([1000 * rows for rows in sources[::-1]], [None] * 11)
+    again = _deal_sources([1000 * rows for rows in sources[::-1]], [None] * 11)
     np.testing.assert_allclose(np.array(again), 1000 * np.array(dealt))
 
 
 def test_those_held_out_together_are_not_far_apart_by_rule():
     """In an order of the first column, every fourth dataset would be."""
-    numbers = np.array([rows[0, 0] for rows in _dealt(datasets(40), [None] * 40)])
+    numbers = np.array([rows[0, 0] for rows in _deal_sources(datasets(40), [None] * 40)])
     assert np.diff(np.sort(numbers[::4])).min() < 4
 
 
@@ -57,9 +58,9 @@ def test_one_pair_in_ten_is_of_a_dataset_with_itself(n_datasets):
 def test_every_source_is_held_out_as_often_and_never_learned_from(n_datasets, times):
     settings = Settings(0, 1.0, 0.1, 0.0, 1)
     features = FeatureMap(ColumnScaling(np.zeros(3), np.ones(3)), 0, 1.0, 0)
-    held = _HeldOutRows(features, _dealt(datasets(n_datasets), [None] * n_datasets), [], [settings])
+    held = HeldOut.of_rows(features, _deal_sources(datasets(n_datasets), [None] * n_datasets), [], [settings])
     found = []
-    for (model, rows), summary in zip(held.folds(settings, Calibration()), held._summaries, strict=True):
+    for (model, rows), summary in zip(held.learn(settings, 0.5).folds, held._summaries, strict=True):
         found += [each.sum() for each in rows]
         assert summary.n_sources + len(rows) == n_datasets
         # The centre is the mean of the other sources' means.

@@ -18,19 +18,18 @@ from fewratio.core.threads import n_threads, one_thread
 from fewratio.core.units import ColumnScaling, column_scaling
 from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
-from fewratio.errors import CollectionError, InputError
+from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import NotFittedError, check_finite_result
-from fewratio.estimators.closed_form.discriminant_choice import Learned, learn
+from fewratio.estimators.closed_form.discriminant_choice import Learned, learn, learn_from_summaries
 from fewratio.estimators.closed_form.discriminant_model import (
     Calibration,
     DiscriminantModel,
     Settings,
-    assembled,
+    assemble_model,
     ratio_of_log,
 )
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.summary import Summary
-from fewratio.estimators.closed_form.summary_settings import check_summaries, learn_from_summaries
 from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
 from fewratio.estimators.parameters import COUNT, POSITIVE, Interval, StrOptions, common
 from fewratio.estimators.source_columns import (
@@ -151,7 +150,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         self
         """
         self._check_parameters()
-        if summaries := check_summaries(collection, validation):
+        if summaries := _check_summaries(collection, validation):
             return self._pretrain_on_summaries(summaries)
         check_collection(collection, "collection", at_least=2)
         assert isinstance(collection, Collection)
@@ -267,7 +266,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         return {**model.coordinates._asdict(), "spreads": model.spreads}, header
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
-        self._set_model(*_rebuilt(arrays, header))
+        self._set_model(*_rebuild(arrays, header))
         self._restore_of_sources(header)
 
     def _candidates(self) -> list[Settings]:
@@ -328,7 +327,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
                 f"{counted(summary.n_sources, 'source')} left; at least two are needed to learn how datasets differ. "
                 "Keep more."
             )
-        model = assembled(self.model_.features, summary, self.settings_, self.model_.calibration)
+        model = assemble_model(self.model_.features, summary, self.settings_, self.model_.calibration)
         self._set_model(model, self.settings_, summary, self._source_columns)
         return self
 
@@ -378,7 +377,7 @@ def _as_float64(X: NDArray[Any]) -> Floats:
     return np.asarray(X, dtype=np.float64)
 
 
-def _rebuilt(
+def _rebuild(
     arrays: dict[str, NDArray[Any]], header: dict[str, Any]
 ) -> tuple[DiscriminantModel, Settings, None, SourceColumns]:
     columns, settings = columns_of(header), Settings(**header["settings"])
@@ -395,3 +394,35 @@ def _rebuilt(
         raise ValueError("its map is not that of its settings and columns")
     model = DiscriminantModel(features, coordinates, arrays["spreads"], settings.power, calibration)
     return model, settings, None, columns
+
+
+def _check_summaries(given: Any, validation: Any) -> list[Summary] | None:
+    """Give summaries as a list, all of one map and without validation datasets; None if it is something else."""
+    found = [given] if isinstance(given, Summary) else given
+    if not isinstance(found, list | tuple) or not any(isinstance(each, Summary) for each in found):
+        return None
+    if validation is not None:
+        raise ParameterError(
+            "validation is given with summaries, but some of them are held out to choose settings by. Leave it out."
+        )
+    for number, each in enumerate(found):
+        if not isinstance(each, Summary):
+            raise ParameterError(
+                f"Source {number} is a {type(each).__name__}; with others that are summaries, all must be. Make it one "
+                "with SourceMap.summarise."
+            )
+        if each.features.fingerprint != found[0].features.fingerprint:
+            raise InputError(
+                f"Summaries 0 and {number} were made with different maps, so that their numbers mean different things. "
+                "Make all with one map."
+            )
+        if each.features.columns is None:
+            raise InputError(
+                f"Summary {number} does not know what its columns are: an estimator made it. Make it with a SourceMap."
+            )
+    n_sources = sum(each.n_sources for each in found)
+    if n_sources < 2:
+        raise CollectionError(
+            "There is a summary of one source; at least two sources are needed to learn how datasets differ. Add more."
+        )
+    return list(found)

@@ -1,7 +1,8 @@
-"""How the settings of a closed-form learner are chosen, and what datasets held out say of it."""
+"""Choose the settings of a closed-form learner: try candidates on datasets held out, and take the best of them."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple, TypeVar
 
@@ -19,10 +20,10 @@ from fewratio.estimators.closed_form.discriminant_model import (
     Calibration,
     DiscriminantModel,
     Settings,
-    assembled,
-    coordinates_of,
+    assemble_model,
+    find_coordinates,
     ratio_of_log,
-    scaled,
+    scale_rows,
 )
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.summary import Summary
@@ -52,7 +53,13 @@ _SHARE_OF_SAME = 0.1
 _OF_FEW = Calibration(
     noise=10.0, signal=0.02, background_noise=1.5, background_signal=0.1, temperatures=(0.14,) * len(SIZES)
 )
-
+# The same of summaries (docs/how/summaries.md): the nearest shrinkage to this, and how much coordinates of columns are
+# taken to have in common: K of them say as much as K / (1 + (K - 1) * that).
+_SHRINKAGE_OF_FEW, _IN_COMMON = 0.3, 0.05
+_FEW_OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.35, 0.27, 0.27))
+_FEW_OF_COLUMNS = Calibration(noise=1.2, signal=0.8)
+# Summaries held out, at most, and shrinkages that are tried as well where noise was added.
+_MOST_SUMMARIES, _SHRINKAGES_OF_NOISE = 48, (0.6, 0.9)
 
 Item = TypeVar("Item")
 
@@ -107,7 +114,7 @@ def learn(
     n_workers : int
         Number of threads that try settings.
     """
-    sources = _dealt(sources, groups)
+    sources = _deal_sources(sources, groups)
     # Fewer datasets say less than sources held out, and choose at random.
     validation = validation if len(validation) >= _FEWEST or len(sources) < _FEWEST else ()
     distance = _distance(sources, scaling)
@@ -121,41 +128,75 @@ def learn(
         chosen = candidates[-1] if candidates[-1].background else candidates[0]
         features, calibration = feature_map(chosen), _OF_FEW if chosen.background else Calibration()
         summary = Summary.of_many(sources, features)
-        return Learned(assembled(features, summary, chosen, calibration), chosen, summary, [])
+        return Learned(assemble_model(features, summary, chosen, calibration), chosen, summary, [])
     some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _some_sources(sources, _CHOOSE_SOURCES)]
 
-    def by_loss(settings: Sequence[Settings], components: int) -> list[tuple[Settings, _HeldOutRows]]:
+    def rank(settings: Sequence[Settings], components: int) -> list[tuple[Settings, HeldOut]]:
         by_map = groupby(settings, lambda each: (min(each.n_components, components), each.width))
-        groups = [list(group) for _, group in by_map]
+        alike = [list(group) for _, group in by_map]
 
-        def tried(alike: list[Settings]) -> list[tuple[float, Settings, _HeldOutRows]]:
+        def score(some_settings: list[Settings]) -> list[tuple[float, Settings, HeldOut]]:
             # Some builds of BLAS count threads for each that calls them. Answers must not depend on their number.
             with one_thread():
-                held = _HeldOutRows(feature_map(alike[0], components), some, validation, alike)
-                return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in alike]
+                held = HeldOut.of_rows(feature_map(some_settings[0], components), some, validation, some_settings)
+                return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in some_settings]
 
         with ThreadPoolExecutor(n_workers) as workers:
-            done = tracked(workers.map(tried, groups), len(groups), "choosing", unit="settings")
+            done = tracked(workers.map(score, alike), len(alike), "choosing", unit="settings")
             found = [part for parts in done for part in parts]
         return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
 
     chosen, held = candidates[0], None
     if len(candidates) > 1 and validation:
-        chosen, held = by_loss(candidates, _CHOOSE_COMPONENTS)[0]
+        chosen, held = rank(candidates, _CHOOSE_COMPONENTS)[0]
     elif len(candidates) > 1:
         # Most are far from the best of their kind, which shows on few features. Columns and
         # cosines are compared only where cosines are many: few do less well.
-        ranked = [each for each, _ in by_loss(candidates, _SIFT_COMPONENTS)]
+        ranked = [each for each, _ in rank(candidates, _SIFT_COMPONENTS)]
         of_kinds = ([each for each in ranked if bool(each.n_components) is kind] for kind in (False, True))
         best = {each for of_kind in of_kinds for each in of_kind[:_FINALISTS]}
         finalists = [each for each in candidates if each in best]
-        chosen, held = by_loss(finalists, _FINAL_COMPONENTS)[0]
+        chosen, held = rank(finalists, _FINAL_COMPONENTS)[0]
     is_all = len(some) == len(sources) and max(map(len, sources)) <= _CHOOSE_ROWS
     if held is None or not is_all or held.total.features.n_components < chosen.n_components:
-        held = _HeldOutRows(feature_map(chosen), sources, validation, [chosen], show=None)
-    calibration = held.calibrate(chosen, alpha)[0]
-    model = assembled(held.total.features, held.total, chosen, calibration)
-    return Learned(model, chosen, held.total, held.folds(chosen, calibration))
+        held = HeldOut.of_rows(feature_map(chosen), sources, validation, [chosen], show=None)
+    return held.learn(chosen, alpha)
+
+
+def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Settings], alpha: float) -> Learned:
+    """Learn from summaries; those of one source each are held out in turn to choose settings by.
+
+    Rows drawn from a Gaussian with the mean and the covariance of a summary stand in for its rows.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        All of one map, and of at least two sources together.
+    candidates : sequence of Settings
+        What to choose from.
+    alpha : float
+        Relative parameter of the squared error that settings are chosen by.
+    """
+    # In an order of their values: that in which they came must not matter.
+    ordered = sorted(summaries, key=lambda each: tuple(np.round(each.mean_sum, 9)))
+    single = [summary for summary in ordered if summary.n_sources == 1]
+    merged = [summary for summary in ordered if summary.n_sources != 1]
+    features = ordered[0].features
+    # Gaussian rows say too much good of directions in which no sources differ, and of the lengths of cosines.
+    candidates = [each for each in candidates if not (each.background or (each.power and features.n_components))]
+    if len(single) < _FEWEST:
+        total: Summary = sum(ordered[1:], ordered[0])
+        chosen = min(candidates, key=lambda each: (abs(each.shrinkage - _SHRINKAGE_OF_FEW), each.power))
+        model = assemble_model(features, total, chosen, _FEW_OF_COSINES if features.n_components else _FEW_OF_COLUMNS)
+        if not features.n_components:
+            temperature = 1 / (1 + _IN_COMMON * max(len(model.coordinates.signal) - 1, 0))
+            calibration = model.calibration._replace(temperatures=(temperature,) * len(SIZES))
+            model = replace(model, calibration=calibration)
+        return Learned(model, chosen, total, [])
+    if any(each.mean_noise for each in ordered) and len(candidates) > 1:
+        candidates += [candidates[0]._replace(shrinkage=more) for more in _SHRINKAGES_OF_NOISE]
+    held = HeldOut.of_summaries(single, merged, candidates)
+    return held.learn(min(candidates, key=lambda settings: held.calibrate(settings, alpha)[1]), alpha)
 
 
 class HeldOut:
@@ -169,12 +210,18 @@ class HeldOut:
         What is learned from, the features of what is held out, one dataset after the other, and their numbers of rows.
     candidates : sequence of Settings
         What `calibrate` will be asked for.
+    rows : sequence of sequence of ndarray of shape (n, d)
+        The rows of what is held out, where they are known.
     """
 
     def __init__(
-        self, total: Summary, parts: Iterable[tuple[Summary, Floats, Sequence[int]]], candidates: Sequence[Settings]
+        self,
+        total: Summary,
+        parts: Iterable[tuple[Summary, Floats, Sequence[int]]],
+        candidates: Sequence[Settings],
+        rows: Sequence[Sequence[Floats]] = (),
     ) -> None:
-        self.total = total
+        self.total, self._rows = total, rows
         self._summaries: list[Summary] = []
         self._projected: dict[tuple[float, bool], list[tuple[Coordinates, list[Floats]]]] = {}
         # One factorisation for all that have the shrinkage; with a background, other coordinates follow.
@@ -182,7 +229,7 @@ class HeldOut:
         for summary, values, sizes in parts:
             self._summaries.append(summary)
             ends = np.cumsum(sizes)[:-1]
-            found = {shrinkage: coordinates_of(summary, settings) for shrinkage, settings in largest.items()}
+            found = {shrinkage: find_coordinates(summary, settings) for shrinkage, settings in largest.items()}
             # Cosines stay in single precision, which is enough for means of losses and twice as fast.
             projected = {
                 shrinkage: values @ each.axes.astype(values.dtype) - (each.centre @ each.axes).astype(values.dtype)
@@ -193,6 +240,62 @@ class HeldOut:
                 kept = slice(None if complete else np.count_nonzero(signal))
                 part = Coordinates(centre, axes[:, kept], signal[kept]), np.split(projected[shrinkage][:, kept], ends)
                 self._projected.setdefault((shrinkage, complete), []).append(part)
+
+    @classmethod
+    def of_rows(
+        cls,
+        features: FeatureMap,
+        sources: Sequence[Floats],
+        validation: Sequence[Floats],
+        candidates: Sequence[Settings],
+        show: bool | None = False,
+    ) -> "HeldOut":
+        """Hold out the validation datasets, or without these sources in turn; ``show`` is as in `progress_bar`."""
+        parts, n_together = ([sources], 0) if validation else _parts_held_out(sources)
+        of_parts = [Summary.of_many(part, features) for part in tracked(parts, len(parts), "learning", show, "parts")]
+        total: Summary = sum(of_parts[1:], of_parts[0])
+        # Sums of the others, not the total less some: nothing cancels.
+        turns = [_rotate(number, parts)[:n_together] for number in range(len(parts))]
+        others = [_rotate(number, of_parts)[n_together:] for number in range(len(parts))]
+        summaries = [sum(rest, first) for first, *rest in others]
+        held_out = [validation] if validation else [[rows for part in turn for rows in part] for turn in turns]
+        most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
+        some = [[_some_rows(rows, _MOST_ROWS) for rows in _take_evenly(each, most)] for each in held_out]
+        # One at a time: the features of all would be much memory.
+        learned = (
+            (summary, features(np.concatenate(rows)), list(map(len, rows)))
+            for summary, rows in zip(summaries, some, strict=True)
+        )
+        return cls(total, learned, candidates, some)
+
+    @classmethod
+    def of_summaries(
+        cls, single: Sequence[Summary], merged: Sequence[Summary], candidates: Sequence[Settings]
+    ) -> "HeldOut":
+        """Hold out summaries of one source each in turn; drawn rows stand in for theirs."""
+        n_folds = _n_folds(len(single))
+        parts: list[Summary] = [sum(single[number + n_folds :: n_folds], single[number]) for number in range(n_folds)]
+        total: Summary = sum([*parts[1:], *merged], parts[0])
+        rng = np.random.default_rng(total.features.seed)
+        step = -(-len(single) // _MOST_SUMMARIES)
+        learned = []
+        for number, part in enumerate(parts):
+            held_out = single[number :: n_folds * step]
+            if total.mean_noise:
+                held_out = _denoise(held_out, total, part.within)
+            rows = [_draw_rows(summary, rng) for summary in held_out]
+            learned.append((total - part, np.concatenate(rows), list(map(len, rows))))
+        return cls(total, learned, candidates)
+
+    def learn(self, settings: Settings, alpha: float) -> Learned:
+        """Learn from all sources with these settings."""
+        calibration, features = self.calibrate(settings, alpha)[0], self.total.features
+        known, folds = self._projected[_coordinate_settings(settings)], []
+        # Without rows there are no folds to give.
+        for summary, (coordinates, _), rows in zip(self._summaries, known, self._rows, strict=False):
+            spreads = summary.spread_quantiles(settings.n_spreads)
+            folds.append((DiscriminantModel(features, coordinates, spreads, settings.power, calibration), rows))
+        return Learned(assemble_model(features, self.total, settings, calibration), settings, self.total, folds)
 
     def calibrate(
         self, settings: Settings, alpha: float, temperatures: Floats = TEMPERATURES
@@ -207,7 +310,7 @@ class HeldOut:
             per_axis = settings.background * of_means / self.total.scatter.shape[0]
             first = first._replace(background_noise=noise, background_signal=per_axis)
         held_out = [
-            ([scaled(rows, coordinates.signal, settings.power, first) for rows in each], coordinates.signal)
+            ([scale_rows(rows, coordinates.signal, settings.power, first) for rows in each], coordinates.signal)
             for coordinates, each in known
         ]
         signals = [first.signals(signal) for _, signal in held_out]
@@ -226,59 +329,6 @@ class HeldOut:
             scaled_noise=scaled_noise, scaled_signal=scaled_signal, temperatures=tuple(best.tolist())
         )
         return found, float(losses.min(1).mean() / len(self._summaries))
-
-
-class _HeldOutRows(HeldOut):
-    """The same of datasets whose rows are known.
-
-    Parameters
-    ----------
-    features : FeatureMap
-        What rows become.
-    sources, validation : sequence of ndarray of shape (n, d)
-        What is learned from, and what is held out; without the latter, sources are held out in turn.
-    candidates : sequence of Settings
-        What `calibrate` will be asked for.
-    show : bool, optional
-        As in `progress_bar`.
-    """
-
-    def __init__(
-        self,
-        features: FeatureMap,
-        sources: Sequence[Floats],
-        validation: Sequence[Floats],
-        candidates: Sequence[Settings],
-        show: bool | None = False,
-    ) -> None:
-        parts, n_together = ([sources], 0) if validation else _parts_held_out(sources)
-        of_parts = [Summary.of_many(part, features) for part in tracked(parts, len(parts), "learning", show, "parts")]
-        total: Summary = sum(of_parts[1:], of_parts[0])
-        # Sums of the others, not the total less some: nothing cancels.
-        turns = [_rotated(number, parts)[:n_together] for number in range(len(parts))]
-        others = [_rotated(number, of_parts)[n_together:] for number in range(len(parts))]
-        summaries = [sum(rest, first) for first, *rest in others]
-        held_out = [validation] if validation else [[rows for part in turn for rows in part] for turn in turns]
-        most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
-        self._held_out = [[_some_rows(rows, _MOST_ROWS) for rows in _evenly(each, most)] for each in held_out]
-        # One at a time: the features of all would be much memory.
-        learned = (
-            (summary, features(np.concatenate(rows)), list(map(len, rows)))
-            for summary, rows in zip(summaries, self._held_out, strict=True)
-        )
-        super().__init__(total, learned, candidates)
-
-    def folds(self, settings: Settings, calibration: Calibration) -> list[tuple[DiscriminantModel, list[Floats]]]:
-        """Give the models, and rows of the datasets that each has not learned from."""
-        found = []
-        for summary, (coordinates, _), rows in zip(
-            self._summaries, self._projected[_coordinate_settings(settings)], self._held_out, strict=True
-        ):
-            spreads = summary.spread_quantiles(settings.n_spreads)
-            found.append(
-                (DiscriminantModel(self.total.features, coordinates, spreads, settings.power, calibration), rows)
-            )
-        return found
 
 
 def _coordinate_settings(settings: Settings) -> tuple[float, bool]:
@@ -314,7 +364,7 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
     losses = np.zeros((len(SIZES), len(temperatures)))
     # One short dataset must not take the rows of all others away, nor a little shorter ones be left out.
     wanted = max(3, min(2 * SIZES[-1] + _N_QUERY, _SHORTEST * float(np.median(list(map(len, datasets))))))
-    kept = _evenly([rows for rows in datasets if len(rows) >= wanted], _MOST_DATASETS)
+    kept = _take_evenly([rows for rows in datasets if len(rows) >= wanted], _MOST_DATASETS)
     if not kept:
         return losses
     shortest = min(map(len, kept))
@@ -351,12 +401,12 @@ def _parts_held_out(sources: Sequence[Floats]) -> tuple[list[Sequence[Floats]], 
     return [half for part in parts for half in (part[: len(part) // 2], part[len(part) // 2 :])], 2
 
 
-def _rotated(number: int, items: list[Item]) -> list[Item]:
+def _rotate(number: int, items: list[Item]) -> list[Item]:
     """Give items in their order, from this one on and round."""
     return items[number:] + items[:number]
 
 
-def _dealt(sources: Sequence[Floats], groups: Sequence[str | None]) -> list[Floats]:
+def _deal_sources(sources: Sequence[Floats], groups: Sequence[str | None]) -> list[Floats]:
     """Give the sources in an order in which every so many, one for each turn, are of one group as far as can be.
 
     New datasets are of a group that no source is of, and are compared with each other. Within a group the order is as
@@ -378,7 +428,7 @@ def _some_sources(sources: Sequence[Floats], most: int) -> list[Floats]:
     return [sources[start + turn] for start in starts for turn in range(n_folds)]
 
 
-def _evenly(items: Sequence[Floats], most: int) -> list[Floats]:
+def _take_evenly(items: Sequence[Floats], most: int) -> list[Floats]:
     """Give at most so many items, evenly spaced in their order."""
     return [items[number] for number in np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)]
 
@@ -397,3 +447,32 @@ def _distance(sources: Sequence[Floats], scaling: ColumnScaling) -> float:
     check_finite_result("The spread of the source datasets", *(squares for _, squares in scaled_sums))
     first, second = (sum(part) / n for part in zip(*scaled_sums, strict=True))
     return float(np.sqrt(2 * np.maximum(second - first**2, 0.0).sum())) or 1.0
+
+
+def _denoise(single: Sequence[Summary], total: Summary, within: Floats) -> list[Summary]:
+    """Give summaries with the best guess of their means before noise, and this covariance."""
+    n = total.n_sources
+    centre, noise = total.mean_sum / n, total.mean_noise / n
+    outer = (total.factor.T * total.signs) @ total.factor / n - np.outer(centre, centre)
+    values, vectors = np.linalg.eigh(outer)
+    shares = values.clip(0.0) / (values.clip(0.0) + noise)
+    return [
+        replace(
+            each,
+            mean_sum=centre + (vectors * shares) @ (vectors.T @ (each.mean_sum - centre)),
+            scatter=(each.n_rows - 1) * within,
+        )
+        for each in single
+    ]
+
+
+def _draw_rows(summary: Summary, rng: np.random.Generator) -> Floats:
+    """Draw rows of a Gaussian dataset, a random part of one that has this summary."""
+    n, n_drawn = summary.n_rows, min(summary.n_rows, _MOST_ROWS)
+    values, vectors = np.linalg.eigh(summary.scatter / (n - 1))
+    root = (vectors * np.sqrt(values.clip(0.0))).T
+    rows = rng.standard_normal((n_drawn + 1, len(root))) @ root
+    # The mean of a part varies about that of the whole, and that of the whole is known.
+    shift = rows[-1] * np.sqrt(1 / n_drawn - 1 / n)
+    rows = rows[:-1]
+    return np.asarray(rows - rows.mean(0) + shift + summary.mean_sum)

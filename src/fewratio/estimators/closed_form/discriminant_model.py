@@ -134,7 +134,7 @@ class DiscriminantModel:
         found = np.empty((len(rows), axes.shape[1]))
         for block in row_blocks(len(rows), self.features.n_outputs):
             found[block] = as_numpy(self.features.on_device(rows[block]) @ axes) - centre
-        return scaled(found, self.coordinates.signal, self.power, self.calibration)
+        return scale_rows(found, self.coordinates.signal, self.power, self.calibration)
 
     def log_ratio(self, rows: Floats, nu: Support, de: Support) -> Floats:
         """Give the plain log-ratio at coordinates of rows (Eq. D6)."""
@@ -168,7 +168,7 @@ class DiscriminantModel:
         return log_ratios
 
 
-def scaled(rows: Floats, source_signal: Floats, power: float, calibration: Calibration) -> Floats:
+def scale_rows(rows: Floats, source_signal: Floats, power: float, calibration: Calibration) -> Floats:
     """Bring the scatter of coordinates to one, and divide them by their length to a power (Eq. D8)."""
     rows = rows / np.sqrt(calibration.noises(source_signal)).astype(rows.dtype)
     if power and rows.shape[-1]:
@@ -183,15 +183,15 @@ def ratio_of_log(log_ratio: NDArray[Any], alpha: float) -> Floats:
     return np.asarray(relative_ratio(log_ratio.clip(-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO), 0.0, alpha))
 
 
-def assembled(
+def assemble_model(
     features: FeatureMap, summary: Summary, settings: Settings, calibration: Calibration
 ) -> DiscriminantModel:
     """Make the model of a summary."""
     spreads = summary.spread_quantiles(settings.n_spreads)
-    return DiscriminantModel(features, coordinates_of(summary, settings), spreads, settings.power, calibration)
+    return DiscriminantModel(features, find_coordinates(summary, settings), spreads, settings.power, calibration)
 
 
-def coordinates_of(summary: Summary, settings: Settings) -> Coordinates:
+def find_coordinates(summary: Summary, settings: Settings) -> Coordinates:
     """Give the discriminant coordinates of a summary."""
     n = max(summary.n_sources, 1)
     centre = summary.mean_sum / n
