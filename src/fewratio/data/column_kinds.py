@@ -165,7 +165,8 @@ def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> Column
     if is_category:
         column = column.cast(kind.value_type)
     elif isinstance(kind, pa.OpaqueType):
-        return ColumnValues(table, label, f"type {kind.type_name}")
+        unsupported = ": Complex data not supported" if kind.type_name.startswith("complex") else ""
+        return ColumnValues(table, label, f"type {kind.type_name}{unsupported}")
     elif str(kind) not in ("null", "string", "large_string", "string_view"):
         nested = pa.types.is_nested(kind)
         return ColumnValues(table, label, "nested values" if nested else f"type {str(kind).removeprefix('large_')}")

@@ -307,11 +307,12 @@ def check_shape(shape: Sequence[int], name: str) -> None:
     if len(shape) != 2:
         found, advice = {
             0: ("is a single number", "Use reshape(1, 1) if that is what it holds."),
-            1: ("has one axis", "Use reshape(-1, 1) if it is one feature, or reshape(1, -1) if it is one instance."),
+            1: ("has one axis", "Reshape your data: reshape(-1, 1) if it is one feature, reshape(1, -1) if one row."),
         }.get(len(shape), (f"has {len(shape)} axes", f"Use {name}.reshape(len({name}), -1) for one row each."))
         raise InputError(f"{name} {found} (shape {shape}); {_LAYOUT}. {advice}")
     if shape[1] == 0:
-        raise InputError(f"{name} has {counted(shape[0], 'row')} but no columns; {_LAYOUT}. Pass some features.")
+        found = f"{name} has {counted(shape[0], 'row')} but no columns: 0 feature(s) (shape={shape})"
+        raise InputError(f"{found} while a minimum of 1 is required; {_LAYOUT}. Pass some features.")
     for what, count in (("columns", shape[1]), ("cells", shape[0] * shape[1])):
         if count > _limits[what]:
             raise InputError(f"{name} has {count:,} {what}; at most {_limits[what]:,} are taken here. Use fewer.")

@@ -65,9 +65,7 @@ class TableEstimator(Parameters):
     # What `fit` sets last, and what is said before that.
     _fitted_attribute, _not_fitted = "ratio_nu_", "has not seen the two samples yet. Call fit(X_nu, X_de) first."
 
-    def _read(
-        self, tables: Mapping[str, Any], rules: ColumnRules = AS_GIVEN
-    ) -> tuple[Encoding | None, list[Table]]:
+    def _read(self, tables: Mapping[str, Any], rules: ColumnRules = AS_GIVEN) -> tuple[Encoding | None, list[Table]]:
         """Decide about the columns of samples together and encode them.
 
         An estimator that has learned from sources encodes each as those were, and allows no rules.
@@ -76,6 +74,12 @@ class TableEstimator(Parameters):
 
     def _open(self, X: Any, name: str) -> Table:
         """Encode a sample as the fitted ones were."""
+        n_features = self.n_features_in_
+        if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] != n_features and not self.has_sources:
+            found = (
+                f"{argument} has {X.shape[1]} features, but {type(self).__name__} is expecting {n_features} features"
+            )
+            raise InputError(f"{found} as input, those of {self._reference}. Select the same columns.")
         if self.encoding_ is not None:
             return self.encoding_.encode(X, name, self._reference)
         table = as_table(X, name)
@@ -85,6 +89,12 @@ class TableEstimator(Parameters):
     def _by_blocks(self, X: Any, of_rows: Callable[[Floats], NDArray[Any]]) -> Floats:
         """Compute a value for each row of a user's table, a block of rows at a time; the values may not be finite."""
         return in_blocks(of_rows, self._open(X, "X").numbers)
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that text and missing numbers are accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

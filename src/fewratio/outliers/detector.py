@@ -100,9 +100,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     nothing promised. Give a ``contamination``, or better known normals with `fit`.
 
     scikit-learn's ``check_estimator`` passes but for ``check_methods_subset_invariance`` (a score depends on the whole
-    batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``), without a
-    ``contamination`` ``check_outliers_fit_predict`` (a table that is its own reference has no outliers where false
-    discoveries are limited), and five that expect another wording of a message.
+    batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``) and, without a
+    ``contamination``, ``check_outliers_fit_predict`` (a table that is its own reference has no outliers where false
+    discoveries are limited).
 
     Examples
     --------
