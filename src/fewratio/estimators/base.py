@@ -76,9 +76,7 @@ class TableEstimator(Parameters):
         """Encode a sample as the fitted ones were."""
         n_features = self.n_features_in_
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] != n_features and not self.has_sources:
-            found = (
-                f"{argument} has {X.shape[1]} features, but {type(self).__name__} is expecting {n_features} features"
-            )
+            found = f"{name} has {X.shape[1]} features, but {type(self).__name__} is expecting {n_features} features"
             raise InputError(f"{found} as input, those of {self._reference}. Select the same columns.")
         if self.encoding_ is not None:
             return self.encoding_.encode(X, name, self._reference)
