@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from fewratio.compare.command import compare
 from fewratio.cli.frame import check_picture, verb
-from fewratio.outliers.command import outliers
+from fewratio.compare.command import compare
 from fewratio.errors import ParameterError
+from fewratio.outliers.command import outliers
 
 _STEPS = 2000
 

@@ -9,8 +9,8 @@ from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.demo.curves import DrawnPair, draw_pairs, ratio_grid, spread
 from fewratio.estimators import MetaRatioEstimator, RatioEstimator, RuLSIF
 from fewratio.estimators.networks import Pairs, Training
-from fewratio.estimators.quantities import gaussian_relative_ratio, relative_squared_error
 from fewratio.estimators.networks.optim import History
+from fewratio.estimators.quantities import gaussian_relative_ratio, relative_squared_error
 
 N_SOURCES, N_VALIDATION, N_TARGETS, N_SUPPORT = 600, 10, 20, 10
 PICTURES = ("ratio.png", "ratio.svg")
