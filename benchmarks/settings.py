@@ -12,7 +12,7 @@ import statistics
 import sys
 from dataclasses import replace
 
-from fewratio.estimators.networks.devices import resolve_device
+from fewratio.estimators.networks.network_estimator import resolve_device
 from fewratio_bench.methods import Bench, Learned
 from fewratio_bench.methods.learned import PAPER_TRAINING
 from fewratio_bench.problems import SYNTHETIC, Trial

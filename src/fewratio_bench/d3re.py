@@ -15,7 +15,7 @@ from fewratio.core.objectives import NonNegativeLSIF
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.estimators.base import RatioEstimator, check_finite_result
-from fewratio.estimators.networks.devices import resolve_device
+from fewratio.estimators.networks.network_estimator import resolve_device
 from fewratio.estimators.networks.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.estimators.networks.optim import Ensemble, train_in_stages
 from fewratio.estimators.networks.pair import Episode, Pair

@@ -10,7 +10,7 @@ import torch
 
 from fewratio.core.wording import listed
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
-from fewratio.estimators.networks.devices import resolve_device
+from fewratio.estimators.networks.network_estimator import resolve_device
 from fewratio_bench.aggregation import measurements, needed_metrics
 from fewratio_bench.experiments import EXPERIMENTS, Experiment
 from fewratio_bench.methods import Bench, Method

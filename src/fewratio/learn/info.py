@@ -65,7 +65,7 @@ def info(
             else ["learned     from {n_sources} sources, {n_rows} rows".format(**counts)]
         ),
         *([] if epsilon is None else [f"private     epsilon {epsilon:g} at most for the rows of each source"]),
-        *(f"chosen      {_described(settings)}" for settings in chosen),
+        *(f"chosen      {_describe(settings)}" for settings in chosen),
         *(f"sources     {line}" for line in weight_of_sources(estimator)),
         *(f"trained     {network.summary()}" for network in networks),
         *(f"member      {member}" for member in members),
@@ -74,7 +74,7 @@ def info(
     frame.Request(as_json=as_json).deliver(frame.Answer(lines, payload, {}))
 
 
-def _described(settings: "Settings") -> str:
+def _describe(settings: "Settings") -> str:
     of_cosines = f"{settings.n_components} random features of width {settings.width:.3g}"
     return f"{of_cosines if settings.n_components else 'the columns themselves'}, shrinkage {settings.shrinkage:.3g}"
 

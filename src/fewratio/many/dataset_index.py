@@ -24,7 +24,7 @@ from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of, refused_if_unfit
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.many.all_pairs import draw_samples, draw_some
-from fewratio.many.dataset_vectors import DATASETS, Coordinates, DatasetVectors, Kernels, make_searcher
+from fewratio.many.dataset_vectors import DATASETS, DatasetVectors, Kernels, ModelCoordinates, make_searcher
 from fewratio.many.pair_blocks import PairTest
 from fewratio.progress import progress_bar
 from fewratio.testing.permutations import compute_divergences
@@ -328,17 +328,17 @@ class DatasetIndex:
         return found
 
 
-def _make_features(model: RatioEstimator, rows: Floats, rng: np.random.Generator) -> Kernels | Coordinates:
+def _make_features(model: RatioEstimator, rows: Floats, rng: np.random.Generator) -> Kernels | ModelCoordinates:
     if isinstance(model, DiscriminantRatioEstimator):
-        return Coordinates(model.model_)
+        return ModelCoordinates(model.model_)
     return Kernels.of(rows, model.get_params().get("scale", "columns"), rng)
 
 
-def _restore(arrays: Arrays, header: dict[str, Any]) -> tuple[RatioEstimator, Kernels | Coordinates]:
+def _restore(arrays: Arrays, header: dict[str, Any]) -> tuple[RatioEstimator, Kernels | ModelCoordinates]:
     """Undo what `DatasetIndex.save` made of an estimator and its features."""
     if header["estimator"] != "RuLSIF":
         model = DiscriminantRatioEstimator._of_payload(arrays, header)
-        return model, Coordinates(model.model_)
+        return model, ModelCoordinates(model.model_)
     kernels = Kernels(**arrays)
     parameters = header["parameters"]
     estimator = RuLSIF(**parameters | {"scale": parameters["scale"] or ColumnScaling(kernels.mean, kernels.scale)})

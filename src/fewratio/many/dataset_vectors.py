@@ -64,7 +64,7 @@ class Kernels(NamedTuple):
         return [vectors[:, kept] / np.sqrt(values[kept]), np.eye(self.centres.shape[1])]
 
 
-class Coordinates(NamedTuple):
+class ModelCoordinates(NamedTuple):
     """The mean of the coordinates of a closed-form learner."""
 
     model: DiscriminantModel
@@ -89,18 +89,18 @@ class DatasetVectors:
 
     Attributes
     ----------
-    features : Kernels or Coordinates
+    features : Kernels or ModelCoordinates
     origins, axes : list of ndarray
         Of each kind of vector, what to take off the features and what to multiply them by.
     """
 
-    features: Kernels | Coordinates
+    features: Kernels | ModelCoordinates
     origins: list[Floats]
     axes: list[Floats]
 
     @classmethod
     def learn(
-        cls, features: Kernels | Coordinates, samples: list[Floats], rng: np.random.Generator
+        cls, features: Kernels | ModelCoordinates, samples: list[Floats], rng: np.random.Generator
     ) -> "DatasetVectors":
         """Learn axes from samples of datasets."""
         if len(samples) > _LEARNED_DATASETS:
@@ -134,7 +134,7 @@ def make_searcher(vectors: NDArray[np.float32]) -> Any:
     return searcher
 
 
-def _compute_features(features: Kernels | Coordinates, samples: list[Floats]) -> list[Floats]:
+def _compute_features(features: Kernels | ModelCoordinates, samples: list[Floats]) -> list[Floats]:
     sizes = np.array([len(sample) for sample in samples])
     return features(np.concatenate(samples, dtype=np.float64), sizes)
 

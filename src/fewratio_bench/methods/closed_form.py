@@ -17,9 +17,6 @@ from fewratio.estimators.networks.pair import Episode
 from fewratio_bench.methods.base import Bench, Parameters, RatioMethod, Ratios, by_split
 from fewratio_bench.problems import Problem, Trial
 
-# Support and query ratio of an episode.
-Values = tuple[Tensor, Tensor]
-
 
 @dataclass(frozen=True)
 class ClosedForm(RatioMethod):
@@ -76,7 +73,7 @@ class ClosedForm(RatioMethod):
         return DiscriminantRatioEstimator(self.alpha, random_state=draw, **self.parameters)
 
 
-def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, alpha: float) -> Values:
+def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, alpha: float) -> tuple[Tensor, Tensor]:
     """Give the ratios of models at the support and the query of all tasks, of shape (model, task, n)."""
     support, query = (pair.rows.double().cpu().numpy() for pair in (episode.support, episode.query))
     n_tasks, n_support, n_columns = support.shape

@@ -6,7 +6,7 @@ from fewratio.estimators import MetaRatioEstimator
 from fewratio.estimators.networks.settings import architecture_of, grouped
 
 
-def estimator_of(**flat: Any) -> MetaRatioEstimator:
+def make_estimator(**flat: Any) -> MetaRatioEstimator:
     """Make an estimator of flat settings; what is not among them is the library's default."""
     return MetaRatioEstimator(**grouped(flat))
 

@@ -36,7 +36,7 @@ from fewratio.estimators.networks.pretraining import Job, squared_error, train_j
 from fewratio.estimators.networks.settings import Architecture
 from fewratio_bench.evaluate import judged_ratio
 from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Method, Parameters, Verdict, by_split, quick_steps
-from fewratio_bench.methods.flat_settings import estimator_of, flat_settings
+from fewratio_bench.methods.flat_settings import flat_settings, make_estimator
 from fewratio_bench.methods.parts import DescentHead, set_latent_dim
 from fewratio_bench.problems import Problem, Trial
 
@@ -254,7 +254,7 @@ class Learned(Method):
     def _estimator(self, problem: Problem, **changes: Any) -> MetaRatioEstimator:
         """Give the estimator of the library whose settings of training these are."""
         stopping = {"validate_every": problem.validate_every, "patience": problem.patience}
-        return estimator_of(**({"episodes": problem.episodes} | changes | stopping | self.training))
+        return make_estimator(**({"episodes": problem.episodes} | changes | stopping | self.training))
 
     def _objective(self, source: Parameters) -> Objective:
         return NonNegativeLSIF(source["bound"]) if "bound" in source else RelativeSquaredError(self.alpha)

@@ -14,7 +14,7 @@ from fewratio.estimators import MetaRatioEstimator, pretrain_together
 from fewratio.estimators.networks.nn import MeanRatio
 from fewratio.estimators.networks.settings import KINDS, architecture_of
 from fewratio_bench.methods.base import QUICKER, Bench, Parameters, RatioMethod, Ratios, by_split
-from fewratio_bench.methods.flat_settings import estimator_of, flat_settings
+from fewratio_bench.methods.flat_settings import flat_settings, make_estimator
 from fewratio_bench.problems import Problem, Trial
 
 
@@ -37,7 +37,7 @@ class Pretrained(RatioMethod):
 
     def quick(self) -> Self:
         """Give the same with one network of each kind and a training of a fiftieth."""
-        steps = estimator_of(**self.parameters).training.max_steps // QUICKER
+        steps = make_estimator(**self.parameters).training.max_steps // QUICKER
         return replace(self, parameters={**self.parameters, "max_steps": steps, "n_networks": 1})
 
     def settings(self, problem: Problem) -> list[Parameters]:
@@ -91,7 +91,7 @@ class Pretrained(RatioMethod):
 
     def _estimator(self, problem: Problem, **changes: Any) -> MetaRatioEstimator:
         common = {"alpha": self.alpha, "episodes": problem.episodes, "patience": problem.patience}
-        return estimator_of(**(common | changes | dict(self.parameters)))
+        return make_estimator(**(common | changes | dict(self.parameters)))
 
 
 def _complete(estimator: MetaRatioEstimator) -> bool:

@@ -17,7 +17,7 @@ from fewratio import MetaRatioEstimator
 from fewratio.core import container as tensorfile
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError, ParameterError
 from fewratio.estimators.networks import Inliers, Pairs, Training
-from fewratio.estimators.networks.settings import Settings
+from fewratio.estimators.networks.settings import SettingsGroup
 
 X = np.linspace(-2, 2, 9)[:, None]
 
@@ -68,7 +68,7 @@ def test_a_loaded_model_gives_the_same_answers(make, sources, tmp_path, changes)
     np.testing.assert_array_equal(answers(loaded), answers(saved))
     assert loaded.history_ == saved.history_
     for name, value in saved.get_params().items():
-        if name != "random_state" and not isinstance(value, Settings):
+        if name != "random_state" and not isinstance(value, SettingsGroup):
             assert loaded.get_params()[name] == (tuple(value) if isinstance(value, list) else value), name
 
 

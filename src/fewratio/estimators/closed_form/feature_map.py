@@ -97,7 +97,7 @@ class FeatureMap:
         """The device of torch, if it is another than the CPU; on that NumPy is as fast."""
         if self.device == "cpu" or (self.device == "auto" and not torch_is_installed()):
             return None
-        devices = import_home("fewratio.estimators.networks.devices", f"device={self.device!r}")
+        devices = import_home("fewratio.estimators.networks.network_estimator", f"device={self.device!r}")
         device = devices.resolve_device(self.device)
         return None if device.type == "cpu" else device
 

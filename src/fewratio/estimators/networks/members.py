@@ -64,7 +64,7 @@ class Trained(NamedTuple):
     columns: SourceColumns
 
 
-def network_kinds(architecture: Architecture, init: str) -> dict[str, range]:
+def number_networks(architecture: Architecture, init: str) -> dict[str, range]:
     """Say which kinds of networks to train, and the numbers of those of each kind."""
     counts = dict.fromkeys(KINDS[architecture.features], architecture.n_networks)
     counts = {UNIVERSAL: 1} if init == UNIVERSAL else counts
@@ -93,7 +93,7 @@ def train_networks(
         The networks of each estimator.
     """
     first, architecture = parameters[0], architecture_of(parameters[0]["network"])
-    kinds = network_kinds(architecture, first["init"])
+    kinds = number_networks(architecture, first["init"])
     alpha = float(first["alpha"])
     networks: list[list[Network]] = [[] for _ in parameters]
     for kind, numbers in kinds.items():
@@ -129,7 +129,7 @@ def train_networks(
     return networks
 
 
-def assembled(models: Sequence[nn.RatioModel]) -> nn.RatioModel | nn.RatioCommittee:
+def join_networks(models: Sequence[nn.RatioModel]) -> nn.RatioModel | nn.RatioCommittee:
     """Put trained networks together; one alone stays what it is."""
     return models[0] if len(models) == 1 else nn.RatioCommittee(models)
 

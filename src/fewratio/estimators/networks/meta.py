@@ -13,10 +13,16 @@ from fewratio.core.container import Arrays, read_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
 from fewratio.estimators.learned_file import LearnedEstimator
-from fewratio.estimators.networks.adapted import Model, NetworkEstimator
-from fewratio.estimators.networks.devices import resolve_device
-from fewratio.estimators.networks.members import UNIVERSAL, Network, Trained, assembled, network_kinds, train_networks
+from fewratio.estimators.networks.members import (
+    UNIVERSAL,
+    Network,
+    Trained,
+    join_networks,
+    number_networks,
+    train_networks,
+)
 from fewratio.estimators.networks.model_file import parameters_of, payload_of, trained_of
+from fewratio.estimators.networks.network_estimator import Model, NetworkEstimator, resolve_device
 from fewratio.estimators.networks.nn import SampleScaled
 from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.pretraining import raise_if_diverged
@@ -180,7 +186,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
     def _set_trained(self, trained: Trained) -> None:
         """Take over what was learned from sources."""
         self._trained, self.networks_ = trained, trained.networks
-        self.model_ = assembled([network.model for network in trained.networks])
+        self.model_ = join_networks([network.model for network in trained.networks])
         self.history_ = trained.networks[0].history
         self._keep_columns(trained.columns)
 
@@ -268,7 +274,7 @@ def pretrain_together(
             continue
         settings = clone(estimator).get_params(deep=False)
         estimator._set_trained(Trained(settings, kept, SourceColumns.of(collection)))
-        kinds = network_kinds(architecture_of(estimator.network), estimator.init)
+        kinds = number_networks(architecture_of(estimator.network), estimator.init)
         if len(kept) < (n_networks := sum(map(len, kinds.values()))):
             kept_kinds = ", ".join(network.kind for network in kept)
             incomplete.append(

@@ -6,28 +6,28 @@ import torch
 
 from fewratio.core.container import Arrays
 from fewratio.estimators.learned_file import columns_of, header_of
-from fewratio.estimators.networks.members import UNIVERSAL, Network, Trained, assembled, build
+from fewratio.estimators.networks.members import UNIVERSAL, Network, Trained, build, join_networks
 from fewratio.estimators.networks.nn import RatioModel, Standardiser
 from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.settings import (
     Architecture,
     Inliers,
     Pairs,
-    Settings,
+    SettingsGroup,
     Training,
     architecture_of,
     grouped,
 )
 from fewratio.estimators.networks.universal import universal_with_units
 
-_GROUPS: dict[str, type[Settings]] = {group.__name__: group for group in (Pairs, Inliers, Architecture, Training)}
+_GROUPS: dict[str, type[SettingsGroup]] = {group.__name__: group for group in (Pairs, Inliers, Architecture, Training)}
 
 
 def payload_of(estimator: str, trained: Trained) -> tuple[Arrays, dict[str, Any]]:
     """Give what an estimator of this name has learned as arrays and a header."""
     parameters = {name: _plain(value) for name, value in trained.parameters.items()}
     header = header_of(estimator, trained.columns, parameters)
-    state = assembled([network.model for network in trained.networks]).state_dict()
+    state = join_networks([network.model for network in trained.networks]).state_dict()
     arrays = {name: tensor.cpu().numpy() for name, tensor in state.items()}
     return arrays, header | {"networks": [network.to_dict() for network in trained.networks]}
 
@@ -56,7 +56,7 @@ def trained_of(arrays: Arrays, header: dict[str, Any], parameters: dict[str, Any
         raise ValueError(f"{architecture.depth} layers are not in it")
     with torch.device("meta"):
         models = [_empty(each, architecture, parameters, columns.n_features) for each in networks]
-    model = assembled(models)
+    model = join_networks(models)
     expected = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in model.state_dict().items()}
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if expected != {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}:
@@ -83,4 +83,4 @@ def _empty(
 
 def _plain(value: Any) -> Any:
     """Give settings as a dict with their class."""
-    return {"class": type(value).__name__, **value.get_params()} if isinstance(value, Settings) else value
+    return {"class": type(value).__name__, **value.get_params()} if isinstance(value, SettingsGroup) else value

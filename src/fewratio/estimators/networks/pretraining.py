@@ -16,7 +16,7 @@ from fewratio.core.wording import listed
 from fewratio.data.collection import Collection
 from fewratio.data.table import check_features
 from fewratio.errors import CollectionError, DataNotFoundError, ParameterError, TrainingError
-from fewratio.estimators.networks.devices import resolve_device
+from fewratio.estimators.networks.network_estimator import resolve_device
 from fewratio.estimators.networks.nn import RatioModel, Standardiser
 from fewratio.estimators.networks.optim import Ensemble, History, Processes, TrainingPlan, train
 from fewratio.estimators.networks.settings import Episodes, Inliers, Training

@@ -17,12 +17,12 @@ from fewratio.estimators.parameters import COUNT, NOT_NEGATIVE, Interval, Parame
 KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relational",)}
 
 
-class Settings(Parameters):
+class SettingsGroup(Parameters):
     """Base of a group of settings, a dataclass with scikit-learn's `get_params`, `set_params` and `clone`."""
 
 
 @dataclass(repr=False)
-class Episodes(Settings):
+class Episodes(SettingsGroup):
     """Base of what is trained on: small estimation tasks cut from the source datasets."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -116,7 +116,7 @@ class Inliers(Episodes):
 
 
 @dataclass(repr=False)
-class Architecture(Settings):
+class Architecture(SettingsGroup):
     """What networks a model consists of, and of what size.
 
     Parameters
@@ -170,7 +170,7 @@ class Architecture(Settings):
 
 
 @dataclass(repr=False)
-class Training(Settings):
+class Training(SettingsGroup):
     """How a network is trained: AdamW on batches of episodes, with early stopping on validation datasets.
 
     Parameters
@@ -239,7 +239,7 @@ def grouped(flat: Mapping[str, Any]) -> dict[str, Any]:
         left.pop("n_inliers", None)
     elif left.get("n_support_de") is None:
         left.pop("n_support_de", None)
-    groups: dict[str, type[Settings]] = {"episodes": episodes, "network": Architecture, "training": Training}
+    groups: dict[str, type[SettingsGroup]] = {"episodes": episodes, "network": Architecture, "training": Training}
     found = {
         name: group(**{key: left.pop(key) for key in group._get_param_names() if key in left})
         for name, group in groups.items()

@@ -13,8 +13,7 @@ from fewratio.core.container import read_tensors
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.errors import FewRatioError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.base import RatioEstimator, fit_to_drawn
-from fewratio.estimators.networks.adapted import NetworkEstimator, as_rows
-from fewratio.estimators.networks.devices import resolve_device
+from fewratio.estimators.networks.network_estimator import NetworkEstimator, as_rows, resolve_device
 from fewratio.estimators.networks.nn import AdaptedRatio, RatioModel, RidgeHead, SampleScaled, Standardiser
 from fewratio.estimators.networks.nn.intervals import LEVELS, Intervals
 from fewratio.estimators.networks.nn.relational import RelationalEncoder, RelationalFeatures

@@ -1,4 +1,4 @@
-"""Estimators that are a trained network: fitting adapts it to the two samples."""
+"""The base of estimators that are a trained network: where it computes, and how it adapts to two samples."""
 
 from abc import abstractmethod
 from typing import Any
@@ -12,6 +12,7 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.blocks import HIDDEN_VALUES, row_blocks
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.errors import ParameterError
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.networks.nn import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, SampleScaled
 from fewratio.estimators.networks.pair import Pair
@@ -77,3 +78,20 @@ class NetworkEstimator(RatioEstimator):
 def as_rows(model: Model, X: Floats) -> Tensor:
     """Give rows as what a model takes, where it is."""
     return torch.from_numpy(X).to(next(model.parameters()).device, model.row_dtype)
+
+
+def resolve_device(device: str) -> torch.device:
+    """Turn a device's name into a device; "auto" takes CUDA where there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+        if resolved.type == "cuda" and not torch.cuda.is_available():
+            raise ParameterError(f"device is {device!r}, but there is no CUDA device here. Use 'auto' or 'cpu'.")
+        # Not every device that torch knows is here, or knows the float64 of the ridge solve.
+        torch.zeros((), dtype=torch.float64, device=resolved).item()
+    except (RuntimeError, TypeError, NotImplementedError) as error:
+        raise ParameterError(
+            f"device is {device!r}, which cannot be used here. Use 'auto', 'cpu' or 'cuda'."
+        ) from error
+    return resolved
