@@ -27,7 +27,8 @@ Parquet, Arrow (`.arrow`, `.feather`), JSON lines, Excel, `.npy` or `.npz`; `-` 
 
 
 def _commands(group, context):
-    for name, command in group.commands.items():
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         inner = typer.Context(command, info_name=name, parent=context)
         if hasattr(command, "commands"):
             yield from _commands(command, inner)
@@ -96,8 +97,8 @@ def _type(schema):
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
         return f"[{name}](#{name.lower()})" if "ValidationError" not in name else "Problem"
-    if "anyOf" in schema:
-        return " or ".join(_type(each) for each in schema["anyOf"])
+    if several := schema.get("anyOf") or schema.get("oneOf"):
+        return " or ".join(_type(each) for each in several)
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
     return schema.get("type", "any")

@@ -1,41 +1,58 @@
-"""Command line ``fewratio``: one file a verb; a verb parses, calls one function and prints."""
+"""Command line ``fewratio``: the list of its verbs, each declared in the room of its task."""
 
 import signal
 import sys
-from importlib import import_module
-from typing import Annotated
+from dataclasses import replace
+from functools import partial, update_wrapper
+from importlib.util import find_spec
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from fewratio import __version__
 from fewratio.changes import command as changes
-from fewratio.cli import columns, data, reference
+from fewratio.cli import columns, data, frame, reference
 from fewratio.compare import command as compare
 from fewratio.demo import command as demo
+from fewratio.lazy import import_home
 from fewratio.learn import info, summaries, train
-from fewratio.many import command as compare_all
+from fewratio.many import command as many
 from fewratio.many import index_command as index
 from fewratio.outliers import command as outliers
 from fewratio.ratio import command as ratio
 from fewratio.weights import command as weights
 
-app = typer.Typer(
-    name="fewratio",
-    help="Tell how two datasets differ from a handful of instances.",
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+# A task does not know another one: that many groups are compared as `compare-all` does is said here.
+_RUN = update_wrapper(partial(compare.compare, compare_groups=many.deliver_all), compare.compare)
+_COMPARE = replace(compare.VERB, run=_RUN)
+VERBS = (
+    *(_COMPARE, many.VERB, outliers.VERB, weights.VERB, changes.VERB, ratio.VERB, reference.VERB, train.VERB),
+    *(index.INDEX, index.SEARCH, info.VERB, demo.VERB, columns.VERB, summaries.MAP, summaries.SUMMARISE),
 )
-for _verb in (
-    *(compare.compare, compare_all.compare_all, outliers.outliers, weights.weights, changes.changes),
-    *(ratio.ratio, reference.reference, train.train, index.index, index.search, info.info, demo.demo),
-    *(columns.columns, import_module("fewratio_web.serve").serve),
-):
-    app.command()(_verb)
-app.command("map")(summaries.map_)
-app.command()(summaries.summarise)
-app.add_typer(data.app)
+# Verbs of packages that the library does not know, and the modules that declare them.
+_OTHERS = {"serve": "fewratio_web.serve"}
+
+
+class _Group(TyperGroup):
+    """The verbs, and those of other packages, which are imported when they are asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [
+            *super().list_commands(ctx),
+            *(name for name, home in _OTHERS.items() if find_spec(home.partition(".")[0])),
+        ]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _OTHERS:
+            return super().get_command(ctx, cmd_name)
+        return typer.main.get_command(frame.make_app([import_home(_OTHERS[cmd_name]).VERB], add_completion=False))
+
+
+app = frame.make_app(
+    VERBS, name="fewratio", help="Tell how two datasets differ from a handful of instances.", cls=_Group
+)
+app.add_typer(frame.make_app(data.VERBS, name="data", help=data.HELP))
 
 
 def _print_version(wanted: bool) -> None:
@@ -54,7 +71,7 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line. What becomes of a mistake is said by `fewratio.cli.frame.verb`."""
+    """Run the command line. What becomes of a mistake is said by `fewratio.cli.frame.run_verb`."""
     # Ended as by an error: a file that is only half written is removed. (Windows knows no SIGHUP; nohup ignores it.)
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
         if signal.getsignal(number) is signal.SIG_DFL:

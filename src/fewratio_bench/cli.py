@@ -34,9 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["data"]:
         # What ``fewratio data`` does, where the paper's data are known.
-        from fewratio.cli.data import app
+        from fewratio.cli import data, frame
 
-        app(arguments[1:], prog_name="fewratio-bench data")
+        frame.make_app(data.VERBS)(arguments[1:], prog_name="fewratio-bench data")
     try:
         args = _parser().parse_args(arguments)
         args.action(args)

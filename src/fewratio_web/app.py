@@ -18,12 +18,12 @@ from starlette.requests import ClientDisconnect
 
 from fewratio import __version__
 from fewratio.errors import DataFileError, FewRatioError
-from fewratio_web.commands import REPORT, TEXT, JobRequest
 from fewratio_web.guard import REPORT_POLICY, Guard, TooLarge, problem
 from fewratio_web.job_runner import JobRunner
 from fewratio_web.limits import Limits
 from fewratio_web.names import check_beginning, check_ending, check_free, is_table, safe_name, safe_path
 from fewratio_web.store import File, Job
+from fewratio_web.verbs import REPORT, TEXT, JobRequest, describe_pages
 from fewratio_web.workers import Work
 
 _STATIC = Path(__file__).parent / "static"
@@ -190,6 +190,11 @@ def _add_routes(app: FastAPI) -> None:
             return FileResponse(file.path, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
         kind = {".json": "application/json", ".csv": "text/csv", ".txt": "text/plain"}.get(file.path.suffix)
         return FileResponse(file.path, media_type=kind or "application/octet-stream", filename=file.name)
+
+    @app.get("/api/v1/pages", tags=["page"])
+    async def list_pages() -> dict[str, Any]:
+        """List the questions of the page: the form of each."""
+        return describe_pages()
 
     @app.get("/api/v1/examples", response_model=list[FileInfo], tags=["files"])
     async def list_examples(request: Request) -> Any:

@@ -1,11 +1,12 @@
 """Which requests are let in, and what every answer says to the browser."""
 
+import asyncio
 import ipaddress
 import json
 import secrets
 import socket
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -80,6 +81,7 @@ class Guard:
         # Cookies do not know ports: two servers on a machine must not share one.
         self.cookie = f"fewratio_{secrets.token_hex(4)}"
         self._sessions: OrderedDict[str, float] = OrderedDict()
+        self._active: Counter[str] = Counter()
 
     def cancel_jobs(self) -> None:
         """Cancel all jobs, if the application has begun."""
@@ -121,18 +123,34 @@ class Guard:
         if not said.isdecimal() or int(said) > most:
             await _refuse(send, TooLarge(most).problem)
             return
-        seen = 0
+        # Who has no session yet is known by the address.
+        client = (scope.get("client") or [""])[0] if is_new else session
+        if self._active[client] >= self.limits.requests:
+            detail = f"You have {self.limits.requests} requests at once; no more are taken. Wait for some to end."
+            await _refuse(send, problem(429, "Too many requests", detail))
+            return
+        seen, is_whole = 0, False
 
         async def bounded() -> MutableMapping[str, Any]:
             # How large a request says it is is not believed.
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, is_whole
+            try:
+                message = await (receive() if is_whole else asyncio.wait_for(receive(), self.limits.body))
+            except TimeoutError:
+                return {"type": "http.disconnect"}
+            is_whole = not message.get("more_body", False)
             seen += len(message.get("body", b""))
             if seen > most:
                 raise TooLarge(most)
             return message
 
-        await self.app(scope, bounded, answer)
+        self._active[client] += 1
+        try:
+            await self.app(scope, bounded, answer)
+        finally:
+            self._active[client] -= 1
+            # What is 0 is forgotten.
+            self._active = +self._active
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any] | None:
         """Refuse hosts that this server is not called by, and what pages of other sites send."""
@@ -141,7 +159,7 @@ class Guard:
             detail = "The request names another host; needed is the address that the server printed. Open that."
             return problem(421, "Wrong host", detail)
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        is_foreign = site not in ("same-origin", "none") or (origin is not None and urlsplit(origin).netloc != host)
+        is_foreign = site not in ("same-origin", "none") or (origin is not None and _read_host(origin) != host)
         if is_foreign and (scope["method"] not in _SAFE or scope["path"].startswith("/api/")):
             detail = "The request comes from a page of another site; only this page may send it. Open this page."
             return problem(403, "Another site", detail)
@@ -198,6 +216,13 @@ class Guard:
             cookie = f"{self.cookie}={new_session}; Path=/; HttpOnly; SameSite=Strict"
             added.append((b"set-cookie", cookie.encode()))
         return [*headers, *added]
+
+
+def _read_host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 async def _refuse(send: Send, refused: dict[str, Any]) -> None:

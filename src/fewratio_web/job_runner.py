@@ -9,9 +9,10 @@ from typing import Any
 
 from fastapi import HTTPException, Request
 
-from fewratio_web.commands import RESULTS, TEXT, JobRequest, check_inputs, command_of
+from fewratio.errors import ParameterError
 from fewratio_web.limits import Limits
 from fewratio_web.store import File, Job, Store
+from fewratio_web.verbs import RESULTS, TEXT, VERBS, make_command
 from fewratio_web.workers import STDERR, Work, Workers
 
 # Example files by id, each a path below the folder of examples.
@@ -103,28 +104,40 @@ class JobRunner:
             )
         return found
 
-    def start(self, asked: JobRequest, owner: str) -> Job:
+    def start(self, asked: Any, owner: str) -> Job:
         """Put a job into the queue."""
-        check_inputs(asked)
-        files = {name: self.file(id, owner) for name, id in asked.inputs.items()}
+        ids = asked.inputs.model_dump(exclude_none=True)
+        files = {
+            name: [self.file(id, owner) for id in (given if isinstance(given, list) else [given])]
+            for name, given in ids.items()
+        }
+        for field in VERBS[asked.verb].fields:
+            for file in files.get(field.name, ()) if field.name != "tables" else ():
+                if file.path.is_dir() != (field.reads == "folder"):
+                    found = f"{file.name!r} is a {'folder' if file.path.is_dir() else 'file'}"
+                    raise ParameterError(f"{found}; input {field.name} is a {field.reads}. Choose another.")
         active = [job for job in self.store.jobs.values() if not job.is_over]
         if sum(job.owner == owner for job in active) >= self.limits.per_user:
             raise HTTPException(429, "You have as many jobs as one may have at once; one must end first. Wait for it.")
         if len(active) >= self.limits.running + self.limits.waiting:
             raise HTTPException(503, "The server has as much work as it takes; a job must end first. Try again soon.")
         self.check_room()
-        names: dict[str, str] = {}
+        names: dict[str, Any] = {}
         # Two files may have the same name, or that of a result; capitals count for little on some systems.
         taken = {*RESULTS, STDERR}
-        for number, (name, file) in enumerate(files.items(), 1):
-            names[name] = file.name
-            while names[name].lower() in taken:
-                names[name] = f"{number}-{names[name]}"
-            taken.add(names[name].lower())
-        command = command_of(asked, names)
+        paths: dict[str, Path] = {}
+        for name, file in ((name, file) for name, several in files.items() for file in several):
+            called = file.name
+            while called.lower() in taken:
+                called = f"{len(paths) + 1}-{called}"
+            taken.add(called.lower())
+            paths[called] = file.path
+            names[name] = [*names.get(name, []), called]
+        several = [field.variable for field in VERBS[asked.verb].fields if field.is_several]
+        command = make_command(asked, {name: each if name in several else each[0] for name, each in names.items()})
         with self.store.new_folder() as folder:
-            for name, file in files.items():
-                (folder / names[name]).symlink_to(file.path)
+            for called, path in paths.items():
+                (folder / called).symlink_to(path)
         job = Job(folder.name, owner, asked.verb, command.arguments, command.shell, command.python, folder)
         self.store.jobs[job.id] = job
         task = {"folder": str(folder), "stdout": command.stdout, "arguments": command.arguments}

@@ -26,6 +26,10 @@ class Limits:
         Longest job.
     running, waiting, per_user : int
         Jobs at once, in the queue, and of one user.
+    headers, body : int
+        Seconds that the headers of a request may take, and that a user may send nothing of its body.
+    unfinished, requests : int
+        Connections without a request, and requests at once, of one client.
     kept : int
         Seconds that files and results are kept after their last use.
     """
@@ -44,6 +48,10 @@ class Limits:
     running: int = 2
     waiting: int = 32
     per_user: int = 8
+    headers: int = 10
+    body: int = 30
+    unfinished: int = 32
+    requests: int = 64
     kept: int = 3600
 
     def of_task(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from fewratio.errors import DataFileError
 
 MODELS = (".model", ".safetensors")
 _COMPRESSED_TEXT = tuple(f"{kind}{ending}" for kind in (".csv", ".tsv") for ending in COMPRESSED)
+# Systems count bytes, and results have longer names than tables.
 _LONGEST, _DEEPEST = 100, 8
 # Control characters, what Windows or a shell takes for something else, and marks that turn the direction of writing.
 _HARMFUL = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]')
@@ -25,7 +26,11 @@ def safe_name(name: str) -> str:
     kept = _HARMFUL.sub("_", last).lstrip("-.~ ").rstrip(". ") or "table"
     # The ending says what a file holds.
     stem, dot, ending = kept.rpartition(".")
-    return kept if len(kept) <= _LONGEST else f"{stem[: _LONGEST - 20]}{dot}{ending[:19]}"
+    return kept if len(kept.encode()) <= _LONGEST else f"{_cut(stem, _LONGEST - 20)}{dot}{_cut(ending, 19)}"
+
+
+def _cut(text: str, n_bytes: int) -> str:
+    return text.encode()[:n_bytes].decode(errors="ignore")
 
 
 def safe_path(name: str) -> PurePosixPath | None:

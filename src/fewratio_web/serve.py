@@ -4,29 +4,19 @@ import os
 import socket
 import webbrowser
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import typer
 
-from fewratio.cli.frame import verb
+from fewratio.cli.frame import Request
+from fewratio.cli.verb import Field, Verb
 from fewratio.errors import ParameterError
 from fewratio.lazy import import_home
 from fewratio_web.worker import work
 
 
-@verb
-def serve(
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; others than this machine's need --token.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 0,
-    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-    token: Annotated[
-        str | None,
-        typer.Option(envvar="FEWRATIO_TOKEN", help="What users must know: http://.../?token=..."),
-    ] = None,
-) -> None:
+def serve(request: Request, host: str, port: int, open: bool, token: str | None) -> None:
     """Show a page on which tables are compared, outliers and changes found, and models learned.
 
     Nothing is sent to other servers. Files and results are removed an hour after their last use, and at the end.
@@ -38,6 +28,7 @@ def serve(
     import uvicorn
 
     from fewratio_web.app import make_app
+    from fewratio_web.connections import BoundedProtocol
     from fewratio_web.guard import WILDCARDS, is_loopback
 
     if not is_loopback(host) and not token:
@@ -64,7 +55,7 @@ def serve(
     app = make_app(work, host, token, preload=["fewratio_web.worker_imports"])
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=BoundedProtocol,
         ws="none",
         lifespan="on",
         log_level="warning",
@@ -73,9 +64,9 @@ def serve(
         date_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=1,
-        limit_concurrency=200,
+        limit_concurrency=1000,
     )
-    if open_:
+    if open:
         # The browser waits until the server answers.
         webbrowser.open(addresses[0])
 
@@ -87,3 +78,14 @@ def serve(
 
     with suppress(KeyboardInterrupt):
         Server(config).run(sockets=[listener])
+
+
+VERB = Verb(
+    serve,
+    (
+        Field("host", "Address to listen at; others than this machine's need --token.", default="127.0.0.1"),
+        Field("port", "Port; 0 for a free one.", int, default=0, bounds=(0, 65535)),
+        Field("open", "Open the page in the browser.", bool, default=False),
+        Field("token", "What users must know: http://.../?token=...", envvar="FEWRATIO_TOKEN"),
+    ),
+)

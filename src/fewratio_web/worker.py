@@ -14,7 +14,6 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing import connection
 from pathlib import Path
 from typing import Any
@@ -110,8 +109,12 @@ def _do(task: Mapping[str, Any]) -> int:
 
             write_examples(Path(task["examples"]))
         else:
-            # Found by name: the command line starts the server, and the server this.
-            import_module("fewratio.app").app(task["arguments"], prog_name="fewratio")
+            from fewratio.app import app
+            from fewratio.cli import frame
+            from fewratio.cli.verb import Verb
+
+            frame.write_parameter = Verb.write_label
+            app(task["arguments"], prog_name="fewratio")
     except SystemExit as ended:
         return 2 if ended.code else 0
     except MemoryError:

@@ -12,7 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from fewratio.app import app
-from fewratio.cli.option_words import arguments_as_options
+from fewratio.changes import command as changes
+from fewratio.errors import FewRatioWarning, ParameterError, name_parameter
+from fewratio.weights import command as weights
 from tests.mixed import mixed
 
 
@@ -258,7 +260,7 @@ def test_a_table_without_names_is_taken_by_position(folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("compare", "a.csv", "extra.csv"), ("'extra.csv'", "unexpected: 'extra'", "Pass --common")),
+        (("compare", "a.csv", "extra.csv"), ("'extra.csv'", "unexpected: 'extra'", "Choose --common")),
         (("compare", "a.csv", "b.csv", "--drop", "sise"), ("'a.csv' has no column 'sise'", "'size'")),
         (
             ("compare", "a.csv", "b.csv", "--columns", "code"),
@@ -282,17 +284,23 @@ def test_a_refusal_names_the_file_the_column_and_the_option(folder, arguments, s
     assert "=True" not in line
 
 
-def test_arguments_become_options_only_if_the_verb_has_them():
-    message = 'Pass common=True, decimal="," or scale="columns", or name it in keep=.'
-    assert arguments_as_options(message, ["common", "keep", "decimal"]) == (
-        'Pass --common, --decimal , or scale="columns", or name it in --keep.'
+def test_parameters_become_options_only_if_the_verb_has_them():
+    named = [("common", "True"), ("decimal", ","), ("scale", "rows"), ("n_permutations", ""), ("keep", "")]
+    error = ParameterError(" ".join(name_parameter(*each) for each in named))
+    assert str(error) == "common=True decimal=',' scale='rows' n_permutations= keep="
+    assert error.parameter == "common"
+    assert error.write(weights.VERB.write_option) == "--common --decimal , scale='rows' n_permutations= --keep"
+    assert error.write(changes.VERB.write_option).split()[-2:] == ["--permutations", "--keep"]
+    assert error.write(weights.VERB.write_label) == (
+        "“Use only the columns that all tables have” “Decimal mark”: , scale='rows' n_permutations= "
+        "“Use as: use anyway”"
     )
 
 
-@pytest.mark.parametrize(("name", "option"), [("order_date", "order_date"), ("day (of order)", "'day (of order)'")])
-def test_an_argument_that_stands_beside_its_option_is_said_once(name, option):
-    message = f"To sort them, pass time={name!r} (--time {name})."
-    assert arguments_as_options(message, ["time"]) == f"To sort them, pass --time {option}."
+def test_a_value_that_a_shell_would_split_is_quoted():
+    told = name_parameter("time", "day (of order)")
+    assert FewRatioWarning(told).write(changes.VERB.write_option) == "--time 'day (of order)'"
+    assert changes.VERB.list_words({"series": "a.csv", "time": "-x"})[2:] == ["a.csv", "--time=-x"]
 
 
 def test_rows_of_a_part_are_those_of_the_file(folder, tmp_path):

@@ -436,10 +436,10 @@ HOSTILE = {
 @pytest.mark.parametrize(
     ("text", "rows", "advice"),
     [
-        ("p;q\n1,5;2\n", [[1.5, 2]], "divided by semicolons and not by commas; give --separator ';' and --decimal ,)"),
-        ("p;q\n1;2.5\n", [[1, 2.5]], "by semicolons and not by commas; give --separator ';')"),
-        ("p|q\n1|2\n", [[1, 2]], "by vertical bars and not by commas; give --separator '|')"),
-        ('"p"\t"q"\n1\t2\n', [[1, 2]], "by tabs and not by commas; give --separator '\\t')"),
+        ("p;q\n1,5;2\n", [[1.5, 2]], "divided by semicolons and not by commas; give separator=';' and decimal=',')"),
+        ("p;q\n1;2.5\n", [[1, 2.5]], "by semicolons and not by commas; give separator=';')"),
+        ("p|q\n1|2\n", [[1, 2]], "by vertical bars and not by commas; give separator='|')"),
+        ('"p"\t"q"\n1\t2\n', [[1, 2]], "by tabs and not by commas; give separator='\\t')"),
     ],
 )
 def test_a_separator_is_found_unless_another_is_given(tmp_path, text, rows, advice):

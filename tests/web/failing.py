@@ -27,8 +27,7 @@ ENDS = {
 def fail(channel, task):
     def app(arguments, **options):
         sys.stderr.write("fewratio: a note\n")
-        (seed,) = (int(each.partition("=")[2]) for each in arguments if each.startswith("--seed="))
-        [*ENDS.values()][seed - 1]()
+        [*ENDS.values()][int(arguments[arguments.index("--seed") + 1]) - 1]()
 
     fewratio.app.app = app
     work(channel, task)

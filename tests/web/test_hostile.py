@@ -154,7 +154,7 @@ ONCE = ("the same file twice", "two names that become one", "a file in a file")
 NAMES = [
     *("../../../tmp/a.csv", "/etc/passwd.csv", "a\x00b.csv", "--help.csv", "-a.csv", "..\\a.csv", "a" * 400 + ".csv"),
     *("CON.csv", "a\r\nset-cookie: x=1.csv", "<img src=x>.csv", "$(touch x).csv", "`id`.csv", "a;b.csv", "a|b.csv"),
-    "\u202efdp.csv",
+    *("\u202efdp.csv", "\N{GRINNING FACE}" * 90 + ".csv", "a." + "\N{GRINNING FACE}" * 90 + ".csv"),
 ]
 REFUSED = ["-.csv", "a.exe", "a.html", "a.svg", "a.pkl", "a.pt", "a", "a.csv.exe", ".htaccess", "a.js", "report.html"]
 WRONG = [
@@ -247,7 +247,7 @@ def test_hostile_names(client, app, name):
     assert sent.status_code == 201
     kept = app.app.state.runner.store.files[sent.json()["id"]].path
     assert kept.resolve().is_relative_to(app.app.state.runner.store.root.resolve())
-    assert client.run("columns", {"a": sent.json()["id"]})["state"] == "done"
+    assert client.run("columns", {"tables": sent.json()["id"]})["state"] == "done"
     made = client.upload(name, kind="folders").json()
     answer = client.post(f"/api/v1/folders/{made['id']}/files", params={"name": name}, content=b"x\n1\n")
     assert answer.status_code in (201, 422)

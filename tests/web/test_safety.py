@@ -1,5 +1,6 @@
 """Who is let in, what is given to whom, and what is kept."""
 
+import asyncio
 import io
 import re
 import time
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio_web.app import make_app
-from fewratio_web.guard import is_loopback
+from fewratio_web.guard import Guard, is_loopback
 from fewratio_web.limits import Limits
 from fewratio_web.names import safe_name, safe_path
 from fewratio_web.worker import work
@@ -50,6 +51,7 @@ def test_a_server_for_all_addresses_takes_addresses_but_no_foreign_names():
     [
         {"origin": "http://evil.example"},
         {"origin": "null"},
+        {"origin": "http://["},
         {"origin": "http://127.0.0.1:9"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
@@ -89,12 +91,12 @@ def test_a_report_is_alone_in_a_sandbox_and_other_results_are_saved(client):
 
 def test_users_do_not_see_each_others_files_and_jobs(client, stranger):
     sent = client.upload("mine.csv", b"x,y\n1,2\n2,3\n").json()
-    job = client.run("columns", {"a": sent["id"]})
+    job = client.run("columns", {"tables": sent["id"]})
     ids = [*(f"files/{file['id']}" for file in [sent, *job["files"]]), f"jobs/{job['id']}"]
     assert all(client.get(f"/api/v1/{id}").status_code == 200 for id in ids)
     assert all(stranger.get(f"/api/v1/{id}").status_code == 404 for id in ids)
     assert stranger.delete(f"/api/v1/jobs/{job['id']}").status_code == 404
-    assert stranger.start("columns", {"a": sent["id"]}).status_code == 404
+    assert stranger.start("columns", {"tables": sent["id"]}).status_code == 404
     made = client.upload("folder", kind="folders").json()
     assert stranger.post(f"/api/v1/folders/{made['id']}/files", params={"name": "a.csv"}).status_code == 404
     assert len({file["id"] for file in [sent, *job["files"]]} | {job["id"]}) == 2 + len(job["files"])
@@ -153,7 +155,7 @@ def test_results_are_forgotten_and_the_folder_is_private_and_goes_at_the_end():
         store = app.app.state.runner.store
         assert store.root.stat().st_mode & 0o777 == 0o700
         sent = client.upload("a.csv", b"x,y\n1,2\n").json()
-        job = client.run("columns", {"a": sent["id"]})
+        job = client.run("columns", {"tables": sent["id"]})
         result = job["files"][0]["id"]
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and (store.jobs or any(file.owner for file in store.files.values())):
@@ -223,7 +225,7 @@ def test_what_a_user_still_works_with_is_kept():
     with Client(app, base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
         store = app.app.state.runner.store
-        job = client.run("columns", COMPARED)
+        job = client.run("columns", {"tables": [*COMPARED.values()]})
         result = job["files"][0]["id"]
         store.jobs[job["id"]].used -= 7200
         store.forget()
@@ -262,7 +264,7 @@ def test_loopback(host, is_it):
 def test_any_name_becomes_safe(name):
     safe = safe_name(name)
     assert safe
-    assert len(safe) <= 110
+    assert len(safe.encode()) <= 110
     assert not safe.startswith(("-", ".", "~"))
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\\/:\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", safe)
     assert safe_name(safe) == safe
@@ -278,3 +280,31 @@ def test_no_path_leads_outside(parts, separator):
     if found is not None:
         assert not found.is_absolute()
         assert not {"..", "~"} & set(found.parts)
+
+
+def call_guard(limits, receive):
+    """Send a request without an end to a guard, and return its answer and what the application has received."""
+    received, answers = [], []
+
+    async def application(scope, receive, send):
+        received.append(await receive())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def keep(message):
+        answers.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/api/v1/files", "query_string": b"", "client": ("::1", 1)}
+    asyncio.run(Guard(application, "::1", None, limits)({**scope, "headers": [(b"host", b"[::1]")]}, receive, keep))
+    return answers[0]["status"], received
+
+
+async def never():
+    await asyncio.Event().wait()
+
+
+def test_a_body_that_does_not_come_is_not_waited_for():
+    assert call_guard(Limits(body=0), never) == (200, [{"type": "http.disconnect"}])
+
+
+def test_a_client_has_some_requests_at_once():
+    assert call_guard(Limits(requests=0), never) == (429, [])

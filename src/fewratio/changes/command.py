@@ -1,11 +1,10 @@
 """``fewratio changes``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
+from fewratio.cli.verb import Field, Page, Verb, declare_table, share
 
 if TYPE_CHECKING:
     from fewratio.changes.detection import ChangeResult
@@ -14,22 +13,13 @@ if TYPE_CHECKING:
 _GAP = 10
 
 
-@frame.verb
 def changes(
     request: frame.Request,
-    series: Annotated[Path, typer.Argument(help="Table of rows in the order of time; - for CSV on standard input.")],
-    time: Annotated[
-        str | None, typer.Option(help="Column of dates or numbers to sort rows by; a single column of dates is found.")
-    ] = None,
-    level: Annotated[
-        float | None, typer.Option(help="Test for changes: the chance to report any if there is none.")
-    ] = None,
-    window: Annotated[
-        int | None, typer.Option(min=1, help="Test by the ratio of windows of so many rows before and after a moment.")
-    ] = None,
-    permutations: Annotated[
-        int | None, typer.Option(min=1, help="Number of shuffled series that set the threshold of a test (199).")
-    ] = None,
+    series: Path,
+    time: str | None,
+    level: float | None,
+    window: int | None,
+    permutations: int | None,
 ) -> None:
     """Find the moments at which a series changed.
 
@@ -105,3 +95,47 @@ def _about_time(result: "ChangeResult") -> list[str]:
         row = int(steps.argmax())
         line += f"; longest gap from {names[row]} to {names[row + 1]}"
     return [line]
+
+
+VERB = Verb(
+    changes,
+    (
+        declare_table("series", "Table of rows in the order of time; - for CSV on standard input."),
+        Field(
+            "time",
+            "Column of dates or numbers to sort rows by; a single column of dates is found.",
+            is_column=True,
+            label="Column to sort by",
+            hint="automatic",
+        ),
+        Field(
+            "level",
+            "Test for changes: the chance to report any if there is none.",
+            float,
+            limits=(0.0001, 0.9999),
+            label="Test at this chance of a false alarm, such as 0.05",
+            hint="no test",
+        ),
+        Field(
+            "window", "Test by the ratio of windows of so many rows before and after a moment.", int, bounds=(1, None)
+        ),
+        Field(
+            "permutations",
+            "Number of shuffled series that set the threshold of a test (199).",
+            int,
+            python="n_permutations",
+            bounds=(1, None),
+        ),
+        *share(),
+    ),
+    "result = fewratio.detect_changes({series}{settings}{columns})\nprint(result.changes)",
+    Page(
+        "changes",
+        "Changes",
+        "Find changes",
+        "When did a series change?",
+        "The moments at which rows in the order of time became different; trends and seasons are not changes.",
+        {"series": ("Series", "Rows in the order of time, or with a column of dates")},
+        ("two years of a machine", {"series": "example-machine"}),
+    ),
+)

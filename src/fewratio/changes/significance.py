@@ -11,7 +11,7 @@ from fewratio.changes.segmentation import FAR, Segmentation, fit_autoregression
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import clip_far
 from fewratio.core.wording import counted
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import InputError, ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import progress_bar
@@ -237,7 +237,7 @@ def _rank(options: ChangeOptions) -> int:
     if rank < 1:
         needed = int(np.ceil(1 / chance * (1 - 1e-12))) - 1
         raise ParameterError(
-            f"n_permutations is {n_permutations}; a level of {level} needs at least {needed}. Pass more, or raise the "
-            "level."
+            f"{name_parameter('n_permutations')} is {n_permutations}; a level of {level} needs at least {needed}. Pass "
+            "more, or raise the level."
         )
     return rank

@@ -18,7 +18,7 @@ from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import leave_out_columns
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.table import Table
-from fewratio.errors import InputError
+from fewratio.errors import FewRatioWarning, InputError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 
@@ -170,8 +170,10 @@ def _find_time_column(raw: RawTable, columns: ColumnOptions) -> str | None:
     if numbers is None or (np.diff(numbers) >= 0).all():
         return dates[0]
     warnings.warn(
-        f"The dates of column {dates[0]!r} are not in order, so rows are taken in the order of the table. To sort "
-        f"them, pass time={dates[0]!r} (--time {dates[0]}).",
+        FewRatioWarning(
+            f"The dates of column {dates[0]!r} are not in order, so rows are taken in the order of the table. To sort "
+            f"them, choose {name_parameter('time', dates[0])}."
+        ),
         stacklevel=4,
     )
     return None
@@ -199,7 +201,7 @@ def _read_time(raw: RawTable, label: str) -> _Time:
     if numbers is None:
         raise InputError(
             f"{values.name} holds {values.kind}; a time is a column of dates such as 2024-01-31, or of numbers. "
-            "Convert it, or name another column in time=."
+            f"Convert it, or name another column in {name_parameter('time', '')}."
         )
     if np.isnan(numbers).any():
         raise InputError(

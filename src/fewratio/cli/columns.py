@@ -1,13 +1,10 @@
 """``fewratio columns``."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
-from fewratio.cli.option_words import in_option_words
+from fewratio.cli.verb import MODEL, OUTPUT, PLOT, REPORT, SCALE, Field, Verb, share
 from fewratio.errors import FewRatioError
 
 if TYPE_CHECKING:
@@ -19,12 +16,7 @@ if TYPE_CHECKING:
 _EXAMPLES = 5
 
 
-@partial(frame.verb, without=("model", "scale", "output", "plot", "report"))
-def columns(
-    request: frame.Request,
-    tables: Annotated[list[Path], typer.Argument(help="Tables that will be used together, or a folder of them.")],
-    batch: Annotated[bool, typer.Option("--batch", help="Outliers of the second table will be sought.")] = False,
-) -> None:
+def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
     """Tell what each column of tables is taken for.
 
     A column that other verbs would leave out or refuse is listed with the reason.
@@ -45,7 +37,7 @@ def columns(
         try:
             column = decide_column(label, raws, rules) if is_shared and not is_unused else None
         except FewRatioError as error:
-            column, is_refused = Column(label, left_out=in_option_words(error, vars(request))), True
+            column, is_refused = Column(label, left_out=frame.write_message(request.verb, error)), True
         if column is None:
             column = Column(label, left_out=DROPPED if is_unused else NOT_IN_ALL)
         holder = next(raw for raw in raws if label in raw.places)
@@ -108,3 +100,26 @@ def _read(request: frame.Request, paths: list[Path]) -> "list[RawTable]":
         found = find_table_files(paths[0])
         return [read_raw(replace(file, separator=separator, decimal=decimal)) for file in found]
     return request.read(*paths)[0]
+
+
+VERB = Verb(
+    columns,
+    (
+        Field(
+            "tables",
+            "Tables that will be used together, or a folder of them.",
+            list[Path],
+            reads="table",
+            is_positional=True,
+            is_required=True,
+        ),
+        Field(
+            "batch",
+            "Outliers of the second table will be sought.",
+            bool,
+            default=False,
+            label="Outliers of the second table will be sought",
+        ),
+        *share(MODEL, SCALE, OUTPUT, PLOT, REPORT),
+    ),
+)

@@ -1,23 +1,17 @@
 """``fewratio data``: what collections there are, where they are, and what they look like."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from fewratio.cli.frame import Answer, AsJson, Request, aligned, check_picture, verb
+from fewratio.cli.frame import Answer, Request, aligned, check_picture
+from fewratio.cli.verb import JSON, Field, Verb
 from fewratio.errors import DataNotFoundError, FewRatioError
 
-app = typer.Typer(
-    name="data", help="Collections of datasets: list, describe, fetch and draw them.", no_args_is_help=True
-)
-
-Name = Annotated[str, typer.Argument(help="Name of the source, as `fewratio data list` gives it.")]
+HELP = "Collections of datasets: list, describe, fetch and draw them."
 
 
-@app.command("list")
-@verb
-def list_sources(as_json: AsJson = False) -> None:
+def list_sources(request: Request) -> None:
     """List the known collections and whether they are here.
 
     Example: fewratio data list
@@ -28,12 +22,10 @@ def list_sources(as_json: AsJson = False) -> None:
     cells = [("name", "here", "what (`data info` says more)")]
     for each in described:
         cells.append((each["name"], "yes" if each["available"] else "no", each["description"].partition("\n")[0]))
-    Request(as_json=as_json).deliver(Answer(list(aligned(cells)), described, {}))
+    request.deliver(Answer(list(aligned(cells)), described, {}))
 
 
-@app.command()
-@verb
-def info(name: Name, as_json: AsJson = False) -> None:
+def info(request: Request, name: str) -> None:
     """Say what a collection is: datasets, origin, licence, options and files.
 
     Example: fewratio data info digits_r
@@ -50,12 +42,10 @@ def info(name: Name, as_json: AsJson = False) -> None:
         "\nwhat": found["description"],
     }
     text = [f"{label:<12} {text}" for label, text in lines.items()]
-    Request(as_json=as_json).deliver(Answer(text, found, {}))
+    request.deliver(Answer(text, found, {}))
 
 
-@app.command()
-@verb
-def fetch(name: Name) -> None:
+def fetch(request: Request, name: str) -> None:
     """Make sure that the files of a collection are here, by a download if need be.
 
     Example: fewratio data fetch digits_r
@@ -70,12 +60,7 @@ def fetch(name: Name) -> None:
     typer.echo("\n".join(map(str, paths)) or f"{name} needs no file.")
 
 
-@app.command()
-@verb
-def preview(
-    name: Name,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Picture to write. [default: NAME.png]")] = None,
-) -> None:
+def preview(request: Request, name: str, output: Path | None) -> None:
     """Draw a collection: thumbnails of images, small multiples of tables.
 
     Example: fewratio data preview digits_r --output digits.png
@@ -89,3 +74,13 @@ def preview(
     collection = load_collection(name)
     draw_preview(collection, source.image_shape).save(path)
     typer.echo(f"{collection!r}: {path}")
+
+
+_NAME = Field("name", "Name of the source, as `fewratio data list` gives it.", is_positional=True, is_required=True)
+_PICTURE = Field("output", "Picture to write. [default: NAME.png]", Path, short="-o")
+VERBS = (
+    Verb(list_sources, (JSON,), name="list"),
+    Verb(info, (_NAME, JSON)),
+    Verb(fetch, (_NAME,)),
+    Verb(preview, (_NAME, _PICTURE)),
+)

@@ -1,27 +1,26 @@
 """What verbs share: options, tables from files, answers, and what becomes of a mistake."""
 
-import functools
-import inspect
 import json
 import math
 import os
+import shlex
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from inspect import Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from fewratio.cli.command_text import command_text
 from fewratio.cli.machine import check_limit, of_machine
-from fewratio.cli.option_words import arguments_as_options, in_option_words
 from fewratio.cli.overwriting import check_not_input
 from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
-from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
+from fewratio.cli.verb import SHARED, Verb
+from fewratio.errors import DataNotFoundError, FewRatioError, FewRatioWarning, ParameterError
 from fewratio.lazy import import_home
 from fewratio.testing import LEVEL as LEVEL
 
@@ -42,12 +41,8 @@ _REPORTS = (".html",)
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
 
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
-_OUTPUT = "File for the whole result: .json, or .csv, .tsv or .parquet for its rows."
-
-
-def _columns(help: str) -> Any:
-    return typer.Option(help=f"{help} Several: with commas, or the option again.", show_default=False)
+# How a verb writes the parameters that messages name; the page has its own way.
+write_parameter: Callable[[Verb, str, str], str | None] = Verb.write_option
 
 
 class Answer(NamedTuple):
@@ -67,26 +62,23 @@ class Answer(NamedTuple):
 class Request:
     """The options that verbs share, and what they ask for: `read` before the work, `deliver` after it."""
 
-    model: Annotated[Path | None, typer.Option("--model", "-m", help="A model that `fewratio train` wrote.")] = None
-    scale: Annotated[str | None, typer.Option(help="columns: in a common unit (default); none: in their own.")] = None
-    columns: Annotated[list[str] | None, _columns("The only columns to use.")] = None
-    drop: Annotated[list[str] | None, _columns("Columns not to use.")] = None
-    keep: Annotated[list[str] | None, _columns("Columns to use although they look like ids or separate.")] = None
-    id: Annotated[str | None, typer.Option(help="The column that names the rows.")] = None
-    categorical: Annotated[list[str] | None, _columns("Columns of categories; error: refuse all.")] = None
-    numeric: Annotated[list[str] | None, _columns("Columns of numbers.")] = None
-    common: Annotated[bool, typer.Option("--common", help="Use the columns that all tables have.")] = False
-    separator: Annotated[str | None, typer.Option(help="What divides the columns of text files, such as ';'.")] = None
-    decimal: Annotated[str, typer.Option(help="The mark within numbers of text files, such as ','.")] = "."
-    as_json: AsJson = False
-    output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT)] = None
-    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write: .png, .svg, .pdf, .html or .json.")] = (
-        None
-    )
-    report: Annotated[Path | None, typer.Option("--report", help="Report to write, one file for a browser: .html.")] = (
-        None
-    )
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0
+    verb: Verb
+    model: Path | None = None
+    scale: str | None = None
+    columns: list[str] | None = None
+    drop: list[str] | None = None
+    keep: list[str] | None = None
+    id: str | None = None
+    categorical: list[str] | None = None
+    numeric: list[str] | None = None
+    common: bool = False
+    separator: str | None = None
+    decimal: str = "."
+    json: bool = False
+    output: Path | None = None
+    plot: Path | None = None
+    report: Path | None = None
+    seed: int = 0
     command: str = ""
     warned: Callable[[], Sequence[str]] = tuple
 
@@ -183,7 +175,7 @@ class Request:
 
             write_atomically(path, payload)
         try:
-            typer.echo(text if self.as_json else "\n".join(answer.lines))
+            typer.echo(text if self.json else "\n".join(answer.lines))
         except OSError as error:
             error.filename = "standard output"
             raise
@@ -191,7 +183,7 @@ class Request:
     @property
     def wants_json(self) -> bool:
         """Whether the payload is asked for."""
-        return self.as_json or (self.output is not None and not self._wants_rows)
+        return self.json or (self.output is not None and not self._wants_rows)
 
     @property
     def _wants_rows(self) -> bool:
@@ -249,49 +241,61 @@ class Request:
         return fewratio.RuLSIF() if self.model is None else fewratio.load_model(self.model)
 
 
-def other(task: str) -> Any:
-    """Give the commands of another task, by its name: tasks do not import each other."""
-    return import_home(f"fewratio.{task}.command")
+def make_command(verb: Verb) -> Callable[..., None]:
+    """Make the function that typer calls for a verb, with the verb's fields as its parameters."""
 
+    def run(**values: Any) -> None:
+        run_verb(verb, **values)
 
-def verb(function: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
-    """Make a verb of a function: an error ends it with one line on standard error.
-
-    The exit code is 2 for wrong input, else 1. A first parameter ``request`` becomes the options of `Request`, except
-    those that the verb is `without`.
-    """
-    given = dict(inspect.signature(function).parameters)
-    shared = dict(inspect.signature(Request).parameters) if given.pop("request", None) else {}
-    shared = {name: parameter for name, parameter in shared.items() if name not in (*without, "command", "warned")}
-    given |= shared
-
-    @functools.wraps(function)
-    def run(*arguments: Any, **options: Any) -> None:
-        try:
-            with _plain_warnings(given) as warned:
-                if shared:
-                    request = Request(**{name: options.pop(name) for name in shared if name in options})
-                    values = vars(request) | inspect.signature(function).bind(request, *arguments, **options).arguments
-                    command = command_text(function.__name__, given, values)
-                    arguments = (replace(request, command=command, warned=warned), *arguments)
-                check_limit()
-                function(*arguments, **options)
-        except FewRatioError as error:
-            _say(in_option_words(error, given))
-            raise typer.Exit(2 if isinstance(error, _WRONG_INPUT) else 1) from None
-        except BrokenPipeError:
-            # Whoever read the output has enough; click knows what to do.
-            raise
-        except (OSError, MemoryError, ImportError, UnicodeEncodeError) as error:
-            _say(of_machine(error))
-            raise typer.Exit(1) from None
-
-    run.__signature__ = inspect.Signature([*given.values()])  # type: ignore[attr-defined]
+    run.__doc__ = verb.run.__doc__
+    # Typer wants parameters without defaults first.
+    parameters = [field.make_parameter() for field in verb.fields]
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 
+def make_app(verbs: Sequence[Verb], **options: Any) -> typer.Typer:
+    """Make the command line of verbs."""
+    app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, **options)
+    for verb in verbs:
+        app.command(verb.name)(make_command(verb))
+    return app
+
+
+def run_verb(verb: Verb, **values: Any) -> None:
+    """Run a verb with values of its fields; an error ends it with one line on standard error.
+
+    The exit code is 2 for wrong input, else 1.
+    """
+    values = {field.variable: values.get(field.variable, field.default) for field in verb.fields}
+    shared = {field.variable: values[field.variable] for field in verb.fields if field in SHARED}
+    own = {name: value for name, value in values.items() if name not in shared}
+    try:
+        with _plain_warnings(verb) as warned:
+            check_limit()
+            verb.run(Request(verb, **shared, command=shlex.join(verb.list_words(values)), warned=warned), **own)
+    except FewRatioError as error:
+        _say(write_message(verb, error))
+        raise typer.Exit(2 if isinstance(error, _WRONG_INPUT) else 1) from None
+    except BrokenPipeError:
+        # Whoever read the output has enough; click knows what to do.
+        raise
+    except (OSError, MemoryError, ImportError, UnicodeEncodeError) as error:
+        _say(of_machine(error))
+        raise typer.Exit(1) from None
+
+
+def write_message(verb: Verb, message: FewRatioError | Warning) -> str:
+    """Write the message of an error or a warning in the words of those who use a verb."""
+    if isinstance(message, FewRatioError | FewRatioWarning):
+        # Here an option is given or not.
+        text = message.write(lambda name, value: write_parameter(verb, name, value))
+        return text.replace("must be None or ", "must be ")
+    return str(message)
+
+
 @contextmanager
-def _plain_warnings(options: Collection[str]) -> Iterator[Callable[[], Sequence[str]]]:
+def _plain_warnings(verb: Verb) -> Iterator[Callable[[], Sequence[str]]]:
     """Write warnings as lines of text that name a verb's options, without the place in the code.
 
     Yields a function that returns the messages so far.
@@ -300,8 +304,8 @@ def _plain_warnings(options: Collection[str]) -> Iterator[Callable[[], Sequence[
         warnings.simplefilter("always", UserWarning)
 
         def messages() -> list[str]:
-            found = dict.fromkeys(str(warning.message) for warning in caught)
-            return [arguments_as_options(message, options) for message in found]
+            found = (warning.message for warning in caught)
+            return list(dict.fromkeys(write_message(verb, each) for each in found if isinstance(each, Warning)))
 
         try:
             yield messages

@@ -1,20 +1,12 @@
 """``fewratio reference``."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from fewratio.cli import frame
+from fewratio.cli.verb import MODEL, OUTPUT, PLOT, REPORT, SCALE, SEED, Verb, declare_file, declare_table, share
 
 
-@partial(frame.verb, without=("model", "scale", "plot", "report", "seed", "output"))
-def reference(
-    request: frame.Request,
-    table: Annotated[Path, typer.Argument(help="Table to compare later ones with; - for CSV on standard input.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the reference, ending in .fewratio.")],
-) -> None:
+def reference(request: frame.Request, table: Path, output: Path) -> None:
     """Save a table and the encoding of its columns, for `fewratio compare` with later tables.
 
     Example: fewratio reference january.csv -o january.fewratio; fewratio compare new.csv january.fewratio
@@ -31,3 +23,13 @@ def reference(
     rows = counted(raw.n_rows, "row")
     lines = [f"{frame.label(table)} ({rows})", f"columns     {encoding.summary}", f"Reference: {output}"]
     request.deliver(frame.Answer(lines, {"reference": str(output), "encoding": encoding.to_dict()}, {}))
+
+
+VERB = Verb(
+    reference,
+    (
+        declare_table("table", "Table to compare later ones with; - for CSV on standard input."),
+        declare_file("File for the reference, ending in .fewratio."),
+        *share(MODEL, SCALE, OUTPUT, PLOT, REPORT, SEED),
+    ),
+)

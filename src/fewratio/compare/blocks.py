@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import counted
 from fewratio.data.raw_table import RawTable, as_raw
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import FewRatioWarning, InputError, ParameterError, name_parameter
 
 # Rows that are copies of others of their sample, from which on it is said: as many, and this share of the rows.
 _N_COPIES, _SHARE = 3, 0.05
@@ -70,8 +70,11 @@ def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, 
         agreeing = min(_equal_pairs(np.unique(column, return_counts=True)[1]) for column in different.T)
         if _equal_pairs(count) > _IMPLAUSIBLE * max(in_common, agreeing):
             warnings.warn(
-                f"{counted(n_copies, 'row')} of {name} are copies of others; the test takes rows as independent, so "
-                "the p-value may be far too small. Drop copies, or name what belongs together in blocks=.",
+                FewRatioWarning(
+                    f"{counted(n_copies, 'row')} of {name} are copies of others; the test takes rows as independent, "
+                    "so the p-value may be far too small. Drop copies, or name what belongs together in "
+                    f"{name_parameter('blocks', '')}."
+                ),
                 stacklevel=4,
             )
 

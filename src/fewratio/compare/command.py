@@ -5,11 +5,12 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from fewratio.cli import frame
+from fewratio.cli.verb import Field, Page, Verb, declare_table, share
 from fewratio.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -27,35 +28,15 @@ _FAILED, _PERMUTATIONS = 3, 999
 _ROWS, _VALUES = 3, 5
 
 
-@frame.verb
 def compare(
     request: frame.Request,
-    a: Annotated[Path, typer.Argument(help="Table of the first sample; - for CSV on standard input.")],
-    b: Annotated[
-        Path | None,
-        typer.Argument(help="Table of the second sample, with the same columns, or a file of `fewratio reference`."),
-    ] = None,
-    by: Annotated[str | None, typer.Option(help="Column that divides one table into samples.")] = None,
-    permutations: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Permutations for the p-value; 0 for no test. "
-            f"[default: {_PERMUTATIONS}; for more than two groups 0 unless --fail-if is given]",
-        ),
-    ] = None,
-    blocks: Annotated[
-        str | None,
-        typer.Option(help="Column of rows that belong together, such as patient or day: they are permuted as such."),
-    ] = None,
-    fail_if: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Exit with {_FAILED} if this condition holds: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Given "
-            "again: if any does.",
-            show_default=False,
-        ),
-    ] = None,
+    a: Path,
+    b: Path | None,
+    by: str | None,
+    permutations: int | None,
+    blocks: str | None,
+    fail_if: list[str] | None,
+    compare_groups: "Callable[..., Any] | None" = None,
 ) -> None:
     """Compare two datasets: how far apart they are, whether that may be chance, and which columns and rows differ.
 
@@ -75,6 +56,10 @@ def compare(
     if b is None:
         names, samples = _groups(tables[0], str(by))
         if len(samples) > 2:
+            if compare_groups is None:
+                raise ParameterError(
+                    f"column {by!r} makes {len(samples)} samples; two can be compared here. Name another column."
+                )
             if blocks is not None:
                 raise ParameterError(
                     f"--blocks is given, but column {by!r} makes {len(samples)} samples; blocks can be permuted in a "
@@ -85,7 +70,7 @@ def compare(
             collection = Collection.from_arrays(dict(zip(names, samples, strict=True)), **options)
             # Tests of many pairs take long.
             n_permutations = (permutations or 0) if fails is None else n_permutations
-            pairs = frame.other("many").deliver_all(request, collection, estimator, n_permutations)
+            pairs = compare_groups(request, collection, estimator, n_permutations)
             if fails is not None:
                 _check_pairs(fails, pairs)
             return
@@ -279,3 +264,46 @@ def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
     a, b = result.ratios_a.tolist(), result.ratios_b.tolist()
     samples = [result.names[0]] * len(a) + [result.names[1]] * len(b)
     return {"sample": samples, "row": [*range(len(a)), *range(len(b))], "ratio": a + b}
+
+
+VERB = Verb(
+    compare,
+    (
+        declare_table("a", "Table of the first sample; - for CSV on standard input."),
+        declare_table(
+            "b",
+            "Table of the second sample, with the same columns, or a file of `fewratio reference`.",
+            is_required=False,
+        ),
+        Field("by", "Column that divides one table into samples."),
+        Field(
+            "permutations",
+            "Permutations for the p-value; 0 for no test. "
+            f"[default: {_PERMUTATIONS}; for more than two groups 0 unless --fail-if is given]",
+            int,
+            python="n_permutations",
+            bounds=(0, None),
+            limits=(0, 100_000),
+            label="Permutations for the p-value",
+            hint=str(_PERMUTATIONS),
+        ),
+        Field("blocks", "Column of rows that belong together, such as patient or day: they are permuted as such."),
+        Field(
+            "fail-if",
+            f"Exit with {_FAILED} if this condition holds: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Given "
+            "again: if any does.",
+            list[str],
+        ),
+        *share(),
+    ),
+    "result = fewratio.compare_datasets({a}, {b}{settings}{columns})\nprint(result.p_value, result.divergence)",
+    Page(
+        "compare",
+        "Compare",
+        "Compare",
+        "How do two tables differ?",
+        "Which columns and rows differ, by how much, and whether that may be chance.",
+        {"a": ("First table", "For instance, before"), "b": ("Second table", "For instance, after")},
+        ("wines of two growers", {"a": "example-grower_1", "b": "example-grower_2"}),
+    ),
+)

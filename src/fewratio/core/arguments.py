@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.shapes import Floats
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import InputError, ParameterError, name_parameter
 
 # What still fits a 32-bit index: a larger count would only run out of memory, or of time.
 MAX_COUNT = 2**31 - 1
@@ -38,8 +38,8 @@ def as_rng(random_state: Any, argument: str = "random_state") -> np.random.Gener
         return np.random.default_rng(random_state)
     if isinstance(random_state, bool | np.bool_) or not isinstance(random_state, Integral) or random_state < 0:
         raise ParameterError(
-            f"{argument} is {shown(random_state)}; needed is a whole number of at least 0, a numpy Generator or None. "
-            "Pass one of these, such as 0."
+            f"{name_parameter(argument)} is {shown(random_state)}; needed is a whole number of at least 0, a numpy "
+            "Generator or None. Pass one of these, such as 0."
         )
     return np.random.default_rng(int(random_state))
 
@@ -51,7 +51,7 @@ def check_count(argument: str, value: Any, least: int = 1) -> None:
         needed = f"a whole number of at least {least}" + f" and at most {MAX_COUNT}" * bool(
             is_whole and value > MAX_COUNT
         )
-        raise ParameterError(f"{argument} is {shown(value)}; needed is {needed}. Pass one.")
+        raise ParameterError(f"{name_parameter(argument)} is {shown(value)}; needed is {needed}. Pass one.")
 
 
 def check_number(argument: str, value: Any, low: float | int, high: float | int, needed: str) -> float:
@@ -61,14 +61,16 @@ def check_number(argument: str, value: Any, low: float | int, high: float | int,
         with suppress(OverflowError):
             number = float(value)
     if not low < number < high:
-        raise ParameterError(f"{argument} is {shown(value)}; needed is {needed}. Pass one.")
+        raise ParameterError(f"{name_parameter(argument)} is {shown(value)}; needed is {needed}. Pass one.")
     return number
 
 
 def check_switch(argument: str, value: Any) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{argument} is {shown(value)}; needed is True or False. Pass one of them.")
+        raise ParameterError(
+            f"{name_parameter(argument)} is {shown(value)}; needed is True or False. Pass one of them."
+        )
 
 
 def as_floats(argument: str, values: Any, needed: str) -> Floats:
@@ -96,7 +98,9 @@ def as_names(argument: str, names: Any) -> tuple[str, ...]:
     """Give one name of a column, or several, as a tuple."""
     given = (names,) if isinstance(names, str) or not isinstance(names, Iterable) else _listed(names)
     if not all(isinstance(name, str) for name in given):
-        raise ParameterError(f"{argument} is {shown(names)}; needed are names of columns. Pass a list of strings.")
+        raise ParameterError(
+            f"{name_parameter(argument)} is {shown(names)}; needed are names of columns. Pass a list of strings."
+        )
     return given
 
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.wording import counted, first_few
 from fewratio.data import arrow as pa
-from fewratio.errors import InputError
+from fewratio.errors import InputError, name_parameter
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -43,6 +43,7 @@ _DAY_SECONDS = 86_400
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 _NAMED_ZONE = re.compile(r".{10}.*\d(?:Z|[+-]\d{2}(?::?\d{2})?)")
+_CATEGORICAL = name_parameter("categorical", "")
 # How people write numbers and dates that no program reads without being told.
 _FORMATTED = {
     "decimal commas": re.compile(r"[-+]?\d*,?\d+(?:[eE][-+]?\d+)?"),
@@ -143,12 +144,13 @@ class ColumnValues(NamedTuple):
         for form, pattern in _FORMATTED.items():
             if n_numbers < n_texts and all(pattern.fullmatch(text) or is_number(text) for text in self.texts):
                 what = f"{self.name} looks like {form} (such as {self.first_text()}, counting from 0)"
-                advice = 'Convert it (decimal="," reads decimal commas), drop the column, or name it in categorical='
+                marks = name_parameter("decimal", ",")
+                advice = f"Convert it ({marks} reads decimal commas), drop the column, or name it in {_CATEGORICAL}"
                 raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
         if n_texts > n_numbers > n_texts / 2:
             what = f"{self.name} holds text, but {n_numbers} of its {n_texts} different values are numbers"
             other = f"the first that is none is {self.first_text()} (counting from 0)"
-            advice = "Correct or drop those rows, or name the column in categorical="
+            advice = f"Correct or drop those rows, or name the column in {_CATEGORICAL}"
             raise InputError(f"{what}, and {other}; a column must hold numbers or categories. {advice}.")
 
 

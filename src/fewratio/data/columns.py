@@ -29,7 +29,7 @@ from fewratio.data.column_kinds import (
     write_days,
 )
 from fewratio.data.raw_table import RawTable
-from fewratio.errors import CollectionError, ParameterError
+from fewratio.errors import CollectionError, ParameterError, name_parameter
 
 ID, NO_OVERLAP, EMPTY, DROPPED, NOT_IN_ALL = "id", "no overlap", "no values", "dropped", "not in all tables"
 CONSTANT = "constant in each dataset"
@@ -131,7 +131,7 @@ class ColumnRules:
                 raise ParameterError(f"{name} is {shown(given[name])}; needed is {needed}. Pass that.")
         rules = cls(**given)
         if both := sorted(set(rules.categorical) & set(rules.numeric)):
-            found = f"{listed(both)} is in categorical= and in numeric="
+            found = f"{listed(both)} is in {name_parameter('categorical', '')} and in {name_parameter('numeric', '')}"
             raise ParameterError(f"{found}; a column is one or the other. Name it once.")
         return rules
 
@@ -295,7 +295,8 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
         parts = [f"{PLURALS.get(kind, kind)} in {values.table}" for kind, values in held.items()]
         cell = f" (the first text is {held[TEXT].first_text()}, counting from 0)" if TEXT in held else ""
         what = f"column {label!r} holds {' but '.join(parts)}{cell}"
-        raise CollectionError(f"{what}; all must hold the same. Correct it, name it in categorical=, or drop it.")
+        named = name_parameter("categorical", "")
+        raise CollectionError(f"{what}; all must hold the same. Correct it, name it in {named}, or drop it.")
     return CATEGORY if TEXT in held else next(iter(held))
 
 

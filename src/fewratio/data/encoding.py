@@ -29,13 +29,16 @@ from fewratio.data.columns import (
 )
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.table import Features, FileNumbers, Table, all_finite, as_table, check_features, freeze, to_floats
-from fewratio.errors import CollectionError, InputError, ParameterError
+from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter
 
 # What the fields of a column are in JSON, besides its kind and its categories.
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None}
 _FIELDS |= {"marks_missing": bool, "zone": str | None}
 _LEARNED_FROM = "what the encoding was learned from"
-_SAME_OR_COMMON = "all must have the same columns. Pass common=True to use those that all have, or drop the others."
+_SAME_OR_COMMON = (
+    f"all must have the same columns. Choose {name_parameter('common', 'True')} to use those that all have, or drop "
+    "the others."
+)
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,8 @@ class Encoding:
         if not encoding.features:
             why = first_few(f"{column.name!r} ({column.left_out})" for column in columns)
             found = f"{' and '.join(raw.name for raw in raws)}: no column is left to use: {why}"
-            raise InputError(f"{found}; at least one is needed. Name one in keep=, categorical= or numeric=.")
+            keep, category, number = (name_parameter(name, "") for name in ("keep", "categorical", "numeric"))
+            raise InputError(f"{found}; at least one is needed. Name one in {keep}, {category} or {number}.")
         return encoding
 
     @classmethod

@@ -4,14 +4,15 @@ import shlex
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
-from fewratio.cli.frame import check_picture, verb
-from fewratio.compare.command import compare
+from fewratio.cli import frame
+from fewratio.cli.verb import SEED, Field, Verb
+from fewratio.compare import command as compare
 from fewratio.errors import ParameterError
-from fewratio.outliers.command import outliers
+from fewratio.outliers import command as outliers
 
 _STEPS = 2000
 
@@ -23,17 +24,7 @@ class Demo(StrEnum):
     RATIO = "ratio"
 
 
-@verb
-def demo(
-    name: Annotated[
-        Demo, typer.Argument(help="tables: compare two real tables and find outliers. ratio: learn to estimate ratios.")
-    ] = Demo.TABLES,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables and pictures.")] = Path("demo"),
-    steps: Annotated[
-        int | None, typer.Option(min=1, help=f"Training steps of the ratio demo. [default: {_STEPS}]")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-) -> None:
+def demo(request: frame.Request, name: Demo, output: Path, steps: int | None) -> None:
     """Compare two small real tables and find the outliers of a third; or, as `ratio`, learn ratios and draw some.
 
     Example: fewratio demo --output demo
@@ -43,11 +34,11 @@ def demo(
     # A folder that cannot be made is what the check finds.
     with suppress(OSError):
         output.mkdir(parents=True, exist_ok=True)
-    check_picture(output / "picture.png", "--output")
+    frame.check_picture(output / "picture.png", "--output")
     if name is Demo.RATIO:
-        _show_ratios(output, _STEPS if steps is None else steps, seed)
+        _show_ratios(output, _STEPS if steps is None else steps, request.seed)
     else:
-        _show_tables(output, seed)
+        _show_tables(output, request.seed)
 
 
 def _show_tables(folder: Path, seed: int) -> None:
@@ -60,13 +51,9 @@ def _show_tables(folder: Path, seed: int) -> None:
         "Wines of two growers, 13 measurements each (data that come with scikit-learn), with a bottle number, a date "
         "and a closure that are made up.\n"
     )
-    _echo_command("compare", known, other, "--plot", pictures[0])
-    compare(known, other, plot=pictures[0], seed=seed)
+    _run(compare.VERB, a=known, b=other, plot=pictures[0], seed=seed)
     typer.echo()
-    share = 0.1
-    options = ("--contamination", str(share), "--plot", pictures[1])
-    _echo_command("outliers", "--normal", known, "--unlabelled", delivery, *options)
-    outliers(delivery, known, contamination=share, plot=pictures[1], seed=seed)
+    _run(outliers.VERB, normal=known, unlabelled=delivery, contamination=0.1, plot=pictures[1], seed=seed)
     typer.echo(
         f"In truth {', '.join(strangers)} of {delivery.name} are wines of other growers.\n\n"
         f"Pictures: {', '.join(map(str, pictures))}\n"
@@ -74,8 +61,9 @@ def _show_tables(folder: Path, seed: int) -> None:
     )
 
 
-def _echo_command(*words: str | Path) -> None:
-    typer.echo(f"$ fewratio {shlex.join(map(str, words))}")
+def _run(verb: Verb, **values: Any) -> None:
+    typer.echo(f"$ {shlex.join(verb.list_words(values))}")
+    frame.run_verb(verb, **values)
 
 
 def _show_ratios(folder: Path, steps: int, seed: int) -> None:
@@ -89,3 +77,20 @@ def _show_ratios(folder: Path, steps: int, seed: int) -> None:
     for name, regret in regrets.items():
         typer.echo(f"  {name:<14} {regret:.3f}")
     typer.echo("Pictures: " + ", ".join(str(folder / name) for name in PICTURES))
+
+
+VERB = Verb(
+    demo,
+    (
+        Field(
+            "name",
+            "tables: compare two real tables and find outliers. ratio: learn to estimate ratios.",
+            Demo,
+            default=Demo.TABLES,
+            is_positional=True,
+        ),
+        Field("output", "Folder for tables and pictures.", Path, default=Path("demo"), short="-o"),
+        Field("steps", f"Training steps of the ratio demo. [default: {_STEPS}]", int, bounds=(1, None)),
+        SEED,
+    ),
+)

@@ -51,7 +51,9 @@ class Parameters(BaseEstimator):
             try:
                 _param_validation.validate_parameter_constraints({name: allowed}, {name: value}, caller_name=owner)
             except _param_validation.InvalidParameterError as error:
-                raise ParameterError(str(error).replace(called, named)) from None
+                # Nobody thinks of types who is not at home in Python.
+                text = str(error).replace(called, named).replace(" a float in ", " a number in ")
+                raise ParameterError(text.replace(" a str among ", " one of ")) from None
 
 
 def _as_number(named: str, value: Any, allowed: Any) -> Any:

@@ -10,7 +10,7 @@ from fewratio.data.columns import AS_GIVEN, ColumnRules
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table, as_table
-from fewratio.errors import CollectionError, InputError, ParameterError
+from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter
 from fewratio.estimators.base import RatioEstimator
 
 _SOURCES = "the source collection"
@@ -98,8 +98,9 @@ class SourceEstimator(RatioEstimator):
         if columns is None:
             return super()._read(tables, rules)
         if rules.given:
+            given = ", ".join(name_parameter(name, "") for name in rules.given)
             raise ParameterError(
-                f"{', '.join(f'{name}=' for name in rules.given)} is given, but a model has learned what becomes of "
+                f"{given} is given, but a model has learned what becomes of "
                 "columns. Leave it out, or give it where the source collection is made."
             )
         opened: list[Table] = []

@@ -1,11 +1,10 @@
 """``fewratio info``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
+from fewratio.cli.verb import JSON, Field, Verb
 
 if TYPE_CHECKING:
     from fewratio.estimators.closed_form.discriminant_model import Settings
@@ -14,11 +13,7 @@ if TYPE_CHECKING:
 _SIZES = (1, 3, 5)
 
 
-@frame.verb
-def info(
-    model: Annotated[Path, typer.Argument(help="A model that `fewratio train` wrote.")],
-    as_json: frame.AsJson = False,
-) -> None:
+def info(request: frame.Request, model: Path) -> None:
     """Describe a model: its columns, parameters and training.
 
     Example: fewratio info sites.safetensors
@@ -71,7 +66,7 @@ def info(
         *(f"member      {member}" for member in members),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
     ]
-    frame.Request(as_json=as_json).deliver(frame.Answer(lines, payload, {}))
+    request.deliver(frame.Answer(lines, payload, {}))
 
 
 def _describe(settings: "Settings") -> str:
@@ -90,3 +85,8 @@ def weight_of_sources(estimator: Any) -> list[str]:
     fixed = "" if is_measured else " (fixed shares: fewer than four sources, or very short ones, cannot be held out)"
     of_sizes = (f"{at_size(estimator.learned_shares_, size):.0%} at {size}" for size in _SIZES)
     return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest{fixed}"]
+
+
+VERB = Verb(
+    info, (Field("model", "A model that `fewratio train` wrote.", Path, is_positional=True, is_required=True), JSON)
+)

@@ -1,29 +1,31 @@
 """``fewratio map`` and ``fewratio summarise``, and learning from summaries."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from fewratio.cli import frame
+from fewratio.cli.verb import (
+    COLUMNS,
+    COMMON,
+    MODEL,
+    OUTPUT,
+    PLOT,
+    REPORT,
+    SCALE,
+    SEED,
+    Field,
+    Verb,
+    declare_file,
+    declare_table,
+    share,
+)
 from fewratio.errors import ParameterError
 
 SUFFIX = ".summary"
 
 
-@partial(frame.verb, without=("model", "scale", "common", "output", "plot", "report"))
-def map_(
-    request: frame.Request,
-    example: Annotated[Path, typer.Argument(help="Table with the columns of those to come, that may be shown.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the map, ending in .json.")],
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option("--range", help="Lowest and highest value of a column, such as age=0:120. Several: again."),
-    ] = None,
-    components: Annotated[int, typer.Option(min=0, help="Number of random features; 0: the columns themselves.")] = 512,
-    scale: Annotated[str, typer.Option(help="columns: in a common unit; none: in their own.")] = "columns",
+def make_map(
+    request: frame.Request, example: Path, output: Path, range: list[str] | None, components: int, scale: str
 ) -> None:
     """Fix columns, ranges, units and features from an example, for `fewratio summarise` wherever tables are.
 
@@ -31,7 +33,7 @@ def map_(
     """
     frame.check_target(output, "--output", example, endings=(".json",))
     frame.check_scale(scale)
-    given = dict(map(_range, ranges or []))
+    given = dict(map(_range, range or []))
     from fewratio.estimators.closed_form.source_map import SourceMap
 
     (raw,), _ = request.read(example)
@@ -49,29 +51,17 @@ def map_(
     request.deliver(frame.Answer(lines, {"map": str(output), **source_map.features.to_dict()}, {}))
 
 
-# What is said about columns is said when the map is made.
-_OF_COLUMNS = ("columns", "drop", "keep", "id", "categorical", "numeric", "common")
-
-
-@partial(frame.verb, without=("model", "scale", *_OF_COLUMNS, "output", "plot", "report", "seed"))
 def summarise(
-    request: frame.Request,
-    table: Annotated[Path, typer.Argument(help="All rows of one dataset; - for CSV on standard input.")],
-    map_file: Annotated[Path, typer.Option("--map", help="The map that `fewratio map` wrote.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the summary, ending in .summary.")],
-    epsilon: Annotated[
-        float | None, typer.Option(help="Add noise for differential privacy with this epsilon; none by default.")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="The delta of differential privacy.")] = 1e-5,
+    request: frame.Request, table: Path, map: Path, output: Path, epsilon: float | None, delta: float
 ) -> None:
     """Sum up a dataset where it is: its mean and covariances, no rows. `fewratio train` learns from summaries.
 
     Example: fewratio summarise clinic.csv --map map.json -o clinic.summary
     """
-    frame.check_target(output, "--output", table, map_file, endings=(SUFFIX,))
+    frame.check_target(output, "--output", table, map, endings=(SUFFIX,))
     from fewratio.estimators.closed_form.source_map import SourceMap
 
-    source_map = SourceMap.load(map_file)
+    source_map = SourceMap.load(map)
     (raw,), _ = request.read(table)
     summary = source_map.summarise(raw, epsilon, delta)
     summary.save(output)
@@ -149,3 +139,36 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     if not column:
         raise ParameterError(f"--range is {text!r}; a column and two numbers are needed. Write it as age=0:120.")
     return column, (low, high)
+
+
+MAP = Verb(
+    make_map,
+    (
+        declare_table("example", "Table with the columns of those to come, that may be shown."),
+        declare_file("File for the map, ending in .json."),
+        Field("range", "Lowest and highest value of a column, such as age=0:120. Several: again.", list[str]),
+        Field(
+            "components",
+            "Number of random features; 0: the columns themselves.",
+            int,
+            default=512,
+            python="n_components",
+            bounds=(0, None),
+        ),
+        Field("scale", "columns: in a common unit; none: in their own.", default="columns"),
+        # What is said about columns is said here, and not of each table again.
+        *share(MODEL, SCALE, COMMON, OUTPUT, PLOT, REPORT),
+    ),
+    name="map",
+)
+SUMMARISE = Verb(
+    summarise,
+    (
+        declare_table("table", "All rows of one dataset; - for CSV on standard input."),
+        Field("map", "The map that `fewratio map` wrote.", Path, is_required=True),
+        declare_file("File for the summary, ending in .summary."),
+        Field("epsilon", "Add noise for differential privacy with this epsilon; none by default.", float),
+        Field("delta", "The delta of differential privacy.", float, default=1e-5),
+        *share(MODEL, SCALE, *COLUMNS, OUTPUT, PLOT, REPORT, SEED),
+    ),
+)

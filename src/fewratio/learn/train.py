@@ -1,12 +1,10 @@
 """``fewratio train``."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
+from fewratio.cli.verb import MODEL, OUTPUT, PLOT, REPORT, SCALE, Field, Page, Verb, declare_file, share
 from fewratio.errors import ParameterError
 from fewratio.learn import summaries
 from fewratio.learn.info import weight_of_sources
@@ -19,41 +17,15 @@ _EPISODES = ("pairs", "inliers")
 _LEARNERS = ("fast", "network", "best")
 
 
-@partial(frame.verb, without=("model", "scale", "output", "plot", "report"))
 def train(
     request: frame.Request,
-    sources: Annotated[
-        list[Path], typer.Argument(help="Folder of tables, one related dataset per file; or summaries (*.summary).")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")],
-    learner: Annotated[
-        str,
-        typer.Option(
-            help="fast: in closed form, in seconds; network: by gradient descent, in minutes; best: both, and the mean "
-            "of all; an hour or more without a GPU."
-        ),
-    ] = "fast",
-    episodes: Annotated[str, typer.Option(help="What to learn: pairs, or inliers for outlier detection.")] = "pairs",
-    outlier: Annotated[str | None, typer.Option(help="Column that marks known outliers (0 and 1).")] = None,
-    scale: Annotated[str, typer.Option(help="columns: centre and scale the columns; none: as they are.")] = "columns",
-    features: Annotated[
-        str | None,
-        typer.Option(help="Of networks: mlp (default), relational, or both (slow without a GPU; default for best)."),
-    ] = None,
-    networks: Annotated[
-        int | None, typer.Option(min=1, help="Networks of each kind, whose mean is taken; 1, or 2 for best.")
-    ] = None,
-    init: Annotated[
-        str | None, typer.Option(help="Where networks start: random (default), or universal, of a fixed kind.")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Training steps of networks, 5,000 by default.")] = None,
-    device: Annotated[
-        str | None, typer.Option(help="Where networks train: cpu, cuda, or auto (default) for CUDA if available.")
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="File that keeps the state of the training; if it exists, the training resumes from it."),
-    ] = None,
+    sources: list[Path],
+    output: Path,
+    learner: str,
+    episodes: str,
+    outlier: str | None,
+    scale: str,
+    **given: Any,
 ) -> None:
     """Learn a model from related datasets.
 
@@ -61,6 +33,7 @@ def train(
 
     Example: fewratio train sites/ -o sites.safetensors
     """
+    checkpoint = given["checkpoint"]
     frame.check_target(output, "--output", *sources, checkpoint)
     if checkpoint is not None:
         frame.check_target(checkpoint, "--checkpoint", *sources)
@@ -68,8 +41,6 @@ def train(
     for option, value, known in (("learner", learner, _LEARNERS), ("episodes", episodes, _EPISODES)):
         if value not in known:
             raise ParameterError(f"--{option} must be one of {', '.join(known)}; it is {value!r}. Choose one.")
-    given: dict[str, Any] = {"features": features, "networks": networks, "init": init, "steps": steps}
-    given |= {"device": device, "checkpoint": checkpoint}
     of_networks = {name: value for name, value in given.items() if value is not None}
     if learner == "fast" and episodes == "inliers" and scale != "columns":
         raise ParameterError("--scale none is not for inliers in closed form. Leave it out, or give --learner network.")
@@ -146,3 +117,81 @@ def _trained(
 
         estimator = fewratio.AutoRatioEstimator(members=make_best_members(estimator, random_state=seed))
     return estimator.pretrain(collection, checkpoint=checkpoint)
+
+
+_FOLDER = {"sources": ("Folder of tables", "One file per dataset, all with the same columns.")}
+VERB = Verb(
+    train,
+    (
+        Field(
+            "sources",
+            "Folder of tables, one related dataset per file; or summaries (*.summary).",
+            list[Path],
+            reads="folder",
+            is_positional=True,
+            is_required=True,
+        ),
+        declare_file("File for the model."),
+        Field(
+            "learner",
+            "fast: in closed form, in seconds; network: by gradient descent, in minutes; best: both, and the mean of "
+            "all; an hour or more without a GPU.",
+            default="fast",
+        ),
+        Field("episodes", "What to learn: pairs, or inliers for outlier detection.", default="pairs"),
+        Field("outlier", "Column that marks known outliers (0 and 1)."),
+        Field("scale", "columns: centre and scale the columns; none: as they are.", default="columns"),
+        # Of networks: None is what the learner usually has.
+        Field("features", "Of networks: mlp (default), relational, or both (slow without a GPU; default for best)."),
+        Field("networks", "Networks of each kind, whose mean is taken; 1, or 2 for best.", int, bounds=(1, None)),
+        Field("init", "Where networks start: random (default), or universal, of a fixed kind."),
+        Field("steps", "Training steps of networks, 5,000 by default.", int, python="max_steps", bounds=(1, None)),
+        Field("device", "Where networks train: cpu, cuda, or auto (default) for CUDA if available."),
+        Field(
+            "checkpoint",
+            "File that keeps the state of the training; if it exists, the training resumes from it.",
+            Path,
+        ),
+        *share(MODEL, SCALE, OUTPUT, PLOT, REPORT),
+    ),
+    "datasets = fewratio.Collection.from_folder({sources}{columns}{marks})\n"
+    "fewratio.AutoRatioEstimator({settings}).pretrain(datasets).save({output})",
+    Page(
+        "train",
+        "Train",
+        "Learn",
+        "Learn from related datasets, and judge a new one",
+        "A model of how such datasets differ: with it, a handful of rows of a new one is enough. Then judge a new "
+        "dataset, or compare new tables, here or elsewhere.",
+        _FOLDER,
+        ("40 sensors, and a new one", {"sources": "example-sensors"}),
+        last="Writing the model…",
+        stages=(
+            Page(
+                "judge",
+                "",
+                "Judge",
+                "Judge a new dataset",
+                "Is it unlike all that were learned from, and which of them are nearest? A few rows are enough.",
+                {"new": ("New dataset", "For instance, a new sensor")},
+                ("a new sensor, eight rows", {"new": "example-sensor_41"}),
+                verb="compare-all",
+                takes=("folder", "model"),
+            ),
+            Page(
+                "compare-new",
+                "",
+                "Compare with the model",
+                "Compare two new tables with the model",
+                "Two tables of the same kind as those it was learned from; a few rows are enough.",
+                {
+                    "a": ("New table", "For instance, a new sensor"),
+                    "b": ("Another table", "For instance, another one, or one of those learned from"),
+                },
+                ("two new sensors, eight rows each", {"a": "example-sensor_41", "b": "example-sensor_42"}),
+                verb="compare",
+                takes=("model",),
+            ),
+        ),
+    ),
+)

@@ -21,7 +21,7 @@ from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding
 from fewratio.data.table import Table
-from fewratio.errors import CollectionError, ParameterError
+from fewratio.errors import CollectionError, ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.source_columns import SourceColumns
@@ -172,7 +172,8 @@ def _check_workers(n_jobs: Any) -> None:
     # None is joblib's word for what `joblib.parallel_config` says.
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ParameterError(
-            f"n_jobs is {n_jobs!r}; needed is a number of workers. Pass a whole number from 1, or -1 for one per core."
+            f"{name_parameter('n_jobs')} is {n_jobs!r}; needed is a number of workers. Pass a whole number from 1, or "
+            "-1 for one per core."
         )
 
 

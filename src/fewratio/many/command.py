@@ -1,11 +1,10 @@
 """``fewratio compare-all``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
+from fewratio.cli.verb import FOLDER, Field, Page, Verb, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,17 +15,7 @@ if TYPE_CHECKING:
     from fewratio.many.result import AllPairsResult
 
 
-@frame.verb
-def compare_all(
-    request: frame.Request,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset per file.")],
-    new: Annotated[
-        Path | None,
-        typer.Option(help="A new table to judge: which datasets are nearest, and is it unlike all?"),
-    ] = None,
-    permutations: Annotated[int, typer.Option(min=0, help="Permutations per pair for p-values; 0 for none.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1,
-) -> None:
+def compare_all(request: frame.Request, folder: Path, new: Path | None, permutations: int, jobs: int) -> None:
     """Compare all datasets of a folder with each other.
 
     Example: fewratio compare-all sites/ --report sites.html
@@ -64,7 +53,7 @@ def deliver_all(
     lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
     lines += _lines(result, request)
     # Each pair as a row is many times the memory of the result.
-    whole = (result.to_dict(), _columns(result)) if request.as_json or request.output else ({}, {})
+    whole = (result.to_dict(), _columns(result)) if request.json or request.output else ({}, {})
     request.deliver(frame.Answer(lines, *whole), result.plot, result._report)
     return result
 
@@ -95,3 +84,42 @@ def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
     matrices = {"divergence": result.divergences, "p_value": result.p_values, "adjusted_p_value": adjusted}
     values = {name: matrix[i, j].tolist() for name, matrix in matrices.items() if matrix is not None}
     return {"numerator": names[i].tolist(), "denominator": names[j].tolist(), **values}
+
+
+VERB = Verb(
+    compare_all,
+    (
+        FOLDER,
+        Field(
+            "new",
+            "A new table to judge: which datasets are nearest, and is it unlike all?",
+            Path,
+            reads="table",
+            value="{{{name!r}: {variable}}}",
+        ),
+        Field(
+            "permutations",
+            "Permutations per pair for p-values; 0 for none.",
+            int,
+            default=0,
+            python="n_permutations",
+            bounds=(0, None),
+            limits=(0, 100_000),
+            label="Permutations for the p-value",
+            hint="none",
+        ),
+        Field("jobs", "Number of workers; -1 for one per core.", int, default=1, python="n_jobs"),
+        *share(),
+    ),
+    "datasets = fewratio.Collection.from_folder({folder}{columns}{marks})\n"
+    "result = fewratio.compare_all(datasets{settings})\nprint(result)",
+    Page(
+        "many",
+        "Many datasets",
+        "Compare all",
+        "How do many datasets relate?",
+        "Every dataset of a folder compared with every other one: which are alike, which stand apart.",
+        {"folder": ("Folder of tables", "One file per dataset, all with the same columns.")},
+        ("40 sensors", {"folder": "example-sensors"}),
+    ),
+)

@@ -16,7 +16,7 @@ from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
-from fewratio.errors import ModelFileError, ParameterError
+from fewratio.errors import ModelFileError, ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
@@ -191,7 +191,7 @@ class DatasetIndex:
         if n_compared is not None:
             inputs.check_count("n_compared", n_compared)
             if n_compared < min(k, len(self)):
-                found = f"n_compared is {n_compared} and k is {k}"
+                found = f"{name_parameter('n_compared')} is {n_compared} and {name_parameter('k')} is {k}"
                 raise ParameterError(f"{found}; at least k datasets must be compared. Raise it, or lower k.")
         sample = self._sample(table, "table")
         candidates = self._candidates(sample, k, n_compared)

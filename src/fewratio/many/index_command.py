@@ -1,20 +1,26 @@
 """``fewratio index`` and ``fewratio search``."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from fewratio.cli import frame
+from fewratio.cli.verb import (
+    COLUMNS,
+    FOLDER,
+    MODEL,
+    OUTPUT,
+    PLOT,
+    REPORT,
+    SCALE,
+    SEED,
+    Field,
+    Verb,
+    declare_file,
+    declare_table,
+    share,
+)
 
 
-@partial(frame.verb, without=("plot", "report", "output"))
-def index(
-    request: frame.Request,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of tables, one dataset per file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the index.")],
-) -> None:
+def index(request: frame.Request, folder: Path, output: Path) -> None:
     """Make an index of the datasets of a folder, to search with `fewratio search`.
 
     Example: fewratio index sites/ -o sites.index
@@ -30,20 +36,7 @@ def index(
     request.deliver(frame.Answer(lines, {"index": str(output), "n_datasets": len(datasets)}, {}))
 
 
-_COLUMNS = ("columns", "drop", "keep", "id", "categorical", "numeric", "common")
-
-
-@partial(frame.verb, without=("model", "scale", "plot", "report", "seed", *_COLUMNS))
-def search(
-    request: frame.Request,
-    index: Annotated[Path, typer.Argument(help="An index that `fewratio index` wrote.")],
-    table: Annotated[Path, typer.Argument(help="Table to compare with its datasets; - for CSV on standard input.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many datasets to name.")] = 10,
-    permutations: Annotated[int, typer.Option(min=0, help="Permutations for the p-value of each; 0 for none.")] = 0,
-    compared: Annotated[
-        int | None, typer.Option(min=1, help="Datasets to compare with the table: the more, the fewer are missed.")
-    ] = None,
-) -> None:
+def search(request: frame.Request, index: Path, table: Path, k: int, permutations: int, compared: int | None) -> None:
     """Name the datasets of an index that differ least from a table.
 
     Example: fewratio search sites.index new.csv
@@ -57,3 +50,37 @@ def search(
         columns["p_value"] = found.p_values.tolist()
     lines = list(frame.aligned([tuple(columns), *zip(*columns.values(), strict=True)]))
     request.deliver(frame.Answer(lines, found.to_dict(), columns))
+
+
+INDEX = Verb(
+    index,
+    (
+        FOLDER,
+        declare_file("File for the index."),
+        *share(OUTPUT, PLOT, REPORT),
+    ),
+)
+SEARCH = Verb(
+    search,
+    (
+        Field("index", "An index that `fewratio index` wrote.", Path, is_positional=True, is_required=True),
+        declare_table("table", "Table to compare with its datasets; - for CSV on standard input."),
+        Field("k", "How many datasets to name.", int, default=10, bounds=(1, None)),
+        Field(
+            "permutations",
+            "Permutations for the p-value of each; 0 for none.",
+            int,
+            default=0,
+            python="n_permutations",
+            bounds=(0, None),
+        ),
+        Field(
+            "compared",
+            "Datasets to compare with the table: the more, the fewer are missed.",
+            int,
+            python="n_compared",
+            bounds=(1, None),
+        ),
+        *share(MODEL, SCALE, *COLUMNS, PLOT, REPORT, SEED),
+    ),
+)

@@ -1,27 +1,20 @@
 """``fewratio outliers``."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from fewratio.cli import frame
+from fewratio.cli.verb import Field, Page, Verb, declare_table, share
 from fewratio.errors import ParameterError
 
 _REASONS = 3
 
 
-@frame.verb
 def outliers(
     request: frame.Request,
-    unlabelled: Annotated[Path, typer.Option(help="Table of the rows to judge; - for CSV on standard input.")],
-    normal: Annotated[Path | None, typer.Option(help="Table of rows known to be normal.")] = None,
-    normal_if: Annotated[
-        str | None, typer.Option(help="Which rows of --unlabelled are normal, such as 'status == ok'.")
-    ] = None,
-    contamination: Annotated[
-        float | None, typer.Option(help="Share of rows to flag, at most 0.5. [default: by false discovery rate]")
-    ] = None,
+    unlabelled: Path,
+    normal: Path | None,
+    normal_if: str | None,
+    contamination: float | None,
 ) -> None:
     """Find the outliers of a table, given rows that are known to be normal.
 
@@ -92,3 +85,36 @@ def outliers(
             result.plot,
             lambda command: result._report(command, frame.label(unlabelled)),
         )
+
+
+VERB = Verb(
+    outliers,
+    (
+        declare_table("unlabelled", "Table of the rows to judge; - for CSV on standard input.", is_positional=False),
+        declare_table("normal", "Table of rows known to be normal.", is_positional=False, is_required=False),
+        Field("normal-if", "Which rows of --unlabelled are normal, such as 'status == ok'."),
+        Field(
+            "contamination",
+            "Share of rows to flag, at most 0.5. [default: by false discovery rate]",
+            float,
+            limits=(0.001, 0.5),
+            label="Share of rows to flag (empty: chosen so that few normal rows are flagged)",
+            hint="automatic",
+        ),
+        *share(),
+    ),
+    "detector = fewratio.InlierOutlierDetector({settings}).fit({normal}{columns})\n"
+    "result = detector.detect({unlabelled})\nprint(result)",
+    Page(
+        "outliers",
+        "Outliers",
+        "Find outliers",
+        "Which rows are outliers?",
+        "Rows that are unlike rows known to be normal, and in which columns.",
+        {
+            "normal": ("Normal rows", "Rows that are known to be as they should"),
+            "unlabelled": ("Rows to judge", "For instance, the delivery of today"),
+        },
+        ("a delivery of wine", {"normal": "example-grower_1", "unlabelled": "example-delivery"}),
+    ),
+)

@@ -2,24 +2,14 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from fewratio.cli import frame
+from fewratio.cli.verb import SEED, Verb, declare_table, share
 
 
-@partial(frame.verb, without=("seed",))
-def ratio(
-    request: frame.Request,
-    nu: Annotated[Path, typer.Argument(help="Table of the numerator's sample; - for CSV on standard input.")],
-    de: Annotated[Path, typer.Argument(help="Table of the denominator's sample.")],
-    rows: Annotated[
-        Path | None, typer.Argument(help="Table of rows to evaluate the ratio at. [default: those of NU]")
-    ] = None,
-) -> None:
+def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None:
     """Estimate the density ratio of two samples at given rows.
 
     Rows of a CSV, TSV or Parquet file are read and written as they come, however many there are.
@@ -81,3 +71,14 @@ def ratio(
         lambda: shown.draw(labels),
         lambda command: shown.report(labels, divergence, samples, {"estimator": estimator}, command),
     )
+
+
+VERB = Verb(
+    ratio,
+    (
+        declare_table("nu", "Table of the numerator's sample; - for CSV on standard input."),
+        declare_table("de", "Table of the denominator's sample."),
+        declare_table("rows", "Table of rows to evaluate the ratio at. [default: those of NU]", is_required=False),
+        *share(SEED),
+    ),
+)

@@ -1,21 +1,12 @@
 """``fewratio weights``."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from fewratio.cli import frame
+from fewratio.cli.verb import SCALE, Field, Page, Verb, declare_table, share
 
 
-@partial(frame.verb, without=("scale",))
-def weights(
-    request: frame.Request,
-    train: Annotated[Path, typer.Argument(help="Table of the rows to weigh; - for CSV on standard input.")],
-    target: Annotated[Path, typer.Argument(help="Table of rows like those that the model will be used on.")],
-    clip: Annotated[float | None, typer.Option(help="Largest ratio allowed.")] = None,
-) -> None:
+def weights(request: frame.Request, train: Path, target: Path, clip: float | None) -> None:
     """Weigh training rows so that they resemble the target.
 
     Rows of large CSV, TSV and Parquet files stay there, and are read and written as they come.
@@ -44,3 +35,27 @@ def weights(
             result.plot,
             lambda command: result._report(command, (names[0], names[1])),
         )
+
+
+VERB = Verb(
+    weights,
+    (
+        declare_table("train", "Table of the rows to weigh; - for CSV on standard input."),
+        declare_table("target", "Table of rows like those that the model will be used on."),
+        Field("clip", "Largest ratio allowed.", float, limits=(1e-6, None), label="Largest ratio", hint="none"),
+        *share(SCALE),
+    ),
+    "result = fewratio.importance_weights({train}, {target}{settings}{columns})\nprint(result.weights, result.advice)",
+    Page(
+        "weights",
+        "Weights",
+        "Weigh rows",
+        "Which weights make rows resemble others?",
+        "Weights of training rows, so that a model learned from them fits the rows it will be used on.",
+        {
+            "train": ("Rows to weigh", "For instance, training rows"),
+            "target": ("Rows to resemble", "Rows the model will be used on"),
+        },
+        ("a survey that reached the young", {"train": "example-survey", "target": "example-people"}),
+    ),
+)

@@ -73,6 +73,7 @@ export async function sendFolder(files, tell) {
 export const fileAddress = (id) => `${BASE}/files/${encodeURIComponent(id)}`;
 export const readText = async (id) => (await ask(`files/${encodeURIComponent(id)}`)).text();
 export const examples = async () => (await ask("examples")).json();
+export const pages = async () => (await ask("pages")).json();
 export const startJob = (request) => post("jobs", JSON.stringify(request), "application/json");
 export const getJob = async (id, wait = 0) => (await ask(`jobs/${encodeURIComponent(id)}?wait=${wait}`)).json();
 export const cancelJob = (id) => ask(`jobs/${id}`, { method: "DELETE" });

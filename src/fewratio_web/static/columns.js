@@ -1,13 +1,23 @@
 // What each column is taken for, and what the user says it is.
+import { Problem } from "./api.js";
 import { make } from "./dom.js";
 
-export const USES = { "": "automatic", drop: "do not use", keep: "use anyway", id: "names the rows", category: "category", number: "number" };
-
 export class Columns {
-  constructor(words) {
-    this.words = words;
+  // What can be said of a column: options of the command line, and what the page calls them.
+  constructor(uses) {
+    this.labels = { "": "automatic", ...uses };
     this.element = make("div", { hidden: true });
     this.clear();
+  }
+
+  // What was chosen, as options; one column can name the rows.
+  get options() {
+    const given = {};
+    for (const [name, use] of Object.entries(this.uses)) {
+      if (use === "id" && given.id) throw new Problem("Two columns are to name the rows; one can. Choose one.");
+      given[use] = use === "id" ? name : [...given[use] ?? [], name];
+    }
+    return given;
   }
 
   clear() {
@@ -32,13 +42,13 @@ export class Columns {
           if (event.target.value) this.uses[name] = event.target.value;
           else delete this.uses[name];
         },
-      }, ...Object.entries(USES).map(([value, text]) => make("option", { value }, text)));
+      }, ...Object.entries(this.labels).map(([value, text]) => make("option", { value }, text)));
       // It would end the work with an error.
       const use = kept ? kept[name] : isRefused && "drop";
       if (use) choose.value = this.uses[name] = use;
       return make("tr", { class: reason ? "unused" : "" },
         make("th", { scope: "row" }, name),
-        make("td", {}, reason ? `${isRefused ? "cannot be used as it is" : "not used"}: ${this.words(reason)}` : kind),
+        make("td", {}, reason ? `${isRefused ? "cannot be used as it is" : "not used"}: ${reason}` : kind),
         make("td", { class: "examples" }, examples.join(", ")),
         make("td", {}, choose));
     });
@@ -46,7 +56,7 @@ export class Columns {
     this.element.append(
       make("h3", {}, "Columns"),
       make("p", { class: "lead" }, `${total.toLocaleString("en")} rows in ${rows.length === 1 ? "one table" : `${rows.length} tables`}. Correct what is wrong, or leave it as it is.`),
-      ...notes.map((note) => make("p", { class: "note" }, this.words(note))),
+      ...notes.map((note) => make("p", { class: "note" }, note)),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Columns" },
         make("table", { class: "columns" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...lines))));
     this.element.hidden = false;

@@ -7,7 +7,8 @@ const schemas = api.components.schemas;
 
 const typeOf = (schema = {}) => {
   if (schema.$ref) return schema.$ref.split("/").pop();
-  if (schema.anyOf) return schema.anyOf.map(typeOf).join(" or ");
+  if (schema.anyOf ?? schema.oneOf) return (schema.anyOf ?? schema.oneOf).map(typeOf).join(" or ");
+  if (schema.const) return schema.const;
   if (schema.enum) return schema.enum.join(", ");
   if (schema.type === "array") return `list of ${typeOf(schema.items)}`;
   if (schema.type === "object" && schema.additionalProperties) return `object of ${typeOf(schema.additionalProperties)}`;

@@ -23,8 +23,8 @@ async function dropped(transfer) {
 }
 
 export class FileInput {
-  constructor({ key, label, hint, isFolder }, { onClear, onChange, words }) {
-    Object.assign(this, { key, label, isFolder, onClear, onChange, words, file: null, isRefused: false, taken: 0 });
+  constructor({ key, label, hint, isFolder }, { onClear, onChange }) {
+    Object.assign(this, { key, label, isFolder, onClear, onChange, file: null, isRefused: false, taken: 0 });
     this.status = make("p", { class: "chosen", role: "status" });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
     const heading = newId("place");
@@ -80,7 +80,7 @@ export class FileInput {
   // What is wrong is said here until another file is chosen.
   refuse(text) {
     this.isRefused = true;
-    this.show("", false, this.words(text) + (this.isZip ? " For a zip file of many tables, use the tab “Many datasets”." : ""));
+    this.show("", false, text + (this.isZip ? " For a zip file of many tables, use the tab “Many datasets”." : ""));
   }
 
   show(status, isFilled = false, problem = "") {

@@ -1,19 +1,21 @@
 // Tabs, each with its panel.
-import { examples } from "./api.js";
+import { examples, pages } from "./api.js";
 import { make } from "./dom.js";
 import { Panel } from "./panel.js";
-import { TASKS } from "./tasks.js";
 
 const tablist = document.getElementById("tabs");
 const main = document.getElementById("panels");
-const names = Object.keys(TASKS);
+// The questions, as the server describes them.
+const described = await pages();
+const names = described.pages.map(({ key }) => key);
 const panels = {}, restored = new Set();
 // Example files by id.
 const files = examples().then(
   (found) => Object.fromEntries(found.map((file) => [file.id, file])),
   (error) => { main.prepend(make("p", { class: "problem", role: "alert" }, error.message)); return {}; });
 
-for (const name of names) {
+for (const task of described.pages) {
+  const name = task.key;
   tablist.append(make("button", {
     type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`,
     onclick: () => choose(name),
@@ -24,8 +26,8 @@ for (const name of names) {
       choose(next);
       document.getElementById(`tab-${next}`).focus();
     },
-  }, TASKS[name].tab));
-  panels[name] = new Panel({ key: name, ...TASKS[name] }, files);
+  }, task.tab));
+  panels[name] = new Panel(task, files, described.uses);
   main.append(make("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, hidden: true }, panels[name].element));
 }
 

@@ -4,8 +4,6 @@ import { Columns } from "./columns.js";
 import { make, newId, showSeconds } from "./dom.js";
 import { FileInput } from "./inputs.js";
 import { showResult } from "./result.js";
-import { COMMON, SHARED } from "./tasks.js";
-import { wordsOf } from "./words.js";
 
 const isExample = ({ file }) => file.id.startsWith("example-");
 // Other marks between columns and within numbers make other columns.
@@ -13,12 +11,12 @@ const MARKS = ["separator", "decimal"];
 
 export class Panel {
   // Given: files that an earlier question has, such as the model.
-  constructor(task, files, given = {}) {
-    Object.assign(this, { task, given, job: null, previews: 0, isReading: false, isBusy: false, files, words: wordsOf(task) });
+  constructor(task, files, uses, given = {}) {
+    Object.assign(this, { task, given, job: null, previews: 0, isReading: false, isBusy: false, files, uses });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
-    const notice = { onClear: () => this.clear(), onChange: () => this.changed(), words: this.words };
+    const notice = { onClear: () => this.clear(), onChange: () => this.changed() };
     this.fileInputs = task.inputs.map((input) => new FileInput(input, notice));
-    this.columns = new Columns(this.words);
+    this.columns = new Columns(uses);
     const reason = newId("reason");
     this.button = make("button", { type: "submit", class: "strong", "aria-describedby": reason }, task.button);
     this.reason = make("span", { id: reason, class: "passed" });
@@ -41,24 +39,22 @@ export class Panel {
         this.makeOptions(),
         make("div", { class: "row" }, this.button, this.reason)),
       this.problem, this.progress, this.result,
-      task.next ? this.makeUpload() : null,
+      task.next.length ? this.makeUpload() : null,
       this.stage);
     this.showReason();
   }
 
   makeOptions() {
     this.fields = {};
-    const labels = [...this.task.options, ...SHARED].map(({ name, label, type, ...rest }) => {
-      const field = type === "column" ? make("select", {}, make("option", { value: "" }, "automatic")) : make("input", { type, ...Object.fromEntries(Object.entries(rest).map(([key, value]) => [key.toLowerCase(), String(value)])) });
+    // The columns of a model are its own.
+    const options = this.task.options.filter(({ name }) => name !== "common" || !this.given.model);
+    const labels = options.map(({ name, label, type, ...rest }) => {
+      const given = Object.entries(rest).filter(([, value]) => value !== null).map(([key, value]) => [key, String(value)]);
+      const field = type === "column" ? make("select", {}, make("option", { value: "" }, "automatic")) : make("input", { type, ...Object.fromEntries(given) });
       if (MARKS.includes(name)) field.addEventListener("change", () => this.readAgain());
       this.fields[name] = field;
-      return make("label", {}, label, field);
+      return type === "checkbox" ? make("label", {}, field, ` ${label}`) : make("label", {}, label, field);
     });
-    // The columns of a model are its own.
-    if (!this.given.model) {
-      this.fields.common = make("input", { type: "checkbox" });
-      labels.push(make("label", {}, this.fields.common, ` ${COMMON}`));
-    }
     return make("details", {}, make("summary", {}, "Options"), make("div", { class: "options" }, ...labels));
   }
 
@@ -82,12 +78,12 @@ export class Panel {
 
   // Before there is a model, where the new table will go.
   clearStage() {
-    this.stage.replaceChildren(...(this.task.next ? [make("div", { class: "drop later" },
+    this.stage.replaceChildren(...(this.task.next.length ? [make("div", { class: "drop later" },
       make("h3", {}, this.task.next[0].inputs[0].label), make("p", {}, "After “Learn”, or with a model file of yours, you choose the new table here."))] : []));
   }
 
   say(text) {
-    this.problem.textContent = this.words(text ?? "");
+    this.problem.textContent = text ?? "";
     this.problem.hidden = !text;
   }
 
@@ -182,8 +178,7 @@ export class Panel {
 
   // What the columns of tables are taken for together.
   async preview(chosen) {
-    const letters = ["a", "b"];
-    const inputs = Object.fromEntries(chosen.map(({ file }, place) => [letters[place], file.id]));
+    const inputs = { tables: chosen.map(({ file }) => file.id) };
     const options = Object.fromEntries(MARKS.filter((name) => this.fields[name].value).map((name) => [name, this.fields[name].value]));
     const job = await runJob({ verb: "columns", inputs, options: { ...options, batch: this.task.verb === "outliers" } });
     const found = JSON.parse(await readText(job.files.find(({ name }) => name === "result.json").id));
@@ -208,9 +203,9 @@ export class Panel {
   }
 
   run() {
-    for (const { key } of this.task.next ?? []) sessionStorage.removeItem(key);
+    for (const { key } of this.task.next) sessionStorage.removeItem(key);
     return this.follow(async () => {
-      const job = await startJob({ verb: this.task.verb, inputs: this.inputs, columns: this.columns.uses, options: this.options });
+      const job = await startJob({ verb: this.task.verb, inputs: this.inputs, options: { ...this.options, ...this.columns.options } });
       // So that the result is found when the page is loaded again.
       const files = Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file]));
       sessionStorage.setItem(this.task.key, JSON.stringify({ job: job.id, files, uses: this.columns.uses, options: this.options, read: this.columns.read }));
@@ -251,9 +246,9 @@ export class Panel {
       showPassed();
       const job = await watch(this.job, (news) => this.tell(news));
       const { read } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
-      await showResult(this.result, { ...job, notes: job.notes.map(this.words), read }, then !== "restore");
+      await showResult(this.result, { ...job, read }, then !== "restore");
       const model = job.files.find(({ name }) => name.endsWith(".safetensors"));
-      if (this.task.next) this.goOn({ folder: this.fileInputs[0].file, model }, then);
+      if (this.task.next.length) this.goOn({ folder: this.fileInputs[0].file, model }, then);
     } catch (error) {
       this.say(error.message);
     } finally {
@@ -279,14 +274,14 @@ export class Panel {
       const left = rate > 0 ? (total - step) / rate / 1000 : null;
       // The last steps are not told apart.
       const isLast = step >= total || (left !== null && left < 0.1);
-      this.doing.textContent = isLast ? this.task.last ?? "Making the report…" : `${description}: ${step} of ${total}${left ? `, about ${showSeconds(left)} left` : ""}`;
+      this.doing.textContent = isLast ? this.task.last : `${description}: ${step} of ${total}${left ? `, about ${showSeconds(left)} left` : ""}`;
     }
   }
 
   // Ask the next questions, each with the files that it takes over.
   goOn(given, then = "empty") {
     const tasks = this.task.next.filter(({ takes }) => takes.every((key) => given[key]));
-    const panels = tasks.map((task) => new Panel(task, this.files, Object.fromEntries(task.takes.map((key) => [key, given[key]]))));
+    const panels = tasks.map((task) => new Panel(task, this.files, this.uses, Object.fromEntries(task.takes.map((key) => [key, given[key]]))));
     this.stage.replaceChildren(make("p", { class: "note" }, `Model: ${given.model.name}`), ...panels.map(({ element }) => make("div", { class: "stage" }, element)));
     if (then === "restore") for (const panel of panels) panel.restore();
     // The example goes on to the answer.

@@ -13,6 +13,7 @@ from typing import NamedTuple, TextIO, TypeVar
 from fewratio.core.wording import counted, listed
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import is_number
+from fewratio.errors import name_parameter
 
 Read = TypeVar("Read")
 
@@ -208,7 +209,8 @@ def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv
         if mark != separator and separator not in header and mark in header and mark in row:
             divided = f"divided by {name} and not by {_SEPARATOR_NAMES.get(separator, repr(separator))}"
             has_commas = any("," in value and is_number(value.replace(",", ".", 1)) for value in row.split(mark))
-            advice = f"give --separator {mark!r}{' and --decimal ,' * has_commas}"
+            advice = f"give {name_parameter('separator', mark)}"
+            advice += f" and {name_parameter('decimal', ',')}" if has_commas else ""
             raise OtherSeparator(f"its columns are {divided}; {advice}", mark, "," if has_commas else ".")
     # A row index that pandas saved has no name.
     given = names[1:] if not names[0] else names

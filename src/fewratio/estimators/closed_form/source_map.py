@@ -21,7 +21,14 @@ from fewratio.data.columns import ColumnOptions, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table, as_table
-from fewratio.errors import DataNotFoundError, InputError, ModelFileError, ModelVersionError, ParameterError
+from fewratio.errors import (
+    DataNotFoundError,
+    InputError,
+    ModelFileError,
+    ModelVersionError,
+    ParameterError,
+    name_parameter,
+)
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.privacy import private_summary
 from fewratio.estimators.closed_form.summary import TWO_ROWS, Summary
@@ -98,7 +105,8 @@ class SourceMap:
             What to do with columns; see `fewratio.ColumnOptions`.
         """
         if not isinstance(scale, str) or scale not in ("columns", "none"):
-            raise ParameterError(f"scale is {scale!r}; it must be 'columns' or 'none'. Choose one of them.")
+            found = f"{name_parameter('scale')} is {scale!r}"
+            raise ParameterError(f"{found}; it must be 'columns' or 'none'. Choose one of them.")
         encoding, (table,) = encode_together({"example": example}, ColumnRules.of(options))
         rows = np.asarray(table.numbers, dtype=np.float64)
         if len(rows) < 2:

@@ -12,7 +12,7 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.blocks import HIDDEN_VALUES, row_blocks
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.errors import ParameterError
+from fewratio.errors import ParameterError, name_parameter
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.networks.nn import AdaptedRatio, MeanRatio, RatioCommittee, RatioModel, SampleScaled
 from fewratio.estimators.networks.pair import Pair
@@ -87,11 +87,13 @@ def resolve_device(device: str) -> torch.device:
     try:
         resolved = torch.device(device)
         if resolved.type == "cuda" and not torch.cuda.is_available():
-            raise ParameterError(f"device is {device!r}, but there is no CUDA device here. Use 'auto' or 'cpu'.")
+            raise ParameterError(
+                f"{name_parameter('device')} is {device!r}, but there is no CUDA device here. Use 'auto' or 'cpu'."
+            )
         # Not every device that torch knows is here, or knows the float64 of the ridge solve.
         torch.zeros((), dtype=torch.float64, device=resolved).item()
     except (RuntimeError, TypeError, NotImplementedError) as error:
         raise ParameterError(
-            f"device is {device!r}, which cannot be used here. Use 'auto', 'cpu' or 'cuda'."
+            f"{name_parameter('device')} is {device!r}, which cannot be used here. Use 'auto', 'cpu' or 'cuda'."
         ) from error
     return resolved

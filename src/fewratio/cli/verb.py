@@ -1,0 +1,318 @@
+"""The declaration of a verb, from which come its options, its JSON API, its form, and the lines that do the same."""
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter
+from pathlib import Path
+from typing import Annotated, Any, get_origin
+
+import typer
+
+Bounds = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Field:
+    """An input or an option of a verb.
+
+    Attributes
+    ----------
+    name : str
+        What the shell, after two dashes, and the JSON API call it.
+    help : str
+    type : type
+        str, int, float, bool, Path, or a list of one of them.
+    default : object
+    python : str, optional
+        What Python calls the argument, if not the same.
+    value : str
+        How the Python lines write the value, of which `name` is the name of the file and `variable` the table.
+    reads : str, optional
+        "table", "folder" or "model", if it is a file that is read.
+    is_positional, is_required, is_column : bool
+        Whether it has no name in the shell, must be given, names a column.
+    short, metavar, envvar : str, optional
+        As typer has them.
+    bounds : pair of float or None
+        The least and the greatest number.
+    limits : pair of float or None
+        Narrower ones of the page and the JSON API; of a text, its length.
+    label, hint : str
+        What the page calls it, and what an empty field says. Without a label the page does not have it.
+    """
+
+    name: str
+    help: str
+    type: Any = str
+    default: Any = None
+    python: str | None = None
+    value: str = "{value!r}"
+    reads: str | None = None
+    is_positional: bool = False
+    is_required: bool = False
+    short: str | None = None
+    metavar: str | None = None
+    envvar: str | None = None
+    is_column: bool = False
+    bounds: Bounds = (None, None)
+    limits: Bounds | None = None
+    label: str = ""
+    hint: str = ""
+
+    @property
+    def variable(self) -> str:
+        """What a function calls it."""
+        return self.name.replace("-", "_")
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it is a list."""
+        return get_origin(self.type) is list
+
+    @property
+    def option(self) -> str:
+        """What the shell calls it."""
+        return f"--{self.name}" if len(self.name) > 1 else f"-{self.name}"
+
+    def write_words(self, value: Any) -> list[str]:
+        """Write a value as words of a shell line."""
+        values = value if isinstance(value, list) else [value]
+        if self.is_positional:
+            return [str(each) for each in values]
+        if value is True:
+            return [self.option]
+        # What begins with a dash would be taken for an option.
+        pairs = (
+            [f"{self.option}={each}"] if str(each).startswith("-") else [self.option, str(each)] for each in values
+        )
+        return [word for pair in pairs for word in pair]
+
+    def make_parameter(self) -> Parameter:
+        """Make the parameter of a function that typer understands."""
+        names = [] if self.is_positional else [self.option, *([self.short] if self.short else [])]
+        info = (typer.Argument if self.is_positional else typer.Option)(
+            *names,
+            help=self.help,
+            min=self.bounds[0],
+            max=self.bounds[1],
+            metavar=self.metavar,
+            envvar=self.envvar,
+        )
+        kind = self.type if self.is_required or self.default is not None else self.type | None
+        default = Parameter.empty if self.is_required else self.default
+        return Parameter(self.variable, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])
+
+
+def declare_table(name: str, help: str, is_positional: bool = True, is_required: bool = True) -> Field:
+    """Declare a table that is read."""
+    return Field(name, help, Path, reads="table", is_positional=is_positional, is_required=is_required)
+
+
+def declare_file(help: str) -> Field:
+    """Declare the file that a verb writes."""
+    return Field("output", help, Path, is_required=True, short="-o")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A question of the page, answered by a verb.
+
+    Attributes
+    ----------
+    key : str
+        What the address and the browser's memory call it.
+    tab, button, title, lead : str
+    inputs : mapping of str to pair of str
+        The label and the hint of each input of the verb that must be given.
+    example : pair of str and mapping of str to str
+        What the example is, and its files.
+    verb : str
+        The verb, if it is not the one that declares the page.
+    takes : tuple of str
+        Inputs that are taken over from the page before.
+    stages : tuple of Page
+        Questions that can be asked next.
+    last : str
+        What is done last.
+    """
+
+    key: str
+    tab: str
+    button: str
+    title: str
+    lead: str
+    inputs: Mapping[str, tuple[str, str]]
+    example: tuple[str, Mapping[str, str]]
+    verb: str = ""
+    takes: tuple[str, ...] = ()
+    stages: "tuple[Page, ...]" = ()
+    last: str = "Making the report…"
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: what it is called, what it asks for, and what it does.
+
+    Attributes
+    ----------
+    run : callable
+        Told a `Request`, and the values of its own fields by keyword. Its docstring is the verb's help.
+    fields : tuple of Field
+    python : str
+        Lines that do the same. ``{settings}`` stands for the verb's own options, ``{columns}`` for what is said about
+        columns and ``{marks}`` for the marks of text files, each with a comma before it; other names for inputs.
+    page : Page, optional
+    name : str
+        By default, that of `run`.
+    group : str
+        The command that it belongs to, if any.
+    """
+
+    run: Callable[..., None]
+    fields: tuple[Field, ...]
+    python: str = ""
+    page: Page | None = None
+    name: str = ""
+    group: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self.run.__name__.replace("_", "-"))
+
+    def find(self, parameter: str) -> Field | None:
+        """Return the field of Python's parameter; of settings within settings (training__max_steps) the last name."""
+        name = parameter.rpartition("__")[2]
+        return next((field for field in self.fields if name in (field.python, field.variable)), None)
+
+    def write_option(self, parameter: str, value: str) -> str | None:
+        """Write what the shell calls Python's parameter, and a value for it."""
+        field = self.find(parameter)
+        # A tab is hard to see.
+        value = value.replace("\t", "\\t")
+        words = [] if field is None else field.write_words(True if value in ("", "True") else value)
+        return shlex.join(words) if words else None
+
+    def write_label(self, parameter: str, value: str) -> str | None:
+        """Write what the page calls Python's parameter, and a value for it."""
+        field = self.find(parameter)
+        if field is None or not field.label:
+            return None
+        label = f"Use as: {field.label}" if field in COLUMN_USES else field.label
+        return f"“{label}”" + (f": {value}" if value not in ("", "True") else "")
+
+    def list_words(self, values: Mapping[str, Any]) -> list[str]:
+        """List the words of the shell line that has these values; what is as by default is left out."""
+        given = [(field, values.get(field.variable)) for field in self.fields]
+        words = [field.write_words(value) for field, value in given if value not in (None, [], field.default)]
+        return ["fewratio", self.name, *(word for each in words for word in each)]
+
+    def write_python(self, values: Mapping[str, Any]) -> str:
+        """Write the Python lines that do the same as the shell line of these values."""
+        from fewratio.data.readers.files import split_name
+
+        def is_given(field: Field) -> bool:
+            # Python draws at random unless it is told a seed.
+            return field == SEED or values.get(field.variable) not in (None, [], field.default)
+
+        given = {each: values.get(each.variable, each.default) for each in self.fields if is_given(each)}
+        texts: dict[str, str] = {"settings": "", "columns": "", "marks": ""}
+        lines = ["import fewratio", ""]
+        for field in MARKS:
+            texts["marks"] += f", {field.name}={given[field]!r}" if field in given else ""
+        for field, value in given.items():
+            first = value[0] if isinstance(value, list) else value
+            texts[field.variable] = repr(first) if field.reads in (None, "folder") else field.variable
+            if field.reads in ("table", "model"):
+                call = f"load_model({first!r})" if field == MODEL else f"read_table({first!r}{texts['marks']})"
+                lines.append(f"{field.variable} = fewratio.{call}")
+            if field in (*MARKS, *RESULTS) or f"{{{field.variable}}}" in self.python:
+                continue
+            name = split_name(Path(first))[0] if field.reads else ""
+            text = field.value.format(value=value, name=name, variable=field.variable)
+            texts["columns" if field in COLUMNS else "settings"] += f", {field.python or field.variable}={text}"
+        if MODEL in given and "{columns}" in self.python and any(each.reads == "folder" for each in given):
+            # The encoding of columns is the model's.
+            texts["columns"] = ", encoding=model.encoding_"
+        report = [f"result.to_html({str(values['report'])!r})"] if REPORT in given else []
+        # The first of several arguments has no comma before it.
+        return "\n".join([*lines, self.python.format(**texts).replace("(, ", "("), *report, ""])
+
+
+def _name_columns(name: str, help: str, label: str = "") -> Field:
+    return Field(name, f"{help} Several: with commas, or the option again.", list[str], label=label)
+
+
+MODEL = Field(
+    "model",
+    "A model that `fewratio train` wrote.",
+    Path,
+    python="estimator",
+    value="{variable}",
+    reads="model",
+    short="-m",
+)
+SCALE = Field("scale", "columns: in a common unit (default); none: in their own.")
+COLUMN_USES = (
+    _name_columns("drop", "Columns not to use.", "do not use"),
+    _name_columns("keep", "Columns to use although they look like ids or separate.", "use anyway"),
+    Field("id", "The column that names the rows.", label="names the rows"),
+    _name_columns("categorical", "Columns of categories; error: refuse all.", "category"),
+    _name_columns("numeric", "Columns of numbers.", "number"),
+)
+COMMON = Field(
+    "common",
+    "Use the columns that all tables have.",
+    bool,
+    default=False,
+    label="Use only the columns that all tables have",
+)
+COLUMNS = (_name_columns("columns", "The only columns to use."), *COLUMN_USES, COMMON)
+MARKS = (
+    Field(
+        "separator",
+        "What divides the columns of text files, such as ';'.",
+        label="Separator of columns",
+        hint=", (tab in .tsv)",
+        limits=(None, 2),
+    ),
+    Field(
+        "decimal",
+        "The mark within numbers of text files, such as ','.",
+        default=".",
+        label="Decimal mark",
+        hint=".",
+        limits=(None, 1),
+    ),
+)
+FOLDER = Field(
+    "folder",
+    "Folder of tables, one dataset per file.",
+    Path,
+    reads="folder",
+    is_positional=True,
+    is_required=True,
+    metavar="DIR",
+)
+JSON = Field("json", "Write JSON.", bool, default=False)
+OUTPUT = Field("output", "File for the whole result: .json, or .csv, .tsv or .parquet for its rows.", Path, short="-o")
+PLOT = Field("plot", "Picture to write: .png, .svg, .pdf, .html or .json.", Path)
+REPORT = Field("report", "Report to write, one file for a browser: .html.", Path)
+RESULTS = (JSON, OUTPUT, PLOT, REPORT)
+SEED = Field(
+    "seed",
+    "Seed of everything random.",
+    int,
+    default=0,
+    python="random_state",
+    bounds=(0, None),
+    limits=(0, 2**32 - 1),
+    label="Seed of everything random",
+    hint="0",
+)
+# What `Request` holds, in the order of the help.
+SHARED = (MODEL, SCALE, *COLUMNS, *MARKS, *RESULTS, SEED)
+
+
+def share(*without: Field) -> tuple[Field, ...]:
+    """Return the fields that verbs share, except some."""
+    return tuple(field for field in SHARED if field not in without)
