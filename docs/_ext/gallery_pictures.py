@@ -18,4 +18,4 @@ def save_picture(block, block_vars, gallery_conf):
     _saved.add(shown)
     path = next(block_vars["image_path_iterator"])
     shown.save(path)
-    return figure_rst([path], gallery_conf["src_dir"])
+    return figure_rst([path], gallery_conf["src_dir"], shown.spec["title"]["text"])

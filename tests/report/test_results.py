@@ -69,7 +69,7 @@ def test_the_answer_warns_of_a_single_row():
 
 def test_columns_that_tell_the_tables_apart_are_in_the_answer():
     report = compared(mixed(40, 0, lot="a"), mixed(50, 1, 3.0, lot="b"))._report()
-    assert report.answer.endswith("Column lot alone tells which table a row is from.")
+    assert report.answer.endswith("lot does not overlap between the two tables.")
     treatment = tables(report)["All columns"]
     assert next(row for row in treatment.rows if row[0] == "lot")[2] == "left out (no overlap): a in A, b in B"
 
@@ -199,7 +199,7 @@ def test_weights_before_and_after():
     report = result._report()
     assert report.answer.startswith("Use the weights")
     assert report.facts["Rows"].endswith("of target rows")
-    assert "rows of target rows" in report.facts["Worth"]
+    assert report.facts["Effective sample size"].endswith("of 400 rows")
     before, after = (np.array([row[place].value for row in tables(report)["Columns"].rows]) for place in (3, 4))
     assert (after < before / 2).all()
     heaviest = tables(report)["The rows of training rows with the largest weights"].rows[0]

@@ -38,7 +38,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     if result.is_test:
         facts["Threshold"] = f"{result.threshold:.3g}: what the score of a change must exceed"
     else:
-        facts["Guarantee"] = "none; with a level, changes are tested at that chance of a false alarm"
+        facts["Guarantee"] = "Not tested. Pass `level` to test each change."
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     moments = _moments(result)

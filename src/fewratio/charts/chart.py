@@ -73,11 +73,6 @@ class Chart:
         """Pixels that are kept free for the chart."""
         return int(self.spec["height"])
 
-    def with_data(self, width: int = 560, **more: Any) -> dict[str, Any]:
-        """Return the whole specification, of a fixed width."""
-        rows = [dict(zip(self.data, row, strict=True)) for row in zip(*self.data.values(), strict=True)]
-        return {**self.spec, "width": width, "data": {"values": rows}, **more}
-
 
 class Picture:
     """Charts in one picture, which shows itself in a notebook.
@@ -163,7 +158,8 @@ def heading(text: str, **more: Any) -> dict[str, Any]:
 
 def panel(chart: Chart, title: str, width: int) -> dict[str, Any]:
     """Return the specification of a chart as a part of a picture; without a title it keeps its own."""
-    spec = chart.with_data(width, **({"title": title} if title else {}))
+    rows = [dict(zip(chart.data, row, strict=True)) for row in zip(*chart.data.values(), strict=True)]
+    spec = {**chart.spec, "width": width, "data": {"values": rows}} | ({"title": title} if title else {})
     return {key: value for key, value in spec.items() if key not in ("$schema", "autosize", "background", "config")}
 
 

@@ -67,10 +67,10 @@ def _answer(result: Any) -> str:
 
 
 def _apart(result: Any) -> str:
-    """Name the columns that tell the samples apart by themselves."""
+    """Name the columns whose values do not overlap."""
     names = [cut(each.column) for each in result.non_overlapping]
-    which = f"Each of {first_few(names, _NAMED)}" if len(names) > 1 else f"Column {first_few(names)}"
-    return f" {which} alone tells which table a row is from." if names else ""
+    verb = "do" if len(names) > 1 else "does"
+    return f" {first_few(names, _NAMED)} {verb} not overlap between the two tables." if names else ""
 
 
 def _not_compared(result: Any) -> str:
@@ -94,7 +94,7 @@ def _facts(result: Any) -> dict[str, str]:
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     if n_remote := int(result.remote_a.sum() + result.remote_b.sum()):
-        facts["Isolated"] = f"{counted(n_remote, 'row')} far from all others, where ratios say little"
+        facts["Far from all others"] = f"{counted(n_remote, 'row')}, where ratios say little"
     return facts
 
 
@@ -175,7 +175,7 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     left = len(result.columns) - len(shown)
     note = (
         f"Effect: Cohen's d of means, h of shares; above 0 if more in {a}. "
-        + "p: adjusted for all columns. Share: of the joint difference. " * is_tested
+        + "p: adjusted for all columns. Contribution: share of the joint difference. " * is_tested
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
     )

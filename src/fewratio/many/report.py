@@ -113,14 +113,10 @@ def _heat_map(result: Any, groups: list[Numbers]) -> Chart:
     names = [_name(result, group) for group in groups]
     starts = np.cumsum(sizes) - sizes
     cells = {"divergence": result.divergences}
-    if len(groups) == len(order):
+    if len(groups) == len(order) and result.adjusted_p_values is not None:
         # A mean of p-values says nothing.
         cells["adjusted p"] = result.adjusted_p_values
-    means = {
-        title: _block_means(matrix[np.ix_(order, order)], starts, sizes)
-        for title, matrix in cells.items()
-        if matrix is not None
-    }
+    means = {title: _block_means(matrix[np.ix_(order, order)], starts, sizes) for title, matrix in cells.items()}
     titles = "numerator", "denominator", "divergence"
     return heat_map((names, names), means, titles, f"Heat map of the divergences of {len(order)} datasets.")
 
@@ -160,9 +156,8 @@ def _neighbours(result: Any, mean: Floats, order: Numbers) -> page.Table:
         nearest = [i for i in np.argsort(mean[place], kind="stable")[: n_nearest + 1].tolist() if i != place]
         cells: list[Any] = [result.names[place]]
         for i in nearest[:n_nearest]:
-            cells += [result.names[i], page.Number(float(f"{mean[place, i]:.4g}"), f"{mean[place, i]:.3g}")]
-        middle = float(np.median(np.delete(mean[place], place)))
-        table.append([*cells, page.Number(float(f"{middle:.4g}"), f"{middle:.3g}")])
+            cells += [result.names[i], _number(mean[place, i])]
+        table.append([*cells, _number(np.median(np.delete(mean[place], place)))])
     words = ("nearest", "second", "third")[:n_nearest]
     headings = ["dataset", *(text for word in words for text in (word, "divergence")), "median to all"]
     note = "Means of the divergences of both directions."

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import fewratio
-from fewratio.charts.chart import Chart
+from fewratio.charts.chart import Chart, Picture
 from fewratio.core.container import new_file, write_atomically
 from fewratio.lazy import import_home
 from fewratio.report.bundle import chart_script
 
 _STATIC = Path(__file__).parent / "static"
-# Of a notebook's table, rows that are shown, and charts of a section.
-_FEW_ROWS, _FEW_CHARTS = 10, 2
+# Of a notebook's table, rows that are shown.
+_FEW_ROWS = 10
 _LONGEST_SETTING = 1000
 
 
@@ -130,11 +130,16 @@ def render(report: Report) -> str:
     )
 
 
-def render_fragment(report: Report) -> str:
-    """Return the beginning of a report for a notebook: without scripts, and with charts as pictures."""
-    pictures = _Pictures()
-    sections = [(section.title, pictures.first_of(section)) for section in report.sections[:2]]
-    return _template("fragment.html").render(report=report, sections=sections, style=_static("fragment.css"))
+def render_fragment(report: Report, picture: Picture) -> str:
+    """Return a report for a notebook: the answer, the picture and the beginning of its first tables, no scripts."""
+    tables = [block for section in report.sections[:2] for block in section.blocks if isinstance(block, Table)][:2]
+    return _template("fragment.html").render(
+        report=report,
+        picture=picture.as_file(Path("picture.svg")).decode(),
+        description=picture.spec["description"],
+        tables=[_Charts().numbered(_beginning(table)) for table in tables],
+        style=_static("fragment.css"),
+    )
 
 
 def write(report: Report, path: Any = None) -> str | None:
@@ -221,20 +226,8 @@ class _Charts:
         return f'{{"specs":{specs},"charts":{entries}}}'.replace("<", "\\u003c")
 
 
-class _Pictures(_Charts):
-    """The same for a notebook: a chart becomes a picture at once, and there are few."""
-
-    def add(self, chart: Chart) -> Any:
-        return import_home("vl_convert", "A report with charts").vegalite_to_svg(chart.with_data())
-
-    def first_of(self, section: Section) -> list[dict[str, Any]]:
-        """Return the first charts and the first table of a section as the template takes them."""
-        charts = [block for block in section.blocks if isinstance(block, Chart)][:_FEW_CHARTS]
-        tables = [_without_charts(block) for block in section.blocks if isinstance(block, Table)][:1]
-        return [*map(self.numbered, charts), *map(self.numbered, tables)]
-
-
-def _without_charts(table: Table) -> Table:
+def _beginning(table: Table) -> Table:
+    """Return the first rows of a table, without charts."""
     rest = len(table.rows) - _FEW_ROWS
     kept = [place for place, cell in enumerate(table.rows[0] if table.rows else ()) if not isinstance(cell, Chart)]
     note = f"and {rest} more; to_html(path) writes all" if rest > 0 else table.note

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fewratio.errors import MissingPackageError
 
 if TYPE_CHECKING:
+    from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
 
@@ -15,6 +16,10 @@ class Reported(ABC):
     @abstractmethod
     def _report(self, command: str | None = None) -> "Report":
         """Return the report; `command` is what makes it again, by default a call in Python."""
+
+    @abstractmethod
+    def plot(self) -> "Picture":
+        """Draw the result."""
 
     def to_html(self, path: Any = None) -> str | None:
         """Write a report as one HTML file that needs nothing else: no network, and no other file.
@@ -34,10 +39,10 @@ class Reported(ABC):
         return write(self._report(), path)
 
     def _repr_html_(self) -> str | None:
-        """Return the beginning of the report for a notebook; None if the extra ``report`` is not installed."""
+        """Return answer, picture and first tables for a notebook; None without the extra ``report``."""
         from fewratio.report.page import render_fragment
 
         try:
-            return render_fragment(self._report())
+            return render_fragment(self._report(), self.plot())
         except MissingPackageError:
             return None

@@ -30,10 +30,9 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
         What makes the report again; by default a call in Python.
     """
     train, target = names
-    size = result.effective_sample_size
     facts = {
         "Rows": f"{len(result)} of {train}, {result.samples.tables[1].n_rows} of {target}",
-        "Worth": f"as much as {size:.1f} rows of {target}",
+        "Effective sample size": f"{result.effective_sample_size:.1f} of {len(result)} rows",
         "Overlap": f"{result.overlap:.2f} (about 1: alike; 0: nothing in common)",
         "Clipped": counted(result.n_clipped, "weight"),
     }
