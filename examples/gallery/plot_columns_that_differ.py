@@ -5,9 +5,9 @@ Which columns differ
 Thirty measurements of tumours, fifteen benign and fifteen malignant ones. Which measurements differ by more
 than chance would explain?
 
-The p-values of :attr:`fewratio.ComparisonResult.columns` are adjusted for the number of columns, so that one
-may look at all thirty. The *share* says how much of the joint difference a column explains beside the others:
-columns that repeat each other divide it.
+The p-values of :attr:`fewratio.ComparisonResult.columns` are adjusted for the number of columns, so you can look
+at all thirty. The *contribution* says how much of the joint difference a column explains; columns that repeat
+each other share it.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ benign = cancer.data[cancer.target == 1].sample(15, random_state=1)
 
 result = compare_datasets(malignant, benign, random_state=0, keep=list(cancer.data.columns))
 columns = pd.DataFrame(result.columns)
-columns[["column", "effect", "p_value", "share"]].head(10).round(3)
+columns[["column", "effect", "p_value", "contribution"]].head(10).round(3)
 
 # %%
 # The eight strongest columns, every row drawn.
