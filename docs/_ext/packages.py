@@ -18,11 +18,11 @@ LETTER = 6.2
 BESIDE = ("fewratio_web", "fewratio_bench")
 
 
-def layers():
-    """Give the layers of the library, the highest first: lists of modules."""
+def layers(contract_id, folder):
+    """Give the layers of a contract, the highest first: lists of modules and packages in a folder."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
-    (contract,) = (each for each in contracts if each["id"] == "layers")
-    return [[name.strip(" ()") for name in layer.split("|")] for layer in contract["layers"]]
+    (contract,) = (each for each in contracts if each["id"] == contract_id)
+    return [[folder / name.strip(" ()") for name in layer.split("|")] for layer in contract["layers"]]
 
 
 def first_line(path):
@@ -33,27 +33,32 @@ def first_line(path):
 
 def drawing():
     """Give the drawing as SVG in the colours of the page."""
-    rows = [[SOURCE / name for name in BESIDE], *([SOURCE / "fewratio" / name for name in row] for row in layers())]
-    boxes, y = [], 0
-    for row in rows:
-        drawn, height = _row(row, y, WIDTH)
-        boxes.append(drawn)
-        y += height + GAP
+    boxes, y = _rows([[SOURCE / name for name in BESIDE], *layers("layers", SOURCE / "fewratio")], WIDTH)
     title = "The rooms of fewratio: a module imports only from the rows below its own"
     opening = f'<svg class="packages" viewBox="-1 -1 {WIDTH + 2} {y + 2}" role="img" aria-label="{title}">'
-    return opening + "".join(boxes) + "</svg>"
+    return opening + boxes + "</svg>"
+
+
+def _rows(rows, width):
+    """Draw rows of modules, one below the other; give the drawing and its height."""
+    boxes, y = [], 0
+    for row in rows:
+        drawn, height = _row(row, y, width)
+        boxes.append(drawn)
+        y += height + GAP
+    return "".join(boxes), y
 
 
 def _row(paths, y, width):
-    """Draw modules side by side, with the rooms inside estimators; give the drawing and its height."""
+    """Draw modules side by side, with the kinds of estimators inside theirs; give the drawing and its height."""
     each = (width - GAP * (len(paths) - 1)) / len(paths)
     texts = [wrap(first_line(path), int((each - 2 * MARGIN) / LETTER)) for path in paths]
     top = 24 + LINE * max(map(len, texts)) + 10
     inner, height = "", top
     if [path.name for path in paths] == ["estimators"]:
-        rooms = [path.parent for path in sorted(paths[0].glob("*/__init__.py"))]
-        inner, inner_height = _row(rooms, 0, width - 2 * MARGIN)
-        inner, height = f'<g transform="translate({MARGIN} {top})">{inner}</g>', top + inner_height + MARGIN
+        kinds = ([path for path in row if path.is_dir()] for row in layers("estimators", paths[0]))
+        inner, inner_height = _rows(list(filter(None, kinds)), width - 2 * MARGIN)
+        inner, height = f'<g transform="translate({MARGIN} {top})">{inner}</g>', top + inner_height + MARGIN - GAP
     drawn = []
     for place, (path, lines) in enumerate(zip(paths, texts, strict=True)):
         below = "".join(f'<tspan class="line" x="{MARGIN}" dy="{LINE}">{escape(line)}</tspan>' for line in lines)
