@@ -1,25 +1,54 @@
 """How many threads linear algebra uses."""
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
+# The limit is the whole process's: who comes first sets it, who leaves last lifts it.
+_LOCK = Lock()
+_inside = 0
+_before: list[int] = []
 
-def one_thread() -> AbstractContextManager[Any]:
+
+@contextmanager
+def one_thread() -> Iterator[None]:
     """Let linear algebra use one thread: of many small products, threads that wait for each other take longer."""
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
-    return limit
+    global _inside
+    with _LOCK:
+        if not _inside:
+            _before[:] = _numbers_of_threads()
+            _set([1] * len(_before))
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _inside -= 1
+            if not _inside:
+                _set(_before)
 
 
 def n_threads() -> int:
     """Give how many threads linear algebra may use here, which is what the user lets a computation use."""
-    libraries = _libraries().select(user_api="blas").lib_controllers
-    return max((int(library.num_threads) for library in libraries), default=1)
+    return max(_numbers_of_threads(), default=1)
+
+
+def _numbers_of_threads() -> list[int]:
+    return [int(library.num_threads) for library in _libraries().lib_controllers]
+
+
+def _set(numbers: Sequence[int]) -> None:
+    for library, number in zip(_libraries().lib_controllers, numbers, strict=True):
+        library.set_num_threads(number)
+    # threadpoolctl lets only one thread change limits, until it leaves a block: another one must be able to lift ours.
+    with _libraries().limit(limits=None):
+        pass
 
 
 @cache
 def _libraries() -> ThreadpoolController:
     # To look for the libraries takes milliseconds, more than a small block of pairs.
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
