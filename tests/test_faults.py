@@ -185,7 +185,7 @@ def test_flipped_maps_and_references(tmp_path):
         payload = path.read_bytes()
         # A digit of a number; a byte of the first column.
         place = (
-            payload.index(b'"mean"') + 12 if kind == "map" else payload.rindex(damage.good_table(8, 1)[0, 0].tobytes())
+            payload.index(b"mean") + 12 if kind == "map" else payload.rindex(damage.good_table(8, 1)[0, 0].tobytes())
         )
         path.write_bytes(payload[:place] + bytes([payload[place] ^ 1]) + payload[place + 1 :])
         with pytest.raises(error, match="checksum"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fewratio import DiscriminantRatioEstimator
+from fewratio import DiscriminantRatioEstimator, load_model
 from fewratio.app import app
 
 
@@ -33,33 +33,33 @@ def run(*arguments, code=0):
 
 
 def make_map(*options):
-    return run("map", "s0.csv", "-o", "map.json", "--components", "32", *options)
+    return run("map", "s0.csv", "-o", "sites.map", "--components", "32", *options)
 
 
 def test_from_an_example_to_a_model(site):
     make_map("--range", "age=0:120")
     for number in range(1, 6):
-        run("summarise", f"s{number}.csv", "--map", "map.json", "-o", f"s{number}.summary")
+        run("summarise", f"s{number}.csv", "--map", "sites.map", "-o", f"s{number}.summary")
     files = [f"s{number}.summary" for number in range(1, 6)]
     result = run("train", *files, "-o", "all.model", "--json")
     assert json.loads(result.stdout)["n_datasets"] == 5
     estimator = DiscriminantRatioEstimator.load("all.model")
     assert list(estimator.feature_names_in_) == ["age", "dose"]
-    ranges = json.loads((site / "map.json").read_text())["ranges"]
-    assert [ranges[0][0], ranges[1][0]] == [0, 120]
+    low, high = load_model(site / "sites.map").features.ranges
+    assert [low[0], high[0]] == [0, 120]
 
 
 def test_what_is_clipped_is_said(site):
     make_map("--range", "age=40:41")
-    result = run("summarise", "s1.csv", "--map", "map.json", "-o", "s1.summary")
+    result = run("summarise", "s1.csv", "--map", "sites.map", "-o", "s1.summary")
     assert "outside the map's ranges" in result.stderr
 
 
 def test_what_the_map_does_not_know_is_said(site):
     (site / "example.csv").write_text("age,ward\n30,heart\n31,lung\n32,heart\n33,lung\n")
-    run("map", "example.csv", "-o", "map.json", "--components", "32")
+    run("map", "example.csv", "-o", "sites.map", "--components", "32")
     (site / "new.csv").write_text("age,ward,floor\n30,heart,1\n31,birth,2\n32,skin,1\n")
-    first, second = run("summarise", "new.csv", "--map", "map.json", "-o", "new.summary").stderr.splitlines()
+    first, second = run("summarise", "new.csv", "--map", "sites.map", "-o", "new.summary").stderr.splitlines()
     assert first == "fewratio: 'floor' is left out: the map has no such column."
     assert "column 'ward' of file 'new.csv' has categories that are not in the map ('birth', 'skin')" in second
 
@@ -67,16 +67,16 @@ def test_what_the_map_does_not_know_is_said(site):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["map", "s0.csv", "-o", "m.json", "--range", "age"], "age=0:120"),
-        (["map", "s0.csv", "-o", "m.json", "--range", "age=1:x"], "age=0:120"),
-        (["map", "s0.csv", "-o", "m.json", "--range", "size=1:2"], "size"),
-        (["map", "s0.csv", "-o", "m.txt"], ".json"),
-        (["summarise", "one.csv", "--map", "map.json", "-o", "a.summary"], "file 'one.csv' has one row"),
-        (["summarise", "other.csv", "--map", "map.json", "-o", "a.summary"], "dose"),
-        (["summarise", "s1.csv", "--map", "s1.csv", "-o", "a.summary"], "not a map"),
-        (["summarise", "s1.csv", "--map", "no.json", "-o", "a.summary"], "no.json"),
-        (["summarise", "s1.csv", "--map", "map.json", "-o", "a.txt"], ".summary"),
-        (["train", "map.json", "s1.csv", "-o", "a.model"], "folder"),
+        (["map", "s0.csv", "-o", "m.map", "--range", "age"], "age=0:120"),
+        (["map", "s0.csv", "-o", "m.map", "--range", "age=1:x"], "age=0:120"),
+        (["map", "s0.csv", "-o", "m.map", "--range", "size=1:2"], "size"),
+        (["map", "s0.csv", "-o", "m.txt"], ".map"),
+        (["summarise", "one.csv", "--map", "sites.map", "-o", "a.summary"], "file 'one.csv' has one row"),
+        (["summarise", "other.csv", "--map", "sites.map", "-o", "a.summary"], "dose"),
+        (["summarise", "s1.csv", "--map", "s1.csv", "-o", "a.summary"], "text, such as a table; a map is needed"),
+        (["summarise", "s1.csv", "--map", "no.map", "-o", "a.summary"], "no.map"),
+        (["summarise", "s1.csv", "--map", "sites.map", "-o", "a.txt"], ".summary"),
+        (["train", "sites.map", "s1.csv", "-o", "a.model"], "folder"),
         (["train", "no.summary", "-o", "a.model"], "no.summary"),
         (["train", "s1.summary", "s1.csv", "-o", "a.model"], "'s1.csv' is no .summary"),
         (["train", "s1.csv", "s1.summary", "-o", "a.model"], "'s1.csv' is no .summary"),
@@ -87,14 +87,14 @@ def test_what_the_map_does_not_know_is_said(site):
         (["train", "s1.summary", "-o", "a.model"], "two sources"),
         (["train", "s1.summary", "again.summary", "-o", "a.model"], "'again.summary' has the same content as 's1.sum"),
         (["train", "s1.csv", "-o", "a.model"], "or .summary files, are needed"),
-        (["info", "map.json"], "JSON, such as a map; a model is needed"),
+        (["info", "sites.map"], "holds a map, but a model is needed"),
         (["compare", "s1.csv", "s2.csv", "-m", "s1.csv"], "text, such as a table; a model is needed"),
     ],
 )
 def test_mistakes_end_in_one_line(site, arguments, match):
     make_map()
     for name in ("s1", "again"):
-        run("summarise", "s1.csv", "--map", "map.json", "-o", f"{name}.summary")
+        run("summarise", "s1.csv", "--map", "sites.map", "-o", f"{name}.summary")
     result = run(*arguments, code=2)
     assert result.stderr.count("\n") == 1
     assert match in result.stderr

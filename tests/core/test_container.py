@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from fewratio.core.container import FORMAT_VERSION, read_tensors, write_atomically, write_tensors
+from fewratio.core import container
+from fewratio.core.container import (
+    FORMAT_VERSION,
+    Stored,
+    check_arrays,
+    read_tensors,
+    write_atomically,
+    write_tensors,
+)
 from fewratio.errors import DataNotFoundError, FewRatioError, ModelFileError, ModelVersionError
 
 TENSORS = {
@@ -89,7 +97,7 @@ def test_truncated_file(path, n_bytes):
 
 @pytest.mark.parametrize(
     ("content", "found"),
-    [(b"age,dose\n1,2\n", "text, such as a table"), (b'{\n "kind": "map"}', "JSON, such as a map")],
+    [(b"age,dose\n1,2\n", "text, such as a table"), (b'{\n "kind": "map"}', "text, such as a table")],
 )
 def test_text_instead_of_tensors(path, content, found):
     path.write_bytes(content)
@@ -120,8 +128,10 @@ def test_damaged_header(path, text):
         read_tensors(path, "model")
 
 
-def test_newer_version(path):
-    write_tensors(path, "model", {}, {"format": FORMAT_VERSION + 1})
+def test_newer_version(path, monkeypatch):
+    with monkeypatch.context() as later:
+        later.setattr(container, "FORMAT_VERSION", FORMAT_VERSION + 1)
+        write_tensors(path, "model", {}, {})
     with pytest.raises(ModelVersionError, match="Upgrade fewratio"):
         read_tensors(path, "model")
 
@@ -151,12 +161,45 @@ def test_every_flipped_bit_is_noticed(path):
             read_tensors(path, "model")
 
 
-def test_a_file_of_an_older_version_has_no_checksum(path):
-    save_file({"x": np.ones(1)}, path, {"fewratio": '{"format": 2, "kind": "model"}'})
-    assert read_tensors(path, "model")[0]["x"] == 1
-    save_file({"x": np.ones(1)}, path, {"fewratio": '{"format": 3, "kind": "model"}'})
+def test_a_file_without_a_checksum_is_refused(path):
+    save_file({"x": np.ones(1)}, path, {"fewratio": '{"format": 1, "kind": "model"}'})
     with pytest.raises(ModelFileError, match="do not match its checksum"):
         read_tensors(path, "model")
+
+
+class Thing(Stored):
+    _kind, _fields = "model", {"size": (int,), "name": (str, type(None))}
+
+    def _payload(self):
+        return {"x": np.ones(2)}, {"size": 2, "name": None}
+
+    @classmethod
+    def _of_payload(cls, arrays, header, **changes):
+        check_arrays(arrays, {"x": (header["size"],)})
+        return cls()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "header", "found"),
+    [
+        ({}, {"size": 2.0}, "its size is 2.0, not int"),
+        ({}, {"size": True}, "its size is True, not int"),
+        ({}, {"name": 1}, "its name is 1, not str or null"),
+        ({}, {"size": 3}, r"its array x has the shape \(2,\), not \(3,\)"),
+        ({"x": np.ones(2, bool)}, {}, "its array x has the shape None"),
+        ({"y": np.ones(2)}, {}, r"its array y has the shape \(2,\), not None"),
+    ],
+)
+def test_what_a_file_must_hold_is_declared(path, arrays, header, found):
+    Thing().save(path)
+    assert isinstance(Thing.load(path), Thing)
+    known, fields = Thing()._payload()
+    write_tensors(path, "model", known | arrays, fields | header)
+    with pytest.raises(ModelFileError, match=f"a.model does not fit together .{found}.* Write it again"):
+        Thing.load(path)
+    write_tensors(path, "model", known, {"size": 2})
+    with pytest.raises(ModelFileError, match="'name' is missing"):
+        Thing.load(path)
 
 
 def test_numbers_that_are_not_finite_are_refused_where_none_can_be(path):

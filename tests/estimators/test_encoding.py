@@ -91,6 +91,7 @@ def test_the_model_file_keeps_the_encoding(learned, tmp_path):
         lambda header: header["encoding"].pop("columns"),
         lambda header: header.update(encoding=[1]),
         lambda header: header.update(encoding="onehot"),
+        lambda header: header.pop("encoding"),
     ],
 )
 def test_a_model_file_with_a_bad_encoding_is_refused(learned, tmp_path, edit):
@@ -101,15 +102,6 @@ def test_a_model_file_with_a_bad_encoding_is_refused(learned, tmp_path, edit):
     write_tensors(path, "model", tensors, header)
     with pytest.raises(ModelFileError, match="does not fit together"):
         MetaRatioEstimator.load(path)
-
-
-def test_a_model_file_without_the_word_is_of_a_model_without_an_encoding(pretrained, tmp_path):
-    path = tmp_path / "model"
-    pretrained.save(path)
-    tensors, header = read_tensors(path, "model")
-    assert header.pop("encoding") is None
-    write_tensors(path, "model", tensors, header)
-    assert MetaRatioEstimator.load(path).encoding_ is None
 
 
 def test_another_training_replaces_the_encoding(make, mixed, sources):

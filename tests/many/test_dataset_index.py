@@ -219,7 +219,7 @@ def test_a_file_of_one_vector_per_dataset_is_refused(tmp_path):
     arrays, header = read_tensors(path, "index")
     older = {name.removeprefix("0."): array for name, array in arrays.items() if not name.startswith("1.")}
     write_tensors(path, "index", older, header)
-    with pytest.raises(ModelFileError, match=r"lacks the second vectors.*Build the index again"):
+    with pytest.raises(ModelFileError, match=r"does not fit together.*Build it again"):
         DatasetIndex.load(path)
 
 

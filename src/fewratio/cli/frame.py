@@ -238,7 +238,7 @@ class Request:
             return None
         import fewratio
 
-        return fewratio.RuLSIF() if self.model is None else fewratio.load_model(self.model)
+        return fewratio.RuLSIF() if self.model is None else fewratio.load_model(self.model, "model")
 
 
 def make_command(verb: Verb) -> Callable[..., None]:

@@ -1,4 +1,8 @@
-"""Arrays with a JSON header in one safetensors file: written whole or not at all, read without running code."""
+"""The one file format: arrays with a JSON header, written whole or not at all, read without running code.
+
+A file is in the safetensors format. Its header says what it holds (``kind``) and in which version of the format
+(``format``); a checksum is of the header and all arrays. What can be kept in a file is `Stored`.
+"""
 
 import codecs
 import hashlib
@@ -6,11 +10,12 @@ import json
 import os
 import secrets
 import time
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +23,15 @@ from numpy.typing import NDArray
 from fewratio.core.arguments import as_path
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError
 
-# 2: a model file may hold several networks. 3: a checksum; settings in groups.
-FORMAT_VERSION = 3
-_KEY, _CHECKSUM = "fewratio", "sha256"
+FORMAT_VERSION = 1
+KEY, CHECKSUM = "fewratio", "sha256"
 _ADVICE = {
     "model": "Write it again with save(), or use another copy.",
     "checkpoint": "Delete it to start afresh, or use another copy.",
     "index": "Build it again, or use another copy.",
     "summary": "Make it again, or use another copy.",
+    "map": "Use another copy, or make it with `fewratio map`.",
+    "reference": "Write it again with `fewratio reference`, or use another copy.",
 }
 # How much of a file tells whether it is text.
 _START_BYTES = 64
@@ -33,6 +39,80 @@ _START_BYTES = 64
 _LEFTOVER_SECONDS = 3600.0
 
 Arrays = dict[str, NDArray[Any]]
+# The types that each field of a header may have.
+Fields = Mapping[str, tuple[type, ...]]
+# Not `Self`, which checkers of types at run time know in classes that they decorate alone.
+_Stored = TypeVar("_Stored", bound="Stored")
+
+
+class Stored:
+    """Base of all that is kept in a file: a subclass says what arrays and header it is, and gives it back from them."""
+
+    _kind: ClassVar[str]
+    _fields: ClassVar[Fields]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file: safetensors with a JSON header and a checksum.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced once the new one is complete.
+        """
+        write_tensors(path, self._kind, *self._payload())
+
+    @classmethod
+    def load(cls: type[_Stored], path: str | os.PathLike[str]) -> _Stored:
+        """Read what `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        return cls._of_file(path, *read_tensors(path, cls._kind, finite=True))
+
+    @classmethod
+    def _of_file(
+        cls: type[_Stored], path: str | os.PathLike[str], arrays: Arrays, header: dict[str, Any], **changes: Any
+    ) -> _Stored:
+        """Give what a file holds that was read, with some parameters changed."""
+        try:
+            check_fields(header, cls._fields)
+            return cls._of_payload(arrays, header, **changes)
+        except (LookupError, TypeError, ValueError, RuntimeError, AttributeError, OverflowError) as error:
+            if isinstance(error, ModelFileError):
+                raise
+            problem = f"{error} is missing" if isinstance(error, KeyError) else error
+            raise ModelFileError(
+                f"{path} does not fit together ({problem}): it is damaged, or holds another thing than "
+                f"{cls.__name__}. {_ADVICE[cls._kind]}"
+            ) from error
+
+    @abstractmethod
+    def _payload(self) -> tuple[Arrays, dict[str, Any]]:
+        """Give it as arrays and a header."""
+
+    @classmethod
+    @abstractmethod
+    def _of_payload(cls: type[_Stored], arrays: Arrays, header: dict[str, Any], **changes: Any) -> _Stored:
+        """Undo `_payload`, or raise one of the errors that `_of_file` explains."""
+
+
+def check_fields(header: Mapping[str, Any], fields: Fields) -> None:
+    """Raise ``ValueError`` unless a header has these fields, of these types."""
+    for name, types in fields.items():
+        if type(header[name]) not in types:
+            needed = " or ".join("null" if each is type(None) else each.__name__ for each in types)
+            raise ValueError(f"its {name} is {header[name]!r:.50}, not {needed}")
+
+
+def check_arrays(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise ``ValueError`` unless these are the arrays, of these shapes and of numbers."""
+    for name in sorted({*arrays, *shapes}):
+        found = arrays[name].shape if name in arrays and arrays[name].dtype.kind in "fi" else None
+        if found != shapes.get(name):
+            raise ValueError(f"its array {name} has the shape {found}, not {shapes.get(name)}")
 
 
 def write_tensors(path: Any, kind: str, tensors: Mapping[str, NDArray[Any]], header: dict[str, Any]) -> None:
@@ -52,10 +132,15 @@ def write_tensors(path: Any, kind: str, tensors: Mapping[str, NDArray[Any]], hea
     from safetensors.numpy import save
 
     path = new_file(path, kind)
-    text = json.dumps({"format": FORMAT_VERSION, "kind": kind, **header}, default=np.generic.item)
+    text = header_text(kind, header)
     # A scalar stays one, which `ascontiguousarray` would make a vector of.
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    write_atomically(path, save(arrays, {_KEY: text, _CHECKSUM: _checksum(text, arrays)}))
+    write_atomically(path, save(arrays, {KEY: text, CHECKSUM: _checksum(text, arrays)}))
+
+
+def header_text(kind: str, header: dict[str, Any]) -> str:
+    """Give the JSON text of a header, with what every header says."""
+    return json.dumps({**header, "format": FORMAT_VERSION, "kind": kind}, default=np.generic.item)
 
 
 def new_file(path: Any, kind: str) -> Path:
@@ -101,15 +186,15 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def read_tensors(path: Any, kind: str, finite: bool = False) -> tuple[Arrays, dict[str, Any]]:
+def read_tensors(path: Any, kind: str | tuple[str, ...], finite: bool = False) -> tuple[Arrays, dict[str, Any]]:
     """Read what `write_tensors` wrote.
 
     Parameters
     ----------
     path : path
         The file.
-    kind : str
-        What it must hold.
+    kind : str or tuple of str
+        What it must hold, or may.
     finite : bool
         Whether all numbers must be finite. (The loss of a training that has diverged is not.)
 
@@ -125,26 +210,26 @@ def read_tensors(path: Any, kind: str, finite: bool = False) -> tuple[Arrays, di
     from safetensors import SafetensorError, safe_open
 
     path = as_path(path)
+    kinds = (kind,) if isinstance(kind, str) else kind
     if not path.is_file():
         problem = f"{path} is a folder" if path.is_dir() else f"There is no file {path}"
-        raise DataNotFoundError(f"{problem}; {_a(kind)} is needed. Check the path.")
+        raise DataNotFoundError(f"{problem}; {_a(kinds[0])} is needed. Check the path.")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        _refuse_text(path, kind)
+        _refuse_text(path, kinds[0])
         raise ModelFileError(
-            f"{path} cannot be read ({error}): it is truncated, damaged or not a safetensors file. " + _ADVICE[kind]
+            f"{path} cannot be read ({error}): it is truncated, damaged or not a safetensors file. {_ADVICE[kinds[0]]}"
         ) from error
-    header = _parse_header(path, metadata.get(_KEY), kind)
-    # Files of the first two versions have no checksum; one that has one must agree with it.
-    promised = metadata.get(_CHECKSUM)
-    if (header["format"] > 2 or promised) and promised != _checksum(metadata[_KEY], tensors):
-        raise ModelFileError(f"{path} is damaged: its contents do not match its checksum. " + _ADVICE[kind])
+    header = parse_header(path, metadata.get(KEY), kinds)
+    advice = _ADVICE[header["kind"]]
+    if metadata.get(CHECKSUM) != _checksum(metadata[KEY], tensors):
+        raise ModelFileError(f"{path} is damaged: its contents do not match its checksum. {advice}")
     for name, array in tensors.items():
         if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelFileError(f"{path} is damaged: {name} has numbers that are not finite. " + _ADVICE[kind])
+            raise ModelFileError(f"{path} is damaged: {name} has numbers that are not finite. {advice}")
     return tensors, header
 
 
@@ -154,8 +239,8 @@ def _refuse_text(path: Path, kind: str) -> None:
         start = file.read(_START_BYTES)
     # The header of a safetensors file follows its length, of eight bytes.
     if len(start) > 8 and start[8:9] != b"{" and start.strip() and _is_text(start):
-        seems = "JSON, such as a map" if start.lstrip()[:1] == b"{" else "text, such as a table"
-        raise ModelFileError(f"{path} seems to be {seems}; {_a(kind)} is needed. Use the right file.")
+        found = f"{path} seems to be text, such as a table"
+        raise ModelFileError(f"{found}; {_a(kind)} is needed. Use the right file.")
 
 
 def _is_text(start: bytes) -> bool:
@@ -175,25 +260,24 @@ def _checksum(text: str, arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-def _parse_header(path: Path, text: str | None, kind: str) -> dict[str, Any]:
+def parse_header(path: Path, text: str | bytes | None, kinds: tuple[str, ...]) -> dict[str, Any]:
+    """Give the header that a text is, of a file of one of these kinds and of this version."""
     if text is None:
         raise ModelFileError(f"{path} is a safetensors file, but not one of fewratio's. Use a file that save() wrote.")
     try:
         header = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        check_fields(header, {"format": (int,), "kind": (str,)})
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise ModelFileError(f"The header of {path} is damaged ({error}). Use another copy.") from error
-    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
-        raise ModelFileError(f"The header of {path} names no format version: it is damaged. Use another copy.")
-    if header["format"] > FORMAT_VERSION:
+    if header["format"] != FORMAT_VERSION:
         raise ModelVersionError(
-            f"{path} has format version {header['format']}; this fewratio reads up to {FORMAT_VERSION}. "
-            "Upgrade fewratio to read it."
+            f"{path} has format version {header['format']}; this fewratio reads {FORMAT_VERSION}. Upgrade fewratio to "
+            "read it."
         )
-    if header.get("kind") != kind:
-        found = f"{path} holds {_a(str(header.get('kind')))}"
-        raise ModelFileError(f"{found}, but {_a(kind)} is needed. Use the right file.")
+    if header["kind"] not in kinds:
+        raise ModelFileError(f"{path} holds {_a(header['kind'])}, but {_a(kinds[0])} is needed. Use the right file.")
     return header
 
 
 def _a(kind: str) -> str:
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    return f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}"

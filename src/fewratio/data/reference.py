@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 from pathlib import Path
 
 from fewratio.core.arguments import as_path
-from fewratio.core.container import write_atomically
+from fewratio.core.container import CHECKSUM, KEY, header_text, parse_header, write_atomically
 from fewratio.data import arrow as pa
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import DataFileError
 
 SUFFIX = ".fewratio"
-_KEY, _CHECKSUM = b"fewratio.encoding", b"fewratio.sha256"
+_KIND = "reference"
 
 
 def write_reference(path: str | os.PathLike[str], raw: RawTable, encoding: Encoding) -> None:
@@ -24,8 +23,8 @@ def write_reference(path: str | os.PathLike[str], raw: RawTable, encoding: Encod
     columns = {label: pa.array(raw.cells(label)) for label in raw.labels}
     # Read again, so that the checksum is that of what a reader will have.
     table = pa.ipc.open_file(_as_file(pa.table(columns))).read_all()
-    text = json.dumps(encoding.to_dict()).encode()
-    marked = table.replace_schema_metadata({_KEY: text, _CHECKSUM: _checksum(table, text)})
+    text = header_text(_KIND, {"encoding": encoding.to_dict()}).encode()
+    marked = table.replace_schema_metadata({KEY: text, CHECKSUM: _checksum(table, text)})
     write_atomically(as_path(path), _as_file(marked))
 
 
@@ -37,14 +36,14 @@ def encoding_of(path: Path) -> Encoding | None:
         with pa.OSFile(str(path)) as file:
             table = pa.ipc.open_file(file).read_all()
         metadata = table.schema.metadata or {}
-        promised = metadata.get(_CHECKSUM)
-        # Older files have none.
-        if promised and promised != _checksum(table.replace_schema_metadata(None), metadata[_KEY]):
+        text = metadata[KEY.encode()]
+        header = parse_header(path, text, (_KIND,))
+        if metadata.get(CHECKSUM.encode()) != _checksum(table.replace_schema_metadata(None), text):
             raise ValueError("its contents do not match its checksum")
-        return Encoding.from_dict(json.loads(metadata[_KEY]))
+        return Encoding.from_dict(header["encoding"])
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
         found = f"file {str(path)!r} is no reference, or a damaged one ({error})"
-        raise DataFileError(f"{found}; needed is what `fewratio reference` wrote. Write it anew.") from error
+        raise DataFileError(f"{found}; needed is what `fewratio reference` wrote. Write it again.") from error
 
 
 def _as_file(table: pa.Table) -> bytes:

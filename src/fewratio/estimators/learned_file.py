@@ -2,14 +2,11 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from fewratio.core.container import Arrays, read_tensors, write_tensors
+from fewratio.core.container import Arrays, Fields, Stored, check_fields
 from fewratio.data.encoding import Encoding
-from fewratio.errors import ModelFileError
 from fewratio.estimators.base import NotFittedError
 from fewratio.estimators.source_columns import SourceColumns, SourceEstimator
 
@@ -23,9 +20,12 @@ def stored(parameters: dict[str, Any]) -> dict[str, Any]:
 def header_of(estimator: str, columns: SourceColumns | None, parameters: dict[str, Any]) -> dict[str, Any]:
     """Give the header of an estimator of this name, with the columns of its sources."""
     assert columns is not None
+    return {"estimator": estimator, "parameters": stored(parameters), **fields_of(columns)}
+
+
+def fields_of(columns: SourceColumns) -> dict[str, Any]:
+    """Give the fields of a header that `columns_of` reads."""
     return {
-        "estimator": estimator,
-        "parameters": stored(parameters),
         "n_features": columns.n_features,
         "feature_names": None if columns.names is None else list(columns.names),
         "encoding": None if columns.encoding is None else columns.encoding.to_dict(),
@@ -33,17 +33,17 @@ def header_of(estimator: str, columns: SourceColumns | None, parameters: dict[st
 
 
 def columns_of(header: dict[str, Any]) -> SourceColumns:
-    """Give the columns of a header, or raise one of the errors that `refused_if_unfit` explains."""
+    """Give the columns of a header; raise ``ValueError`` if they do not fit together."""
+    optional = type(None)
+    check_fields(header, {"n_features": (int,), "feature_names": (list, optional), "encoding": (dict, optional)})
     n_features, names = header["n_features"], header["feature_names"]
-    if not isinstance(n_features, int) or n_features < 1:
-        raise ValueError(f"its number of features is {n_features!r}")
+    if n_features < 1:
+        raise ValueError(f"its number of features is {n_features}")
     if names is not None:
-        valid = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        if not valid or not len(names) == len(set(names)) == n_features:
+        if not len(names) == len(set(map(str, names))) == n_features or not all(type(name) is str for name in names):
             raise ValueError(f"its names of features are not {n_features} different names")
         names = tuple(names)
-    # Files of the first version know of no encoding.
-    encoding = None if header.get("encoding") is None else Encoding.from_dict(header["encoding"])
+    encoding = None if header["encoding"] is None else Encoding.from_dict(header["encoding"])
     if encoding is not None and (encoding.n_features, encoding.feature_names) != (n_features, names):
         raise ValueError("its encoding is of other features")
     return SourceColumns(n_features, names, encoding)
@@ -60,22 +60,11 @@ def part_of(arrays: Arrays, number: int) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-@contextmanager
-def refused_if_unfit(path: str | os.PathLike[str], estimator: str) -> Iterator[None]:
-    """Say which file it is whose parts do not belong together."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, OverflowError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(
-            f"{path} does not fit together ({error}): it is damaged, or of another kind of estimator than "
-            f"{estimator}. Use another copy."
-        ) from error
+class SavedEstimator(Stored, SourceEstimator):
+    """Base of estimators that write what they have learned, without the sources; see `Stored` and `_restore`."""
 
-
-class SavedEstimator(SourceEstimator):
-    """Base of estimators that write what they have learned; a subclass gives `_payload` and `_restore`."""
+    _kind = "model"
+    _fields: ClassVar[Fields] = {"estimator": (str,), "parameters": (dict,)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was learned to a file: safetensors with a JSON header and a checksum.
@@ -89,28 +78,10 @@ class SavedEstimator(SourceEstimator):
         """
         if not self.has_sources:
             raise NotFittedError("There is no trained model to save. Call pretrain(collection) first.")
-        write_tensors(path, "model", *self._payload())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote. Nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
-        return cls._of_file(path, *read_tensors(path, "model", finite=True))
-
-    @classmethod
-    def _of_file(cls, path: str | os.PathLike[str], arrays: Arrays, header: dict[str, Any], **changes: Any) -> Self:
-        """Give the estimator of a file that was read, with some parameters changed."""
-        with refused_if_unfit(path, cls.__name__):
-            return cls._of_payload(arrays, header, **changes)
+        super().save(path)
 
     @classmethod
     def _of_payload(cls, arrays: Arrays, header: dict[str, Any], **changes: Any) -> Self:
-        """Undo `_payload`, or raise one of the errors that `refused_if_unfit` explains."""
         if header["estimator"] != cls.__name__:
             raise TypeError(f"it holds a {header['estimator']}")
         estimator = cls(**(cls._parameters_of(header) | changes))
@@ -122,10 +93,6 @@ class SavedEstimator(SourceEstimator):
     def _parameters_of(header: dict[str, Any]) -> dict[str, Any]:
         """Give the parameters in a header."""
         return dict(header["parameters"])
-
-    @abstractmethod
-    def _payload(self) -> tuple[Arrays, dict[str, Any]]:
-        """Give what was learned as arrays and a header that names the estimator and its parameters."""
 
     @abstractmethod
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
@@ -146,8 +113,8 @@ class LearnedEstimator(SavedEstimator):
         return {"n_sources": self.n_sources_, "n_rows": self.n_rows_, "epsilon": self.epsilon_}
 
     def _restore_of_sources(self, header: dict[str, Any]) -> None:
-        """Undo `_of_sources`; headers of older files say nothing."""
-        counts, epsilon = (header.get("n_sources"), header.get("n_rows")), header.get("epsilon")
+        """Undo `_of_sources`."""
+        counts, epsilon = (header["n_sources"], header["n_rows"]), header["epsilon"]
         if not all(count is None or (type(count) is int and count > 0) for count in counts):
             raise ValueError(f"its numbers of sources and rows are {counts}")
         self.n_sources_, self.n_rows_ = counts

@@ -1,29 +1,30 @@
-"""Read a model whatever estimator wrote it."""
+"""Read what was saved, whatever wrote it."""
 
 import os
 from importlib import import_module
 from typing import Any
 
-from fewratio.core.container import read_tensors
+from fewratio.core.container import Stored, read_tensors
 from fewratio.errors import ModelFileError
 
-# Those with `save`.
-_MODELS = ("Auto", "Discriminant", "Inlier", "Meta")
+# What files hold that are no models, by their kind.
+_CLASSES = {"summary": "Summary", "map": "SourceMap", "index": "DatasetIndex"}
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` of any estimator or ``fewratio train`` wrote. Nothing in the file is executed.
+def load_model(path: str | os.PathLike[str], kind: str | None = None) -> Any:
+    """Read a file that any `save` or ``fewratio train`` wrote. Nothing in the file is executed.
 
     Parameters
     ----------
     path : path
         The file.
+    kind : {"model", "summary", "map", "index"}, optional
+        What it must hold; any of these by default.
 
     Returns
     -------
-    estimator
-        What it holds: `AutoRatioEstimator`, `DiscriminantRatioEstimator`, `InlierRatioEstimator` or
-        `MetaRatioEstimator`.
+    estimator, Summary, SourceMap or DatasetIndex
+        What it holds.
 
     Examples
     --------
@@ -37,9 +38,10 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ...     load_model(Path(folder) / "sources.safetensors")
     DiscriminantRatioEstimator(features='columns')
     """
-    arrays, header = read_tensors(path, "model", finite=True)
-    name = str(header.get("estimator"))
-    if name.removesuffix("RatioEstimator") not in _MODELS:
+    arrays, header = read_tensors(path, kind or ("model", *_CLASSES), finite=True)
+    name = str(_CLASSES.get(header["kind"], header.get("estimator")))
+    home = import_module("fewratio.many" if name == "DatasetIndex" else "fewratio.estimators")
+    found = getattr(home, name, None)
+    if not isinstance(found, type) or not issubclass(found, Stored):
         raise ModelFileError(f"{path} holds a {name}, which this fewratio does not know. Upgrade it, or use another.")
-    estimator = getattr(import_module("fewratio.estimators"), name)
-    return estimator._of_file(path, arrays, header)
+    return found._of_file(path, arrays, header)

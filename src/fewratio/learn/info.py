@@ -20,7 +20,7 @@ def info(request: frame.Request, model: Path) -> None:
     """
     from fewratio import load_model
 
-    estimator = load_model(model)
+    estimator = load_model(model, "model")
     names = list(getattr(estimator, "feature_names_in_", ()))
     encoding, networks = estimator.encoding_, getattr(estimator, "networks_", [])
     parameters = {name: value for name, value in estimator.get_params().items() if not hasattr(value, "get_params")}

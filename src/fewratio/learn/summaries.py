@@ -29,9 +29,9 @@ def make_map(
 ) -> None:
     """Fix columns, ranges, units and features from an example, for `fewratio summarise` wherever tables are.
 
-    Example: fewratio map example.csv --range age=0:120 -o map.json
+    Example: fewratio map example.csv --range age=0:120 -o sites.map
     """
-    frame.check_target(output, "--output", example, endings=(".json",))
+    frame.check_target(output, "--output", example, endings=(".map",))
     frame.check_scale(scale)
     given = dict(map(_range, range or []))
     from fewratio.estimators.closed_form.source_map import SourceMap
@@ -56,7 +56,7 @@ def summarise(
 ) -> None:
     """Sum up a dataset where it is: its mean and covariances, no rows. `fewratio train` learns from summaries.
 
-    Example: fewratio summarise clinic.csv --map map.json -o clinic.summary
+    Example: fewratio summarise clinic.csv --map sites.map -o clinic.summary
     """
     frame.check_target(output, "--output", table, map, endings=(SUFFIX,))
     from fewratio.estimators.closed_form.source_map import SourceMap
@@ -145,7 +145,7 @@ MAP = Verb(
     make_map,
     (
         declare_table("example", "Table with the columns of those to come, that may be shown."),
-        declare_file("File for the map, ending in .json."),
+        declare_file("File for the map, ending in .map."),
         Field("range", "Lowest and highest value of a column, such as age=0:120. Several: again.", list[str]),
         Field(
             "components",

@@ -1,27 +1,26 @@
 """An index of many datasets: which of them differ least from a table, without comparing it with each."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.blocks import row_blocks
-from fewratio.core.container import Arrays, read_tensors, write_tensors
+from fewratio.core.container import Arrays, Fields, Stored
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
 from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
-from fewratio.errors import ModelFileError, ParameterError, name_parameter
+from fewratio.errors import ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.kernel.least_squares import RuLSIF
-from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of, refused_if_unfit
+from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.many.all_pairs import draw_samples, draw_some
 from fewratio.many.dataset_vectors import DATASETS, DatasetVectors, Kernels, ModelCoordinates, make_searcher
@@ -37,7 +36,6 @@ _MIN_NEIGHBOURS = 10
 _FEW_DATASETS = 5_000
 # Rows of datasets that are compared at a time.
 _COMPARED_ROWS = 4_096
-_KIND = "index"
 # What a file holds of each kind of vectors.
 _ARRAYS = "origin", "axes", "vectors"
 
@@ -69,13 +67,13 @@ class Neighbours:
         return f"Neighbours({found})"
 
 
-class DatasetIndex:
+class DatasetIndex(Stored):
     """Find the datasets that differ least from a table among very many.
 
     Each dataset becomes two vectors, the mean of kernel features of its rows and its mean in units of its spread; or
     one, the mean of the coordinates that a `DiscriminantRatioEstimator` has learned. The nearest vectors are looked up
     (with the library faiss), and their datasets are compared with the table as `compare_all` would. Up to 5,000
-    datasets are compared one by one. Make one with `build` or `load`.
+    datasets are compared one by one. Make one with `build` or `load`; the file that `save` writes holds rows.
 
     Examples
     --------
@@ -88,6 +86,12 @@ class DatasetIndex:
     >>> index.search(rng.normal(12, 1, (8, 2)), k=3).names
     ('site 12', 'site 11', 'site 13')
     """
+
+    _kind = "index"
+    _fields: ClassVar[Fields] = {
+        **{"estimator": (str,), "parameters": (dict,), "names": (list,), "seed": (int,)},
+        "rows_per_dataset": (int, type(None)),
+    }
 
     def __init__(
         self, estimator: RatioEstimator, columns: SourceColumns, vectors: DatasetVectors, n_rows: int | None, seed: int
@@ -210,14 +214,7 @@ class DatasetIndex:
         """Names of the datasets."""
         return tuple(self._names)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index, with the rows of its datasets, to a file: safetensors with a JSON header and a checksum.
-
-        Parameters
-        ----------
-        path : path
-            Where to; a file that is there is replaced once the new one is complete.
-        """
+    def _payload(self) -> tuple[Arrays, dict[str, Any]]:
         model, features = self._estimator, self._vectors_of.features
         if isinstance(model, DiscriminantRatioEstimator):
             arrays, header = model._payload()
@@ -237,40 +234,23 @@ class DatasetIndex:
         own |= {f"estimator.{name}": array for name, array in arrays.items()}
         kinds = zip(self._vectors_of.origins, self._vectors_of.axes, map(np.concatenate, self._vectors), strict=True)
         parts: list[Arrays] = [dict(zip(_ARRAYS, kind, strict=True)) for kind in kinds]
-        header |= {"names": self._names, "n_rows": self._n_rows, "seed": self._seed}
-        write_tensors(path, _KIND, own | joined(parts), header)
+        header |= {"names": self._names, "rows_per_dataset": self._n_rows, "seed": self._seed}
+        return own | joined(parts), header
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read an index that `save` wrote. Nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
-        arrays, header = read_tensors(path, _KIND, finite=True)
-        with refused_if_unfit(path, cls.__name__):
-            of_model = {name.partition(".")[2]: arrays[name] for name in arrays if name.startswith("estimator.")}
-            model, features = _restore(of_model, header)
-            parts = [part_of(arrays, number) for number in range(len(features.candidates))]
-            if not all(parts):
-                found = f"{path} lacks the second vectors of its datasets"
-                raise ModelFileError(f"{found}; needed is an index of this version. Build the index again.")
-            origins, axes, vectors = ([part[name] for part in parts] for name in _ARRAYS)
-            index = cls(
-                model,
-                columns_of(header),
-                DatasetVectors(features, origins, axes),
-                header["n_rows"],
-                int(header["seed"]),
-            )
-            ends, names = np.cumsum(arrays["sizes"]), list(map(str, header["names"]))
-            if {len(ends), len(set(names))} != set(map(len, vectors)) or ends[-1] != len(arrays["rows"]):
-                raise ValueError("it does not have a name, vectors and rows of each dataset")
-            index._names, index._vectors = names, [[each] for each in vectors]
-            index._samples = np.split(arrays["rows"], ends[:-1])
-        return index
+    def _of_payload(cls, arrays: Arrays, header: dict[str, Any], **changes: Any) -> Self:
+        of_model = {name.partition(".")[2]: arrays[name] for name in arrays if name.startswith("estimator.")}
+        model, features = _restore(of_model, header)
+        parts = [part_of(arrays, number) for number in range(len(features.candidates))]
+        origins, axes, vectors = ([part[name] for part in parts] for name in _ARRAYS)
+        vectors_of = DatasetVectors(features, origins, axes)
+        found = cls(model, columns_of(header), vectors_of, header["rows_per_dataset"], header["seed"])
+        ends, names = np.cumsum(arrays["sizes"]), list(map(str, header["names"]))
+        if {len(ends), len(set(names))} != set(map(len, vectors)) or ends[-1] != len(arrays["rows"]):
+            raise ValueError("it does not have a name, vectors and rows of each dataset")
+        found._names, found._vectors = names, [[each] for each in vectors]
+        found._samples = np.split(arrays["rows"], ends[:-1])
+        return found
 
     def __len__(self) -> int:
         return len(self._names)

@@ -1,14 +1,15 @@
 """Settings of training by the flat names that records have, and the estimator whose groups they are in."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fewratio.estimators import MetaRatioEstimator
-from fewratio.estimators.networks.settings import architecture_of, grouped
+from fewratio.estimators.networks.settings import Architecture, Inliers, Pairs, SettingsGroup, Training, architecture_of
 
 
 def make_estimator(**flat: Any) -> MetaRatioEstimator:
     """Make an estimator of flat settings; what is not among them is the library's default."""
-    return MetaRatioEstimator(**grouped(flat))
+    return MetaRatioEstimator(**_grouped(flat))
 
 
 def flat_settings(estimator: MetaRatioEstimator) -> dict[str, Any]:
@@ -19,3 +20,23 @@ def flat_settings(estimator: MetaRatioEstimator) -> dict[str, Any]:
         found["n_support_de"] = None
     episodes = type(estimator.episodes).__name__.lower()
     return found | {"episodes": episodes, "standardise": estimator.scale == "columns"}
+
+
+def _grouped(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Group parameters that have flat names; those of no group stay as they are.
+
+    The names of episodes are "pairs" and "inliers", and ``standardise`` says whether columns are scaled.
+    """
+    left: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in flat.items()}
+    scale = "columns" if left.pop("standardise", False) else "none"
+    episodes = Inliers if left.pop("episodes", "pairs") == "inliers" else Pairs
+    if episodes is Pairs:
+        left.pop("n_inliers", None)
+    elif left.get("n_support_de") is None:
+        left.pop("n_support_de", None)
+    groups: dict[str, type[SettingsGroup]] = {"episodes": episodes, "network": Architecture, "training": Training}
+    found = {
+        name: group(**{key: left.pop(key) for key in group._get_param_names() if key in left})
+        for name, group in groups.items()
+    }
+    return left | found | {"scale": scale}

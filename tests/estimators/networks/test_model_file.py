@@ -16,7 +16,6 @@ from safetensors.torch import save_file
 from fewratio import MetaRatioEstimator
 from fewratio.core import container as tensorfile
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError, ParameterError
-from fewratio.estimators.networks import Inliers, Pairs, Training
 from fewratio.estimators.networks.settings import SettingsGroup
 
 X = np.linspace(-2, 2, 9)[:, None]
@@ -185,8 +184,8 @@ def of_another_estimator(header, tensors):
         (lambda path: torch.save({"weights": torch.ones(3)}, path), "not a safetensors file"),
         (lambda path: save_file({"weights": torch.ones(3)}, path), "not one of fewratio's"),
         (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": "{"}), "header .*damaged"),
-        (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": "[]"}), "format version"),
-        (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": '{"kind": "model"}'}), "format version"),
+        (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": "[]"}), "header .*damaged"),
+        (lambda path: save_file({"weights": torch.ones(3)}, path, {"fewratio": '{"kind": "model"}'}), "'format'"),
         (edited(without_history), "history"),
         (edited(without_a_tensor), "its tensors are not those of its settings"),
         (edited(with_a_wider_network), "its tensors are not those of its settings"),
@@ -210,9 +209,12 @@ def test_a_bad_file_is_refused(path, spoil, found):
     assert not isinstance(caught.value, ModelVersionError)
 
 
-def test_a_file_of_a_newer_version_is_refused(path):
-    rewrite(path, lambda header, tensors: header.update(format=tensorfile.FORMAT_VERSION + 1, parameters="unheard of"))
-    with pytest.raises(ModelVersionError, match=r"format version 4.*Upgrade fewratio"):
+def test_a_file_of_a_newer_version_is_refused(path, monkeypatch):
+    tensors, header = tensorfile.read_tensors(path, "model")
+    with monkeypatch.context() as later:
+        later.setattr(tensorfile, "FORMAT_VERSION", 2)
+        tensorfile.write_tensors(path, "model", tensors, header | {"parameters": "unheard of"})
+    with pytest.raises(ModelVersionError, match=r"format version 2.*Upgrade fewratio"):
         MetaRatioEstimator.load(path)
 
 
@@ -279,29 +281,6 @@ def test_a_checkpoint_that_lacks_something_is_refused(make, sources, tmp_path):
     rewrite(checkpoint, lambda header, tensors: header.pop("histories"), "checkpoint")
     with pytest.raises(ModelFileError, match="does not fit this training"):
         make(max_steps=1).pretrain(sources, checkpoint=checkpoint)
-
-
-@pytest.mark.parametrize(
-    ("flat", "settings"),
-    [
-        ({"episodes": "pairs", "n_support": [1, 5], "n_inliers": None}, {"episodes": Pairs(n_support=(1, 5))}),
-        ({"episodes": "inliers", "n_support": 3, "n_support_de": None}, {"episodes": Inliers(n_support=3)}),
-        ({"max_steps": 7}, {"training": Training(max_steps=7)}),
-    ],
-)
-def test_a_file_of_the_first_versions_has_no_groups_of_settings(path, flat, settings):
-    def older(header, tensors):
-        new = header["parameters"]
-        named = {key: value for key, value in new["network"].items() if key != "class"} | flat
-        header["parameters"] = {"alpha": 0.5, "standardise": False, "random_state": 0} | named
-        header["format"] = 2
-
-    expected = answers(MetaRatioEstimator.load(path))
-    rewrite(path, older)
-    loaded = MetaRatioEstimator.load(path)
-    np.testing.assert_array_equal(answers(loaded), expected)
-    for name, value in settings.items():
-        assert getattr(loaded, name) == value
 
 
 # ---------------------------------------------------------------- writing

@@ -13,7 +13,7 @@ from fewratio.core.arrays import namespace
 from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Array, Floats
 from fewratio.core.units import ColumnScaling
-from fewratio.data.encoding import Encoding
+from fewratio.estimators.learned_file import columns_of, fields_of
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.lazy import import_home, torch_is_installed
 
@@ -112,15 +112,8 @@ class FeatureMap:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the map as plain values, for JSON."""
-        columns = self.columns
         return {
-            "columns": None
-            if columns is None
-            else {
-                "n_features": columns.n_features,
-                "names": None if columns.names is None else list(columns.names),
-                "encoding": None if columns.encoding is None else columns.encoding.to_dict(),
-            },
+            "columns": None if self.columns is None else fields_of(self.columns),
             "ranges": None
             if self.ranges is None
             else [[value if np.isfinite(value) else None for value in side.tolist()] for side in self.ranges],
@@ -144,7 +137,9 @@ class FeatureMap:
         for name, most in (("n_components", _MOST_COMPONENTS), ("seed", 2**32 - 1)):
             if type(content[name]) is not int or not 0 <= content[name] <= most:
                 raise ValueError(f"{name} is {content[name]!r}, not a whole number from 0 to {most}")
-        columns = None if content["columns"] is None else _columns(content["columns"], len(mean))
+        columns = None if content["columns"] is None else columns_of(content["columns"])
+        if columns is not None and columns.n_features != len(mean):
+            raise ValueError(f"its numbers of columns differ: {columns.n_features}, and {len(mean)} means")
         ranges = None if content["ranges"] is None else _ranges(content["ranges"], len(mean))
         return cls(ColumnScaling(mean, scale), content["n_components"], float(width), content["seed"], ranges, columns)
 
@@ -165,19 +160,6 @@ def _numbers(content: Mapping[str, Any], name: str, length: int | None = None) -
     if length is not None and len(values) != length:
         raise ValueError(f"{name} has {len(values)} numbers, not {length}")
     return values
-
-
-def _columns(content: Mapping[str, Any], n_features: int) -> SourceColumns:
-    names, encoding = content["names"], content["encoding"]
-    encoding = None if encoding is None else Encoding.from_dict(encoding)
-    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise ValueError("names of columns are not a list of strings")
-    counts = [content["n_features"]]
-    counts += [] if names is None else [len(names)]
-    counts += [] if encoding is None else [encoding.n_features]
-    if any(count != n_features for count in counts):
-        raise ValueError(f"its numbers of columns differ: {counts}, and {n_features} means")
-    return SourceColumns(n_features, None if names is None else tuple(names), encoding)
 
 
 def _ranges(content: Any, n_features: int) -> Floats:

@@ -1,18 +1,15 @@
 """What is fixed before datasets are summed up where they are: columns, ranges, units and features, and no rows."""
 
-import hashlib
-import json
-import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from fewratio.core.arguments import as_floats, as_path, as_rng, shown
-from fewratio.core.container import new_file, write_atomically
+from fewratio.core.arguments import as_floats, as_rng, shown
+from fewratio.core.container import Arrays, Fields, Stored, check_arrays
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling, column_scaling
 from fewratio.core.wording import counted, first_few
@@ -21,27 +18,19 @@ from fewratio.data.columns import ColumnOptions, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table, as_table
-from fewratio.errors import (
-    DataNotFoundError,
-    InputError,
-    ModelFileError,
-    ModelVersionError,
-    ParameterError,
-    name_parameter,
-)
+from fewratio.errors import InputError, ParameterError, name_parameter
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.privacy import private_summary
 from fewratio.estimators.closed_form.summary import TWO_ROWS, Summary
 from fewratio.estimators.source_columns import SourceColumns
 
-FORMAT_VERSION = 1
 # A column without a range has that of the example, and so many times its length on either side.
 _MARGIN = 0.5
 _MAP = "the map"
 
 
 @dataclass(frozen=True, eq=False)
-class SourceMap:
+class SourceMap(Stored):
     """What all who sum up a dataset must agree on, so that their summaries can be added: made from one example table.
 
     It holds the names and kinds of columns, their ranges and units, and the seed of the features; no rows. Means,
@@ -69,6 +58,9 @@ class SourceMap:
     1000
     >>> estimator = DiscriminantRatioEstimator().pretrain(summaries)
     """
+
+    _kind = "map"
+    _fields: ClassVar[Fields] = {"map": (dict,)}
 
     features: FeatureMap
 
@@ -166,55 +158,15 @@ class SourceMap:
             return Summary.of_rows(rows, self.features)
         return private_summary(rows, self.features, epsilon, delta, as_rng(random_state))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map as JSON.
-
-        Parameters
-        ----------
-        path : path
-            Where to; a file that is there is replaced once the new one is complete.
-        """
-        content = {"kind": "map", "format": FORMAT_VERSION, **self.features.to_dict()}
-        content |= {"sha256": _checksum(content)}
-        write_atomically(new_file(path, "map"), f"{json.dumps(content, indent=1, allow_nan=False)}\n".encode())
+    def _payload(self) -> tuple[Arrays, dict[str, Any]]:
+        return {}, {"map": self.features.to_dict()}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "SourceMap":
-        """Read a map that `save` wrote. Nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
-        path = as_path(path)
-        if not path.is_file():
-            raise DataNotFoundError(f"There is no file {path}; a map is needed. Make one with `fewratio map`.")
-        try:
-            content = json.loads(path.read_bytes())
-            # Older maps have no checksum.
-            promised = content.pop("sha256", None)
-            if promised is not None and promised != _checksum(content):
-                raise ValueError("its contents do not match its checksum")
-            if content["kind"] != "map":
-                raise ValueError(f"it holds a {content['kind']}")
-            if type(content["format"]) is int and content["format"] > FORMAT_VERSION:
-                raise ModelVersionError(
-                    f"{path} has format version {content['format']}; this fewratio reads up to {FORMAT_VERSION}. "
-                    "Upgrade fewratio to read it."
-                )
-            if content["format"] != FORMAT_VERSION:
-                raise ValueError(f"its format is {content['format']!r}")
-            features = FeatureMap.from_dict(content)
-            if features.columns is None or features.ranges is None:
-                raise ValueError("its columns or ranges are missing")
-        except ModelVersionError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            problem = f"{error} is missing" if isinstance(error, KeyError) else error
-            raise ModelFileError(
-                f"{path} is not a map, or a damaged one ({problem}). Use another copy, or make it with `fewratio map`."
-            ) from error
+    def _of_payload(cls, arrays: Arrays, header: dict[str, Any], **changes: Any) -> "SourceMap":
+        features = FeatureMap.from_dict(header["map"])
+        check_arrays(arrays, {})
+        if features.columns is None or features.ranges is None:
+            raise ValueError("its columns or ranges are missing")
         return cls(features)
 
     def _encoded(self, table: Any, columns: SourceColumns) -> Table:
@@ -223,10 +175,6 @@ class SourceMap:
         encoded = table if isinstance(table, Table) else as_table(as_raw(table, "table"))
         encoded.check_features(columns.names or columns.n_features, _MAP)
         return encoded
-
-
-def _checksum(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _bounds(

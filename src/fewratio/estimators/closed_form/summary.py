@@ -3,16 +3,16 @@
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fewratio.core.arguments import check_finite_result
 from fewratio.core.blocks import BLOCK_VALUES
-from fewratio.core.container import read_tensors, write_tensors
+from fewratio.core.container import Arrays, Fields, Stored, check_arrays
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import counted
-from fewratio.errors import InputError, ModelFileError
+from fewratio.errors import InputError
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 
 # Spreads of datasets are counted on a grid of logarithms, 32 bins per factor of e, from e^-20 to e^20.
@@ -20,9 +20,7 @@ _BINS_PER_UNIT, _LARGEST_LOG = 32, 20
 _N_BINS = 2 * _LARGEST_LOG * _BINS_PER_UNIT + 1
 # So many means are kept as they are, however few features there are.
 _MOST_MEANS = 64
-# What files call a summary.
-_KIND = "summary"
-_NUMBERS = ("n_sources", "n_rows", "inverse_sizes", "mean_noise")
+_NUMBERS = ("n_sources", "n_rows", "inverse_sizes", "mean_noise", "epsilon")
 _ROUNDING = 1e-6
 # Relative error of sums of cosines, which are in float32.
 _SINGLE_PRECISION = 1e-4
@@ -45,7 +43,7 @@ def _bin(variance: float) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class Summary(Stored):
     """Sums over one or more source datasets; those of different datasets add up.
 
     ``a + b`` is the summary of the sources of both, ``a - b`` undoes that. No rows are kept, but a summary of very few
@@ -82,6 +80,14 @@ class Summary:
     >>> here + there
     Summary(2 sources, 90 rows, 3 features, map ...)
     """
+
+    _kind = "summary"
+    _fields: ClassVar[Fields] = {
+        **dict.fromkeys(("n_sources", "n_rows"), (int,)),
+        **dict.fromkeys(("inverse_sizes", "mean_noise"), (float,)),
+        "epsilon": (float, type(None)),
+        "map": (dict,),
+    }
 
     features: FeatureMap
     n_sources: int
@@ -230,14 +236,7 @@ class Summary:
         factor, signs = _factor_of((self.factor.T * self.signs) @ self.factor)
         return replace(self, factor=factor, signs=signs)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sums and their map to a file: safetensors with a JSON header and a checksum.
-
-        Parameters
-        ----------
-        path : path
-            Where to; a file that is there is replaced once the new one is complete.
-        """
+    def _payload(self) -> tuple[Arrays, dict[str, Any]]:
         if self.features.columns is None:
             raise InputError(
                 "The summary does not know what its columns are: an estimator made it. Make it with a SourceMap, which "
@@ -253,73 +252,49 @@ class Summary:
         if self.n_sources > 1 or self.mean_noise:
             # Of several sources the sum of outer products, not the means that it is made of.
             arrays["outer"] = ((self.factor.T * self.signs) @ self.factor)[triangle]
-        numbers = {name: getattr(self, name) for name in _NUMBERS}
-        write_tensors(path, _KIND, arrays, {**numbers, "epsilon": self.epsilon, "map": self.features.to_dict()})
+        return arrays, {name: getattr(self, name) for name in _NUMBERS} | {"map": self.features.to_dict()}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Summary":
-        """Read a summary that `save` wrote. Nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
-        arrays, header = read_tensors(path, _KIND, finite=True)
-        try:
-            features = FeatureMap.from_dict(header["map"])
-            mean_sum, width = arrays["mean_sum"], features.n_outputs
-            spreads = np.zeros(_N_BINS, dtype=np.int64)
-            spreads[arrays["spread_places"]] = arrays["spread_counts"]
-            means = (mean_sum[None], np.ones(1))
-            if "outer" in arrays:
-                means = _factor_of(_symmetric(arrays["outer"], width))
-            # Older files do not know epsilon.
-            numbers = {name: header[name] for name in _NUMBERS} | {"epsilon": header.get("epsilon")}
-            scatter = _symmetric(arrays["scatter"], width)
-            summary = cls(
-                features,
-                mean_sum=mean_sum,
-                factor=means[0],
-                signs=means[1],
-                scatter=scatter,
-                spreads=spreads,
-                **numbers,
-            )
-            summary._check(path)
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise ModelFileError(
-                f"{path} does not fit together ({error}): it is damaged. Make it again, or use another copy."
-            ) from error
-        return summary
-
-    def _check(self, path: str | os.PathLike[str]) -> None:
-        """Raise ``ValueError`` unless the sums can be those of datasets, and ``InputError`` if one has a single row."""
-        width, n = self.features.n_outputs, self.n_sources
-        if not (
-            type(n) is int
-            and type(self.n_rows) is int
-            and 0 < n <= self.n_rows
-            and isinstance(self.inverse_sizes, float)
-        ):
-            raise ValueError("its numbers of sources and rows are not whole numbers")
-        if self.n_rows < 2 * n or self.inverse_sizes > n * (0.5 + _ROUNDING):
-            raise InputError(f"{path} sums up a dataset of one row, which is that row itself; {TWO_ROWS}")
+    def _of_payload(cls, arrays: Arrays, header: dict[str, Any], **changes: Any) -> "Summary":
+        features, n = FeatureMap.from_dict(header["map"]), header["n_sources"]
+        width, n_spreads = features.n_outputs, len(arrays["spread_places"])
+        triangle = dict.fromkeys(("scatter", "outer")[: 1 + ("outer" in arrays)], (width * (width + 1) // 2,))
+        spreads = {"spread_places": (n_spreads,), "spread_counts": (n_spreads,)}
+        check_arrays(arrays, {"mean_sum": (width,), **triangle, **spreads})
+        means = arrays["mean_sum"][None], np.ones(1)
+        if "outer" in arrays:
+            means = _factor_of(_symmetric(arrays["outer"], width))
+        counts = np.zeros(_N_BINS, dtype=np.int64)
+        counts[arrays["spread_places"]] = arrays["spread_counts"]
+        found = cls(
+            features,
+            mean_sum=arrays["mean_sum"],
+            factor=means[0],
+            signs=means[1],
+            scatter=_symmetric(arrays["scatter"], width),
+            spreads=counts,
+            **{name: header[name] for name in _NUMBERS},
+        )
         fits = (
-            self.features.columns is not None
-            and self.mean_sum.shape == (width,)
-            and self.factor.shape == (len(self.signs), width)
-            and self.inverse_sizes * self.n_rows >= n * n * (1 - _ROUNDING)
-            and (self.spreads >= 0).all()
-            and self.spreads.sum() == n
-            and 0 <= self.mean_noise < np.inf
-            and (self.epsilon is None or 0 < self.epsilon < np.inf)
-            and (self.mean_noise or (np.diag(self.scatter) >= -_ROUNDING * self.n_rows).all())
+            features.columns is not None
+            and 0 < n <= found.n_rows
+            and found.inverse_sizes * found.n_rows >= n * n * (1 - _ROUNDING)
+            and (counts >= 0).all()
+            and counts.sum() == n
+            and 0 <= found.mean_noise < np.inf
+            and (found.epsilon is None or 0 < found.epsilon < np.inf)
+            and (found.mean_noise or (np.diag(found.scatter) >= -_ROUNDING * found.n_rows).all())
         )
         if not fits:
             raise ValueError("its sums are not those of its map and its numbers of rows")
+        return found
+
+    @classmethod
+    def _of_file(cls, path: str | os.PathLike[str], *content: Any, **changes: Any) -> "Summary":
+        found = super()._of_file(path, *content, **changes)
+        if found.n_rows < 2 * found.n_sources or found.inverse_sizes > found.n_sources * (0.5 + _ROUNDING):
+            raise InputError(f"{path} sums up a dataset of one row, which is that row itself; {TWO_ROWS}")
+        return found
 
     @property
     def within(self) -> Floats:

@@ -16,7 +16,6 @@ from fewratio.estimators.networks.settings import (
     SettingsGroup,
     Training,
     architecture_of,
-    grouped,
 )
 from fewratio.estimators.networks.universal import universal_with_units
 
@@ -33,9 +32,7 @@ def payload_of(estimator: str, trained: Trained) -> tuple[Arrays, dict[str, Any]
 
 
 def parameters_of(header: dict[str, Any]) -> dict[str, Any]:
-    """Give the parameters in a header of any version."""
-    if header["format"] < 3:
-        return grouped(header["parameters"])
+    """Give the parameters in a header."""
     found = dict(header["parameters"])
     for name, value in found.items():
         if isinstance(value, dict):
@@ -46,10 +43,7 @@ def parameters_of(header: dict[str, Any]) -> dict[str, Any]:
 
 def trained_of(arrays: Arrays, header: dict[str, Any], parameters: dict[str, Any]) -> Trained:
     """Undo `payload_of` with parameters that are known to be valid."""
-    # Files of the first version hold one network.
-    first = header["parameters"].get("features", "mlp")
-    networks = header.get("networks") or [{"kind": first, "history": header["history"]}]
-    columns = columns_of(header)
+    networks, columns = header["networks"], columns_of(header)
     architecture = architecture_of(parameters["network"])
     # Every layer has a tensor in the file: what does not fit is refused before it takes memory.
     if architecture.depth > len(arrays):

@@ -3,7 +3,6 @@
 They are plain values, and come without torch.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -225,26 +224,6 @@ class Training(SettingsGroup):
 def architecture_of(network: str | Architecture) -> Architecture:
     """Give the architecture that a name is short for."""
     return Architecture(network) if isinstance(network, str) else network
-
-
-def grouped(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Group parameters by the flat names of the first two versions of model files; those of no group stay as they are.
-
-    There the names of episodes are "pairs" and "inliers", and ``standardise`` says whether columns are scaled.
-    """
-    left: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in flat.items()}
-    scale = "columns" if left.pop("standardise", False) else "none"
-    episodes = Inliers if left.pop("episodes", "pairs") == "inliers" else Pairs
-    if episodes is Pairs:
-        left.pop("n_inliers", None)
-    elif left.get("n_support_de") is None:
-        left.pop("n_support_de", None)
-    groups: dict[str, type[SettingsGroup]] = {"episodes": episodes, "network": Architecture, "training": Training}
-    found = {
-        name: group(**{key: left.pop(key) for key in group._get_param_names() if key in left})
-        for name, group in groups.items()
-    }
-    return left | found | {"scale": scale}
 
 
 def _size_range(value: int | tuple[int, int]) -> tuple[int, ...]:
