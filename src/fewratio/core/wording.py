@@ -1,11 +1,12 @@
 """Words for messages: counts, lists, and numbers that a reader can tell apart."""
 
 from collections.abc import Callable, Iterable
+from typing import SupportsInt
 
 _LISTED = 5
 
 
-def counted(n: int, noun: str) -> str:
+def counted(n: SupportsInt, noun: str) -> str:
     """Return ``"1 row"``, ``"2 rows"``."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 

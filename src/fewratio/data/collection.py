@@ -20,10 +20,10 @@ from fewratio.data.columns import CONSTANT, ColumnOptions, ColumnRules
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.non_overlapping import find_constant, leave_out_columns
-from fewratio.data.raw_table import RawTable, as_raw, open_frame
+from fewratio.data.raw_table import RawTable, as_raw, check_features, freeze, open_frame
 from fewratio.data.readers import files
 from fewratio.data.split_table import cut_datasets
-from fewratio.data.table import Table, check_features, freeze
+from fewratio.data.table import Table
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.progress import tracked
 

@@ -10,7 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from fewratio.core.wording import counted, first_few
 from fewratio.data.column_kinds import is_missing
-from fewratio.data.table import as_table, freeze
+from fewratio.data.raw_table import freeze
+from fewratio.data.table import as_table
 from fewratio.errors import InputError
 
 

@@ -27,8 +27,8 @@ from fewratio.data.columns import (
     are_different,
     decide_column,
 )
-from fewratio.data.raw_table import RawTable, as_raw
-from fewratio.data.table import Features, FileNumbers, Table, all_finite, as_table, check_features, freeze, to_floats
+from fewratio.data.raw_table import Features, RawTable, all_finite, as_raw, check_features, freeze
+from fewratio.data.table import FileNumbers, Table, as_table
 from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter
 
 # What the fields of a column are in JSON, besides its kind and its categories.
@@ -197,7 +197,7 @@ class Encoding:
             names = np.array([*coded.texts, ""], dtype=object)[coded.codes]
         raw = self._select_used(raw, reference, is_lenient)
         is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
-        numbers: Any = to_floats(raw) if is_plain else FileNumbers(raw, self)
+        numbers: Any = raw.to_floats() if is_plain else FileNumbers(raw, self)
         if not is_plain and raw.is_held:
             numbers = self.features_of(raw, reference if is_lenient else None)
         table = Table(numbers, self.feature_names, raw.name, names)
@@ -318,7 +318,7 @@ def encode_together(
         _check_same(raws)
         names = raws[0].labels if raws[0].is_named else None
         chosen = [raw if names is None else raw.select(names) for raw in raws]
-        encoded = [Table(to_floats(raw), names, raw.name, raw.index) for raw in chosen]
+        encoded = [Table(raw.to_floats(), names, raw.name, raw.index) for raw in chosen]
         return None if names is None else Encoding.of_numbers(names, len(names)), encoded
     encoding = Encoding.learn(raws, rules, parts)
     return encoding, [encoding.encode(raw) for raw in raws]

@@ -13,7 +13,8 @@ from fewratio.core.wording import first_few
 from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER
 from fewratio.data.columns import NO_OVERLAP, Column
 from fewratio.data.encoding import Encoding
-from fewratio.data.table import FileNumbers, Table, freeze
+from fewratio.data.raw_table import freeze
+from fewratio.data.table import FileNumbers, Table
 
 # Chances that the values of a column do not overlap although the rows were split at random: for two constants, so that
 # five rows per sample are enough; for ranges and sets of categories, over all columns of a table together.

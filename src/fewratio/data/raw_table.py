@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.wording import counted, listed
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import (
@@ -20,20 +21,25 @@ from fewratio.data.column_kinds import (
     ColumnValues,
     arrow_numbers,
     as_arrow,
+    check_numbers,
     decode_numbers,
     is_number_type,
     read_values,
 )
-from fewratio.errors import InputError, MissingColumnError
+from fewratio.errors import FewRatioError, InputError, MissingColumnError
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+
+# The names of columns, or only how many there are.
+Features: TypeAlias = "int | tuple[str, ...]"
 
 _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", "dask", "duckdb", "ibis"}
 # Batches after which memory is given back.
 _RELEASED = 32
 _ROW = re.compile(r"at row (\d+)")
 _limits = {"columns": float("inf"), "cells": float("inf")}
+_SAME = "both must have the same columns. Select the same ones in both."
 _LAYOUT = "needed is a table with one row per instance and one column per feature"
 
 
@@ -103,6 +109,20 @@ class RawTable:
             if self.array is None
             else self.array.dtype == np.float32
         )
+
+    def to_floats(self) -> NDArray[Any]:
+        """Return numbers and booleans as read-only native floats, copied only if they are none yet; refuse others."""
+        values = self.array
+        if values is None:
+            columns = [self.values(label) for label in self.labels]
+            check_numbers(columns)
+            values = np.column_stack([column.numbers for column in columns])
+        is_float = values.dtype in (np.float32, np.float64) and values.dtype.isnative
+        if is_float and not values.flags.writeable and type(values) is np.ndarray:
+            return values
+        # An extended-precision value beyond float64 becomes infinite, and is refused as that.
+        with np.errstate(over="ignore"):
+            return freeze((values if is_float else values.astype(np.float64)).view(np.ndarray))
 
     def cells(self, label: str) -> list[Any]:
         """Return the values of a column as they were given; None for what is missing."""
@@ -367,3 +387,43 @@ def _read_rows(rows: list[Any], name: str) -> NDArray[Any]:
                 break
         found = f"{name} cannot be read as rows of numbers ({problem})"
         raise InputError(f"{found}; {_LAYOUT}. Give every row as many values.") from error
+
+
+def all_finite(numbers: NDArray[Any]) -> bool:
+    """Whether no value is missing or infinite, a block of rows at a time."""
+    blocks = row_blocks(len(numbers), numbers.shape[1], CACHED_VALUES)
+    return all(np.isfinite(numbers[block]).all() for block in blocks)
+
+
+def check_features(
+    table: str,
+    found: Features,
+    reference: str,
+    needed: Features,
+    error: type[FewRatioError] = InputError,
+    need: str = _SAME,
+) -> None:
+    """Raise an error of the given type if the features of one table differ from another's; `need` ends its message.
+
+    Names count only if both tables have them.
+    """
+    count, needed_count = (each if isinstance(each, int) else len(each) for each in (found, needed))
+    problem, details = f"has {counted(count, 'column')} but {reference} has {needed_count}", ""
+    if isinstance(found, tuple) and isinstance(needed, tuple):
+        if found == needed:
+            return
+        pairs = (("missing", needed, set(found)), ("unexpected", found, set(needed)))
+        parts = {part: [name for name in these if name not in those] for part, these, those in pairs}
+        details = "; ".join(f"{part}: {listed(names)}" for part, names in parts.items() if names)
+        if count == needed_count:
+            kind = "other column names than" if details else "another order of columns than"
+            problem = f"has {kind} {reference}"
+    elif count == needed_count:
+        return
+    raise error(f"{table} {problem}{f' ({details})' if details else ''}; {need}")
+
+
+def freeze(array: NDArray[Any]) -> NDArray[Any]:
+    """Make a new array read-only, before anyone else sees it."""
+    array.flags.writeable = False
+    return array

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.core.blocks import CACHED_VALUES, PIECE_ROWS, row_blocks
-from fewratio.core.wording import counted, listed
-from fewratio.data.column_kinds import ColumnValues, check_numbers
-from fewratio.data.raw_table import RawTable, as_raw, naming_rows
-from fewratio.errors import FewRatioError, InputError
-
-# The names of columns, or only how many there are.
-Features: TypeAlias = "int | tuple[str, ...]"
-
-_SAME = "both must have the same columns. Select the same ones in both."
+from fewratio.core.blocks import PIECE_ROWS
+from fewratio.core.wording import counted
+from fewratio.data.column_kinds import ColumnValues
+from fewratio.data.raw_table import Features, RawTable, all_finite, as_raw, check_features, naming_rows
+from fewratio.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +201,7 @@ def as_table(X: Any, name: str = "X") -> Table:
     if isinstance(X, Table):
         return X
     raw = as_raw(X, name)
-    return Table(to_floats(raw), raw.labels if raw.is_named else None, raw.name, raw.index).check_finite()
+    return Table(raw.to_floats(), raw.labels if raw.is_named else None, raw.name, raw.index).check_finite()
 
 
 def make_row(x: Any) -> Any:
@@ -215,62 +210,3 @@ def make_row(x: Any) -> Any:
         return np.reshape(x, (1, -1)) if np.ndim(x) < 2 else x
     except (TypeError, ValueError, RuntimeError):
         return x
-
-
-def to_floats(raw: RawTable) -> NDArray[Any]:
-    """Return a table of numbers and booleans as read-only floats, or say which column holds anything else."""
-    if raw.array is not None:
-        return view_floats(raw.array)
-    values = [raw.values(label) for label in raw.labels]
-    check_numbers(values)
-    return view_floats(np.column_stack([column.numbers for column in values]))
-
-
-def all_finite(numbers: NDArray[Any]) -> bool:
-    """Tell whether no value is missing or infinite, a block of rows at a time."""
-    blocks = row_blocks(len(numbers), numbers.shape[1], CACHED_VALUES)
-    return all(np.isfinite(numbers[block]).all() for block in blocks)
-
-
-def check_features(
-    table: str,
-    found: Features,
-    reference: str,
-    needed: Features,
-    error: type[FewRatioError] = InputError,
-    need: str = _SAME,
-) -> None:
-    """Raise an error of the given type if the features of one table differ from another's; `need` ends its message.
-
-    Names count only if both tables have them.
-    """
-    count, needed_count = (each if isinstance(each, int) else len(each) for each in (found, needed))
-    problem, details = f"has {counted(count, 'column')} but {reference} has {needed_count}", ""
-    if isinstance(found, tuple) and isinstance(needed, tuple):
-        if found == needed:
-            return
-        pairs = (("missing", needed, set(found)), ("unexpected", found, set(needed)))
-        parts = {part: [name for name in these if name not in those] for part, these, those in pairs}
-        details = "; ".join(f"{part}: {listed(names)}" for part, names in parts.items() if names)
-        if count == needed_count:
-            kind = "other column names than" if details else "another order of columns than"
-            problem = f"has {kind} {reference}"
-    elif count == needed_count:
-        return
-    raise error(f"{table} {problem}{f' ({details})' if details else ''}; {need}")
-
-
-def freeze(array: NDArray[Any]) -> NDArray[Any]:
-    """Make a new array read-only, before anyone else sees it."""
-    array.flags.writeable = False
-    return array
-
-
-def view_floats(values: NDArray[Any]) -> NDArray[Any]:
-    """Return real numbers of any type as a read-only view of native floats, copied only if they are none yet."""
-    kept = values.dtype in (np.float32, np.float64) and values.dtype.isnative
-    if kept and not values.flags.writeable and type(values) is np.ndarray:
-        return values
-    # An extended-precision value beyond float64 becomes infinite, and is refused as that.
-    with np.errstate(over="ignore"):
-        return freeze((values if kept else values.astype(np.float64)).view(np.ndarray))

@@ -293,7 +293,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         >>> InlierOutlierDetector().fit([[0.0], [0.1], [0.2], [0.3]]).detect([[0.1], [0.0], [5.0]])
         OutlierResult(1 of 3 rows; threshold ..., rule of thumb)
         """
-        table = self._open(X, getattr(X, "argument", "X"))
+        table = self._open(X, "X")
         scored, threshold = self._score_batch(table)
         apart, rule, encoding = self.non_overlapping(table), self._rule(table.n_rows), self.encoding_
         if encoding is not None:

@@ -14,7 +14,7 @@ from fewratio.core.objectives import CalibratedSquaredError, Objective, Relative
 from fewratio.core.units import column_scaling
 from fewratio.core.wording import listed
 from fewratio.data.collection import Collection
-from fewratio.data.table import check_features
+from fewratio.data.raw_table import check_features
 from fewratio.errors import CollectionError, DataNotFoundError, ParameterError, TrainingError
 from fewratio.estimators.networks.network_estimator import resolve_device
 from fewratio.estimators.networks.nn import RatioModel, Standardiser
