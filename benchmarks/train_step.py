@@ -26,7 +26,7 @@ from fewratio.core.objectives import RelativeSquaredError
 from fewratio.data.collection import Collection
 from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
 from fewratio.estimators.networks.optim import Ensemble, Processes, TrainingPlan
-from fewratio.estimators.networks.optim.loop import Training
+from fewratio.estimators.networks.optim.loop import TrainingRun
 from fewratio.estimators.networks.pair import Episode
 from fewratio.estimators.networks.training.episodes import EpisodeSampler, SupportSize
 from fewratio.estimators.networks.training.pools import RowTable, pair_pools
@@ -101,7 +101,7 @@ def our_stepper(
         features = MLPFeatures(N_FEATURES, 2 * LATENT, generator=generator)
         models.append(RatioModel(encoder, features, RidgeHead(), clip="weights"))
     ensemble, objective = Ensemble(models, device), RelativeSquaredError(0.5)
-    training = Training(ensemble, draw, NoValidation(), objective, TrainingPlan(), processes)
+    training = TrainingRun(ensemble, draw, NoValidation(), objective, TrainingPlan(), processes)
 
     def run(n_steps: int) -> None:
         for _ in range(n_steps):

@@ -101,12 +101,12 @@ def _trained(
             return fewratio.estimators.InlierRatioEstimator(random_state=seed).pretrain(collection)
         return fewratio.AutoRatioEstimator(scale=scale, random_state=seed).pretrain(collection)
     usual = ("both", 2) if learner == "best" else ("mlp", 1)
-    shape = of_networks.pop("features", usual[0]), of_networks.pop("networks", usual[1])
+    features, n_networks = of_networks.pop("features", usual[0]), of_networks.pop("networks", usual[1])
     checkpoint, steps = of_networks.pop("checkpoint", None), of_networks.pop("steps", 5_000)
     networks = fewratio.estimators.networks
     estimator = fewratio.MetaRatioEstimator(
         episodes=networks.Inliers() if episodes == "inliers" else networks.Pairs(),
-        network=networks.Architecture(*shape),
+        network=networks.Architecture(features, n_networks=n_networks),
         training=networks.Training(max_steps=steps),
         scale=scale,
         random_state=seed,

@@ -484,3 +484,10 @@ def test_a_device_is_not_saved_and_one_that_is_not_there_is_refused(tmp_path):
     assert DiscriminantRatioEstimator.load(tmp_path / "m.model").device == "cpu"
     with pytest.raises(ParameterError, match="device is 'cuba'"):
         estimator.set_params(device="cuba").fit([[0.0]], [[1.0]])
+
+
+def test_a_generator_draws_the_seed_that_the_model_keeps(tmp_path):
+    one, other = (learned(family(), features="cosines", random_state=np.random.default_rng(3)) for _ in range(2))
+    assert one.model_.features.seed == other.model_.features.seed != 0
+    one.save(tmp_path / "drawn.model")
+    assert DiscriminantRatioEstimator.load(tmp_path / "drawn.model").model_.features.seed == one.model_.features.seed

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.discriminant import Coordinates, Support
 from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.seeds import draw_seed
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import n_threads, one_thread
 from fewratio.core.units import ColumnScaling, column_scaling
@@ -73,7 +74,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     device : str, default="cpu"
         Where features of rows are computed after `pretrain`: "cuda", or "auto" for CUDA if available, need torch.
         It may be changed at any time, and is not saved.
-    random_state : int, default=0
+    random_state : int, numpy Generator or None, default=0
         Seed of the random features.
 
     Attributes
@@ -106,13 +107,12 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **common("alpha", "device"),
+        **common("alpha", "device", "random_state"),
         "features": [StrOptions({"auto", "columns", "cosines"})],
         "n_components": [COUNT],
         "width": [StrOptions({"auto"}), POSITIVE],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "scale": [StrOptions({"columns", "none"})],
-        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
     }
 
     alpha: float = 0.5
@@ -123,7 +123,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     shrinkage: str | float = "auto"
     scale: str = "columns"
     device: str = "cpu"
-    random_state: int = 0
+    random_state: int | np.random.Generator | None = 0
     model_: DiscriminantModel = field(init=False)
     settings_: Settings = field(init=False)
     summary_: Summary | None = field(default=None, init=False)
@@ -164,7 +164,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
         mean, units = column_scaling(sources)
         scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
-        settings = self._candidates(), float(self.alpha), int(self.random_state), n_threads()
+        settings = self._candidates(), float(self.alpha), draw_seed(self.random_state), n_threads()
         with one_thread():
             learned = learn(sources, collection.groups, held_out, scaling, *settings)
         self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))

@@ -4,7 +4,6 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, reduce
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from fewratio.core.draws import dataset_key
 from fewratio.core.kernels import check_squares
 from fewratio.core.moments import Moments
 from fewratio.core.ridge import RidgePath, ridge_weights_of_moments
+from fewratio.core.seeds import draw_seed
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.core.wording import counted
@@ -23,7 +23,7 @@ from fewratio.data.collection import Collection
 from fewratio.data.dataset import Dataset
 from fewratio.errors import CollectionError
 from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
-from fewratio.estimators.parameters import COUNT, Interval, common
+from fewratio.estimators.parameters import COUNT, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 from fewratio.progress import tracked
 
@@ -228,7 +228,7 @@ class InlierRatioEstimator(LearnedEstimator):
         Relative parameter, 0 <= alpha < 1; the ratio is at most 1 / alpha.
     n_components : int, default=200
         Number of random features.
-    random_state : int, default=0
+    random_state : int, numpy Generator or None, default=0
         Seed of the random features.
 
     Attributes
@@ -261,15 +261,14 @@ class InlierRatioEstimator(LearnedEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **common("alpha"),
+        **common("alpha", "random_state"),
         "n_components": [COUNT],
-        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
     }
 
     alpha: float = 0.5
     _: KW_ONLY
     n_components: int = 200
-    random_state: int = 0
+    random_state: int | np.random.Generator | None = 0
     model_: InlierModel = field(init=False)
 
     def pretrain(self, collection: Collection) -> Self:
@@ -294,7 +293,7 @@ class InlierRatioEstimator(LearnedEstimator):
                 "to learn. Mark those that are known, or all that are not known to be normal."
             )
         check_squares(*(rows for rows, _ in sources))
-        self.model_ = learn(sources, float(self.alpha), int(self.n_components), int(self.random_state))
+        self.model_ = learn(sources, float(self.alpha), int(self.n_components), draw_seed(self.random_state))
         self.n_sources_, self.n_rows_ = len(sources), sum(len(rows) for rows, _ in sources)
         self._keep_columns(SourceColumns.of(collection))
         return self
@@ -323,7 +322,7 @@ class InlierRatioEstimator(LearnedEstimator):
             within=arrays["within"],
             context=float(header["context"]),
             n_components=self.n_components,
-            seed=self.random_state,
+            seed=draw_seed(self.random_state),
         )
         t, d = features.n_outputs, columns.n_features
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PER_COLUMN, (d,))

@@ -191,9 +191,9 @@ class AutoRatioEstimator(SavedEstimator):
 
     def _learn(self, collection: Collection, validation: Collection | None) -> tuple[list[Any], Shares]:
         """Learn in closed form, and measure how much that should count."""
-        seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
+        seed = self.random_state if isinstance(self.random_state, Integral) else 0
         learned = [
-            DiscriminantRatioEstimator(self.alpha, features=kind, scale=self.scale, random_state=seed % 2**32)
+            DiscriminantRatioEstimator(self.alpha, features=kind, scale=self.scale, random_state=seed)
             for kind in ("columns", "cosines")
         ]
         of_columns, of_cosines = (each._learn(collection, validation) for each in learned)

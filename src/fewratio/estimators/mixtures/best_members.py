@@ -36,7 +36,7 @@ def make_best_members(
             features="cosines",
             n_components=n_components,
             scale=networks.scale,
-            random_state=(random_state + draw) % 2**32,
+            random_state=random_state + draw,
         )
         for draw in range(n_draws)
     ]

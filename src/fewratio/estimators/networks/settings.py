@@ -3,7 +3,7 @@
 They are plain values, and come without torch.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -33,6 +33,7 @@ class Episodes(SettingsGroup):
     paired: ClassVar[bool]
 
     n_support: int | tuple[int, int] = (1, 10)
+    _: KW_ONLY
     n_support_de: int | tuple[int, int] | None = None
     n_query: int = 64
 
@@ -110,6 +111,7 @@ class Inliers(Episodes):
     _parameter_constraints: ClassVar[dict[str, Any]] = {**Episodes._parameter_constraints, "n_inliers": [None, COUNT]}
     paired = True
 
+    _: KW_ONLY
     n_support_de: int | tuple[int, int] | None = 100
     n_inliers: int | None = None
 
@@ -157,6 +159,7 @@ class Architecture(SettingsGroup):
     }
 
     features: str = "mlp"
+    _: KW_ONLY
     n_networks: int = 1
     latent_dim: int = 32
     width: int = 100
@@ -211,6 +214,7 @@ class Training(SettingsGroup):
         "patience": [None, COUNT],
     }
 
+    _: KW_ONLY
     max_steps: int = 5000
     tasks_per_step: int = 16
     learning_rate: float = 1e-3

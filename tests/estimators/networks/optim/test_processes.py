@@ -17,7 +17,7 @@ from fewratio.core.container import read_tensors
 from fewratio.core.objectives import RelativeSquaredError
 from fewratio.errors import ParameterError
 from fewratio.estimators.networks.optim import Ensemble, Processes, TrainingPlan, train
-from fewratio.estimators.networks.optim.loop import Training
+from fewratio.estimators.networks.optim.loop import TrainingRun
 from fewratio_bench.universal_training import Bank, Stage, train_universal
 from tests.strategies import training_parts, weights_of
 
@@ -114,7 +114,7 @@ def test_processes_with_different_data_are_refused():
 
     parts = training_parts()
     with pytest.raises(ParameterError, match="different data, settings or seeds"):
-        Training(
+        TrainingRun(
             Ensemble(parts.models), parts.draw, parts.validation, RelativeSquaredError(), TrainingPlan(), Second(1, 2)
         ).resume()
 

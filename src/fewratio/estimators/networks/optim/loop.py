@@ -103,7 +103,7 @@ def train(
     list of History
         One per member.
     """
-    training = Training(ensemble, draw, validation, objective, plan, Processes.launched())
+    training = TrainingRun(ensemble, draw, validation, objective, plan, Processes.launched())
     training.resume()
     description = "training" if ensemble.size == 1 else f"training {ensemble.size} models"
     with deferred_interrupt() as interrupted, progress_bar(plan.max_steps, description, plan.show_progress) as report:
@@ -142,7 +142,7 @@ def train_in_stages(
     learning_rate : float
         Adam's.
     """
-    training = Training(ensemble, draw, None, objective, TrainingPlan(learning_rate=learning_rate))
+    training = TrainingRun(ensemble, draw, None, objective, TrainingPlan(learning_rate=learning_rate))
     for stage in stages:
         while training.step < stage:
             training.advance()
@@ -151,7 +151,7 @@ def train_in_stages(
 
 
 @dataclass
-class Training:
+class TrainingRun:
     """The state of a training: weights, Adam's moments, the step, the best validation so far."""
 
     ensemble: Ensemble
