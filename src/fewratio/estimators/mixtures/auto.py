@@ -268,7 +268,7 @@ class AutoRatioEstimator(SavedEstimator):
             if part["estimator"] not in kinds:
                 raise ValueError(f"it has learned a {part['estimator']}")
             kind = getattr(import_module("fewratio.estimators"), part["estimator"])
-            learned.append(kind._of_payload(part_of(arrays, number), part | {"format": header["format"]}))
+            learned.append(kind._of_payload(part_of(arrays, number), part))
         if len(learned) != len(shares) or any(each._source_columns != learned[0]._source_columns for each in learned):
             raise ValueError("what was learned is not of its shares, or of other columns than each other")
         if header["has_members"]:
