@@ -103,12 +103,10 @@ class RawTable:
         return ColumnValues(*called, NUMBER, self.array[:, place])
 
     def is_single(self, label: str) -> bool:
-        """Tell whether a column holds numbers of single precision."""
-        return (
-            self.data.schema.types[self.places[label]] == "float"
-            if self.array is None
-            else self.array.dtype == np.float32
-        )
+        """Whether a column holds numbers of single precision."""
+        if self.array is not None:
+            return self.array.dtype == np.float32
+        return self.data.schema.types[self.places[label]] == "float"
 
     def to_floats(self) -> NDArray[Any]:
         """Return numbers and booleans as read-only native floats, copied only if they are none yet; refuse others."""
