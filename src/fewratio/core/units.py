@@ -7,6 +7,7 @@ rows, the second by the median, for samples of a few rows and for residuals of a
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Floats
 
 _KEPT = 0.05, 0.95
+
+
+# Samples are iterables of Any: the checks of shapes in tests would else draw one, from the global random state.
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,7 @@ class ColumnScaling:
     scale: Floats | float
 
     @classmethod
-    def of(cls, samples: Iterable[Floats], scale: "str | ColumnScaling") -> "ColumnScaling":
+    def of(cls, samples: Iterable[Any], scale: "str | ColumnScaling") -> "ColumnScaling":
         """Learn from samples together; ``scale`` is "columns" or "none", as in the estimators, or known already."""
         if isinstance(scale, ColumnScaling):
             return scale
@@ -45,7 +49,7 @@ class ColumnScaling:
         return (rows - self.mean) / self.scale
 
 
-def column_scaling(samples: Iterable[NDArray[np.floating]]) -> tuple[Floats, Floats]:
+def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     """Mean and unit of each column over the rows of all samples; a constant column is only centred.
 
     The unit is the standard deviation of the values between the 5th and the 95th percentile, those beyond moved to
