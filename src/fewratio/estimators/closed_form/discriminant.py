@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
+from fewratio.core.container import check_arrays
 from fewratio.core.discriminant import Coordinates, Support
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.seeds import draw_seed
@@ -387,9 +388,7 @@ def _rebuild(
     coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
     n_axes = len(coordinates.signal)
     shapes = {"centre": (features.n_outputs,), "axes": (features.n_outputs, n_axes), "signal": (n_axes,)}
-    shapes |= {"spreads": arrays["spreads"].shape[:1]}
-    if {name: array.shape for name, array in arrays.items()} != shapes or not arrays["spreads"].size:
-        raise ValueError("its arrays are not those of its settings")
+    check_arrays(arrays, shapes | {"spreads": (max(len(arrays["spreads"]), 1),)})
     if (features.n_components, features.n_columns) != (settings.n_components, columns.n_features):
         raise ValueError("its map is not that of its settings and columns")
     model = DiscriminantModel(features, coordinates, arrays["spreads"], settings.power, calibration)

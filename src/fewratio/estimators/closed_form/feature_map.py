@@ -11,6 +11,7 @@ import numpy as np
 
 from fewratio.core.arrays import namespace
 from fewratio.core.blocks import row_blocks
+from fewratio.core.container import check_fields
 from fewratio.core.shapes import Array, Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.estimators.learned_file import columns_of, fields_of
@@ -127,21 +128,28 @@ class FeatureMap:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "FeatureMap":
         """Give the map that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
-        mean = _numbers(content, "mean")
-        scale = _numbers(content, "scale", len(mean))
-        if not (scale > 0).all():
-            raise ValueError("scale has numbers that are not positive")
-        (width,) = _numbers({"width": [content["width"]]}, "width")
-        if not width > 0:
-            raise ValueError(f"width is {width}, not positive")
+        whole = dict.fromkeys(("n_components", "seed"), (int,))
+        check_fields(content, {"mean": (list,), "width": (int, float), "columns": (dict, type(None)), **whole})
+        d, width = len(content["mean"]), float(content["width"])
+        mean, scale = (_numbers(content, name, (d,)) for name in ("mean", "scale"))
+        if not d or not np.isfinite([*mean, *scale, width]).all():
+            raise ValueError("mean, scale or width have numbers that are not finite")
+        if not min(*scale, width) > 0:
+            raise ValueError("scale or width have numbers that are not positive")
         for name, most in (("n_components", _MOST_COMPONENTS), ("seed", 2**32 - 1)):
-            if type(content[name]) is not int or not 0 <= content[name] <= most:
-                raise ValueError(f"{name} is {content[name]!r}, not a whole number from 0 to {most}")
+            if not 0 <= content[name] <= most:
+                raise ValueError(f"{name} is {content[name]}, not from 0 to {most}")
         columns = None if content["columns"] is None else columns_of(content["columns"])
-        if columns is not None and columns.n_features != len(mean):
-            raise ValueError(f"its numbers of columns differ: {columns.n_features}, and {len(mean)} means")
-        ranges = None if content["ranges"] is None else _ranges(content["ranges"], len(mean))
-        return cls(ColumnScaling(mean, scale), content["n_components"], float(width), content["seed"], ranges, columns)
+        if columns is not None and columns.n_features != d:
+            raise ValueError(f"its numbers of columns differ: {columns.n_features}, and {d} means")
+        ranges = None
+        if content["ranges"] is not None:
+            ranges = _numbers(content, "ranges", (2, d))
+            # None has become NaN.
+            ranges = np.where(np.isnan(ranges), [[-np.inf], [np.inf]], ranges)
+            if not (ranges[0] <= ranges[1]).all():
+                raise ValueError("ranges has a lowest value above its highest")
+        return cls(ColumnScaling(mean, scale), content["n_components"], width, content["seed"], ranges, columns)
 
 
 def as_numpy(array: Array) -> np.ndarray:
@@ -149,28 +157,9 @@ def as_numpy(array: Array) -> np.ndarray:
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
-def _numbers(content: Mapping[str, Any], name: str, length: int | None = None) -> Floats:
-    """Give a list of finite numbers as an array."""
-    found = content[name]
-    if not isinstance(found, list) or not found or not all(type(value) in (int, float) for value in found):
-        raise ValueError(f"{name} is not a list of numbers")
-    values = np.array(found, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} has numbers that are not finite")
-    if length is not None and len(values) != length:
-        raise ValueError(f"{name} has {len(values)} numbers, not {length}")
-    return values
-
-
-def _ranges(content: Any, n_features: int) -> Floats:
-    sides: list[Any] = content if isinstance(content, list) and len(content) == 2 else [None]
-    if not all(isinstance(side, list) and len(side) == n_features for side in sides):
-        raise ValueError(f"ranges are not {n_features} lowest and {n_features} highest values")
-    known = [value for side in sides for value in side if value is not None]
-    if known:
-        _numbers({"ranges": known}, "ranges")
-    none = -np.inf, np.inf
-    ranges = np.array([[other if v is None else v for v in side] for side, other in zip(sides, none, strict=True)])
-    if not (ranges[0] <= ranges[1]).all():
-        raise ValueError("a range has a lowest value above its highest")
-    return ranges
+def _numbers(content: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Floats:
+    """Give the numbers in a header as an array."""
+    try:
+        return np.array(content[name], dtype=np.float64).reshape(shape)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not an array of numbers of the shape {shape}") from error

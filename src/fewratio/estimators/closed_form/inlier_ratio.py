@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.arrays import real_deviation
 from fewratio.core.blocks import row_blocks
+from fewratio.core.container import check_arrays
 from fewratio.core.draws import dataset_key
 from fewratio.core.kernels import check_squares
 from fewratio.core.moments import Moments
@@ -327,8 +328,7 @@ class InlierRatioEstimator(LearnedEstimator):
         t, d = features.n_outputs, columns.n_features
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PER_COLUMN, (d,))
         shapes |= {"squares_nu": (t, t), "squares_de": (t, t), "mean_nu": (t,)}
-        if {name: array.shape for name, array in arrays.items()} != shapes:
-            raise ValueError("its arrays are not those of its settings")
+        check_arrays(arrays, shapes)
         moments = InlierMoments(*(arrays[name] for name in InlierMoments._fields))
         self.model_ = InlierModel(features, moments, float(header["reg"]))
         self._restore_of_sources(header)
