@@ -17,6 +17,7 @@ from fewratio import KLIEP, RuLSIF, detect_changes
 from fewratio.changes.detection import ChangeResult
 from fewratio.changes.detector import ChangeDetector
 from fewratio.errors import InputError, ParameterError
+from tests.levels import LEVEL, N_DRAWS, assert_level_is_kept
 from tests.strategies import quick, seeds
 
 QUICK = dict(n_permutations=19, level=0.05, random_state=0)
@@ -47,14 +48,16 @@ def test_scores_are_the_divergences_of_both_directions():
     assert found.p_values is None
 
 
-@pytest.mark.parametrize("law", [lambda rng: rng.standard_t(2, 40), lambda rng: rng.integers(0, 2, 40)])
-def test_chance_reports_a_change_no_more_often_than_the_level(law):
-    level, reported = 0.1, 0
-    for seed in range(30):
-        series = law(np.random.default_rng(seed))
-        found = detect_changes(series, window=8, n_permutations=19, level=level, step=4, random_state=seed)
-        reported += len(found.points) > 0
-    assert reported <= binom.ppf(0.999, 30, level)
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"window": 5}], ids=["splits", "windows"])
+def test_chance_reports_a_change_no_more_often_than_the_level(options):
+    rejections = []
+    for seed in range(N_DRAWS):
+        rng = np.random.default_rng(seed)
+        series = rng.standard_t(2, 20) if seed % 2 else rng.integers(0, 3, 20)
+        found = detect_changes(series, n_permutations=19, level=LEVEL, random_state=seed, **options)
+        rejections.append(len(found.points) > 0)
+    assert_level_is_kept(rejections)
 
 
 def autoregressive(n, coefficient, seed=0):
