@@ -25,7 +25,7 @@ from fewratio.data.encoding import Encoding
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
-from fewratio.report.reported import Reported
+from fewratio.report.reported import Reported, plain
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -179,7 +179,7 @@ class ChangeResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
         names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
-        known = inputs.plain(self, "points", "threshold", "p_values", "window", "order", "changes", "scores")
+        known = plain(self, "points", "threshold", "p_values", "window", "order", "changes", "scores")
         return {"mode": "test" if self.is_test else "segmentation", **known, "names": names}
 
     def plot(self) -> "Picture":

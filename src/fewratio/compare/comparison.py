@@ -26,7 +26,7 @@ from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.progress import progress_bar
-from fewratio.report.reported import Reported
+from fewratio.report.reported import Reported, plain
 from fewratio.testing import LEVEL
 from fewratio.testing.two_sample import TwoSampleTest, make_exchange, mark_smaller, select_rows, two_sample_test
 
@@ -165,11 +165,11 @@ class ComparisonResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
         counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": self.n_permutations}
-        divergences = inputs.plain(self, "names", "divergence", "forward", "backward", "interval", "max_divergence")
-        test = inputs.plain(self, "p_value", "statistic", "p_values", "n_tested", "is_enumerated")
-        rows = inputs.plain(self, "ratios_a", "ratios_b", "remote_a", "remote_b", "rows_a", "rows_b")
-        row_names = [inputs.plain(table, "row_names")["row_names"] for table in self.samples.tables]
-        columns = inputs.plain(self, "non_overlapping", "columns")
+        divergences = plain(self, "names", "divergence", "forward", "backward", "interval", "max_divergence")
+        test = plain(self, "p_value", "statistic", "p_values", "n_tested", "is_enumerated")
+        rows = plain(self, "ratios_a", "ratios_b", "remote_a", "remote_b", "rows_a", "rows_b")
+        row_names = [plain(table, "row_names")["row_names"] for table in self.samples.tables]
+        columns = plain(self, "non_overlapping", "columns")
         return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}
 
     def plot(self) -> "Picture":

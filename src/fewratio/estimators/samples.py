@@ -1,6 +1,5 @@
 """What applications are given: numbers, tables and the estimator, of which they use a seeded copy."""
 
-import math
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from typing import Any, NamedTuple
@@ -151,23 +150,6 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
     found = find_non_overlapping(encoding, first.numbers, second.numbers)
     names = [column.column for column in found if column.column not in rules.keep]
     return Samples(*leave_out_columns(encoding, encoded, names), found, given)
-
-
-def plain(result: Any, *names: str) -> dict[str, Any]:
-    """Give attributes of a result as numbers, strings and lists, by their names; None for NaN, which JSON has not."""
-    return {name: _plain(getattr(result, name)) for name in names}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if hasattr(value, "_asdict"):
-        return value._asdict()
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:

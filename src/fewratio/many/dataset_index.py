@@ -26,6 +26,7 @@ from fewratio.many.all_pairs import draw_samples, draw_some
 from fewratio.many.dataset_vectors import DATASETS, DatasetVectors, Kernels, ModelCoordinates, make_searcher
 from fewratio.many.pair_blocks import PairTest
 from fewratio.progress import progress_bar
+from fewratio.report.reported import plain
 from fewratio.testing.permutations import compute_divergences
 
 # Rows that units and kernel centres are learned from.
@@ -60,7 +61,7 @@ class Neighbours:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        return inputs.plain(self, "names", "divergences", "p_values")
+        return plain(self, "names", "divergences", "p_values")
 
     def __repr__(self) -> str:
         found = ", ".join(f"{name} {value:.3g}" for name, value in zip(self.names, self.divergences, strict=True))

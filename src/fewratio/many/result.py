@@ -13,7 +13,7 @@ from fewratio.core.wording import counted, listed
 from fewratio.errors import ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.many.novelty import ColumnOfDataset, Profiles, score_novelty
-from fewratio.report.reported import Reported
+from fewratio.report.reported import Reported, plain
 from fewratio.testing import LEVEL
 
 if TYPE_CHECKING:
@@ -184,8 +184,8 @@ class AllPairsResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        known = inputs.plain(self, "names", "divergences", "p_values", "adjusted_p_values")
-        judged = inputs.plain(self, "new_p_values", "nearest_divergences") if self.new else {}
+        known = plain(self, "names", "divergences", "p_values", "adjusted_p_values")
+        judged = plain(self, "new_p_values", "nearest_divergences") if self.new else {}
         if self.new:
             judged["new_columns"] = {name: [each._asdict() for each in self.new_columns(name)] for name in self.new}
         return known | judged | {"order": self.order().tolist()}

@@ -300,7 +300,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             encoding = encoding.without([column.column for column in apart])
         meaning = _MEANINGS[rule].format(f"{100 * (self.contamination or self.false_discovery_rate or 0):.3g}%")
         samples = inputs.Samples(encoding, [table], apart, (X,))
-        return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, scored)
+        return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, self.get_params(deep=False), scored)
 
     def as_pyod(self) -> PyODStyle:
         """Give the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.

@@ -13,7 +13,7 @@ from fewratio.core.wording import counted
 from fewratio.estimators import samples as inputs
 from fewratio.outliers.outlier_score import Scores
 from fewratio.outliers.rows import RowExplanation
-from fewratio.report.reported import Reported
+from fewratio.report.reported import Reported, plain
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -38,7 +38,9 @@ class OutlierResult(Reported):
     samples : Samples
         The batch, what became of its columns, and which of them tell it from the normals by themselves.
     detector : InlierOutlierDetector
-        What judged it.
+        The detector that made it.
+    settings : dict
+        The parameters of the detector.
     """
 
     scores: Floats
@@ -47,6 +49,7 @@ class OutlierResult(Reported):
     meaning: str
     samples: inputs.Samples
     detector: Any
+    settings: dict[str, Any]
     _scored: Scores
 
     @cached_property
@@ -80,7 +83,7 @@ class OutlierResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain numbers, strings and lists."""
-        return inputs.plain(self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names")
+        return plain(self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names")
 
     def plot(self, n_shown: int = 10) -> "Picture":
         """Draw the rows by score, and in what so many of the most anomalous differ from their nearest normals.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import column_scaling
 from fewratio.core.wording import write_signed
-from fewratio.estimators.samples import plain
+from fewratio.report.reported import plain
 
 _SHOWN = 3
 # The share of outliers in a large batch that normals must be able to flag.

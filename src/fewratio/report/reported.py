@@ -1,7 +1,11 @@
-"""What results that have a report share."""
+"""What results share: a dictionary of plain values, a picture and a report."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fewratio.errors import MissingPackageError
 
@@ -11,7 +15,21 @@ if TYPE_CHECKING:
 
 
 class Reported(ABC):
-    """A result that can be written as a report."""
+    """A result: it has a dictionary, a picture and a report, and knows how it was made.
+
+    Its fields are in this order: what was found, the tables that it was found in, and the settings.
+
+    Attributes
+    ----------
+    settings : dict
+        The options that the function was called with.
+    """
+
+    settings: dict[str, Any]
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain numbers, strings and lists."""
 
     @abstractmethod
     def _report(self, command: str | None = None) -> "Report":
@@ -46,3 +64,20 @@ class Reported(ABC):
             return render_fragment(self._report(), self.plot())
         except MissingPackageError:
             return None
+
+
+def plain(result: Any, *names: str) -> dict[str, Any]:
+    """Give attributes of a result as numbers, strings and lists, by their names; None for NaN, which JSON has not."""
+    return {name: _plain(getattr(result, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -16,7 +16,7 @@ from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.progress import progress_bar, tracked
-from fewratio.report.reported import Reported
+from fewratio.report.reported import Reported, plain
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -103,7 +103,7 @@ class WeightResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists."""
         size = "effective_sample_size", "overlap", "n_clipped"
-        return inputs.plain(self, "weights", *size, "is_worthwhile", "advice", "held_out_gain", "held_out_error")
+        return plain(self, "weights", *size, "is_worthwhile", "advice", "held_out_gain", "held_out_error")
 
     def plot(self) -> "Picture":
         """Draw the weights from large to small, and what they are worth.
