@@ -76,6 +76,8 @@ site: docs  ## put the built site into SITE, a folder with one folder per versio
 pictures: install  ## draw the pictures of the README and the site again, into docs/images
 	$(BIN)/fewratio demo --output demo
 	cp demo/compare.png demo/outliers.png docs/images
+	$(BIN)/python -c 'import sys; from PIL import Image; [Image.open(path).convert("RGB").save(path, optimize=True) for path in sys.argv[1:]]' \
+	    docs/images/compare.png docs/images/outliers.png
 	$(BIN)/python benchmarks/sources.py --figure docs/images/sources.png
 
 screenshots: install  ## pictures of every view of the page, in screenshots/

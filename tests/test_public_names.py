@@ -46,6 +46,7 @@ PUBLIC = [
 ]
 PACKAGES = {
     "fewratio.changes": "ChangeDetector ChangeResult detect_changes",
+    "fewratio.charts": "Picture",
     "fewratio.compare": "ColumnDifference ComparisonResult compare_datasets",
     "fewratio.data": "Collection ColumnOptions Dataset Encoding Source load_collection read_table register_source",
     "fewratio.estimators": """

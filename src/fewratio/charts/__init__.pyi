@@ -1,0 +1,2 @@
+# The public names: read by type checkers, and by `fewratio.lazy` when one is first used.
+from .chart import Picture as Picture
