@@ -169,12 +169,15 @@ def compare_with_stored(name, made):
     assert compare_images(str(stored), str(made), tol=8) is None, "run: make pictures"
 
 
-def test_output_and_pictures_of_the_demo_are_current(tmp_path, capsys):
-    from fewratio.demo.command import demo
+def test_output_and_pictures_of_the_demo_are_current(tmp_path):
+    from typer.testing import CliRunner
 
-    demo(output=tmp_path)
+    from fewratio.app import app
+
+    done = CliRunner().invoke(app, ["demo", "--output", str(tmp_path)])
+    assert done.exit_code == 0, done.output
     (shown,) = re.findall(r"^```text\n(.*?)^```$", START.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert shown in capsys.readouterr().out
+    assert shown in done.stdout
     for name in ("compare.png", "outliers.png"):
         compare_with_stored(name, tmp_path / name)
 

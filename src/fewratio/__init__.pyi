@@ -1,6 +1,7 @@
 # The public names: read by type checkers, and by `fewratio.lazy` when one is first used.
 from . import (
     changes as changes,
+    charts as charts,
     compare as compare,
     data as data,
     estimators as estimators,
