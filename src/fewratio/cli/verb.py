@@ -92,12 +92,7 @@ class Field:
         """Make the parameter of a function that typer understands."""
         names = [] if self.is_positional else [self.option, *([self.short] if self.short else [])]
         info = (typer.Argument if self.is_positional else typer.Option)(
-            *names,
-            help=self.help,
-            min=self.bounds[0],
-            max=self.bounds[1],
-            metavar=self.metavar,
-            envvar=self.envvar,
+            *names, help=self.help, min=self.bounds[0], max=self.bounds[1], metavar=self.metavar, envvar=self.envvar
         )
         kind = self.type if self.is_required or self.default is not None else self.type | None
         default = Parameter.empty if self.is_required else self.default

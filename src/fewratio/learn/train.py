@@ -148,9 +148,7 @@ VERB = Verb(
         Field("steps", "Training steps of networks, 5,000 by default.", int, python="max_steps", bounds=(1, None)),
         Field("device", "Where networks train: cpu, cuda, or auto (default) for CUDA if available."),
         Field(
-            "checkpoint",
-            "File that keeps the state of the training; if it exists, the training resumes from it.",
-            Path,
+            "checkpoint", "File that keeps the state of the training; if it exists, the training resumes from it.", Path
         ),
         *share(MODEL, SCALE, OUTPUT, PLOT, REPORT),
     ),

@@ -52,14 +52,7 @@ def search(request: frame.Request, index: Path, table: Path, k: int, permutation
     request.deliver(frame.Answer(lines, found.to_dict(), columns))
 
 
-INDEX = Verb(
-    index,
-    (
-        FOLDER,
-        declare_file("File for the index."),
-        *share(OUTPUT, PLOT, REPORT),
-    ),
-)
+INDEX = Verb(index, (FOLDER, declare_file("File for the index."), *share(OUTPUT, PLOT, REPORT)))
 SEARCH = Verb(
     search,
     (

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from fewratio.core.arguments import check_number
+from fewratio.core.arguments import check_finite_result, check_number
 from fewratio.core.shapes import Floats
 from fewratio.errors import MissingPackageError, ParameterError
 from fewratio.estimators.closed_form.feature_map import FeatureMap
@@ -16,6 +16,8 @@ _LONGEST = 1.05
 # If one row is replaced by another, the sum of unit vectors and that of their outer products change together by at most
 # this: |a - b|^2 + |aa' - bb'|^2 = 4 - 2c - 2c^2 where c = a'b, largest at c = -1/2.
 _SENSITIVITY = np.sqrt(4.5)
+# More hides next to nothing, and the accountant takes minutes.
+_MOST_EPSILON = 30
 
 
 def private_summary(
@@ -39,17 +41,19 @@ def private_summary(
             "epsilon is given, but the map has no random features; only these can hide rows. Make a map with "
             "n_components=128 (fewratio map --components 128)."
         )
+    epsilon = check_number("epsilon", epsilon, 0, _MOST_EPSILON, f"a number above 0 and below {_MOST_EPSILON}")
+    delta = check_number("delta", delta, 0, 1, "a number between 0 and 1")
     n, width = len(rows), features.n_components
     longest = _LONGEST * np.sqrt(width / 2)
     total, outer = np.zeros(width), np.zeros((width, width))
-    for block in features.blocks(rows):
-        unit = block.astype(np.float64) / longest
-        unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1.0)
-        total += unit.sum(0)
-        outer += unit.T @ unit
-    needed = "a positive number", "a number between 0 and 1"
-    epsilon = check_number("epsilon", epsilon, 0, np.inf, needed[0])
-    deviation = _noise_multiplier(epsilon, check_number("delta", delta, 0, 1, needed[1])) * _SENSITIVITY
+    with np.errstate(over="ignore", invalid="ignore"):
+        for block in features.blocks(rows):
+            unit = block.astype(np.float64) / longest
+            unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1.0)
+            total += unit.sum(0)
+            outer += unit.T @ unit
+    check_finite_result("The sum of the rows", total, outer)
+    deviation = _noise_multiplier(epsilon, delta) * _SENSITIVITY
     total += deviation * rng.standard_normal(width)
     # Symmetric, with unit variance along every direction of the space of symmetric matrices.
     noise = rng.standard_normal((width, width))
