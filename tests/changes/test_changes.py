@@ -48,19 +48,26 @@ def test_scores_are_the_divergences_of_both_directions():
     assert found.p_values is None
 
 
+def heavy_tails(rng):
+    return rng.standard_t(2, 20)
+
+
+def heavy_tails_or_few_values(rng):
+    return rng.standard_t(2, 20) if rng.bit_generator.seed_seq.entropy % 2 else rng.integers(0, 3, 20)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
+    ("options", "law"),
     [
-        pytest.param({}, id="splits", marks=pytest.mark.xfail(reason="0.09 in short series", strict=True)),
-        pytest.param({"window": 5}, id="windows"),
+        pytest.param({}, heavy_tails, id="splits", marks=pytest.mark.xfail(reason="0.095 for 0.05", strict=True)),
+        pytest.param({"window": 5}, heavy_tails_or_few_values, id="windows"),
     ],
 )
-def test_chance_reports_a_change_no_more_often_than_the_level(options):
+def test_chance_reports_a_change_no_more_often_than_the_level(options, law):
     rejections = []
     for seed in range(N_DRAWS):
-        rng = np.random.default_rng(seed)
-        series = rng.standard_t(2, 20) if seed % 2 else rng.integers(0, 3, 20)
+        series = law(np.random.default_rng(seed))
         found = detect_changes(series, n_permutations=19, level=LEVEL, random_state=seed, **options)
         rejections.append(len(found.points) > 0)
     assert_level_is_kept(rejections)
