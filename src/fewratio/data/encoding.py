@@ -207,12 +207,12 @@ class Encoding:
         """Return the features of a table of the columns that are used; with a reference, warn of what it had not."""
         result = np.zeros((raw.n_rows, self.n_features), self.dtype_of(raw), order="F")
         for column in self.used:
-            values = raw.values(column.name)
-            unknown = column.encode(values, result[:, self.places[column.name]])
+            # The values are not kept: those of the next column take as much memory.
+            unknown = column.encode(raw.values(column.name), result[:, self.places[column.name]])
             if unknown and reference is not None:
                 warnings.warn(
-                    f"{values.name} has categories that are not in {reference} ({listed(unknown, 3)}): "
-                    "they count as none of the known ones. Correct them if they are mistakes.",
+                    f"{raw.values(column.name).name} has categories that are not in {reference} "
+                    f"({listed(unknown, 3)}): they count as none of the known ones. Correct them if they are mistakes.",
                     stacklevel=2,
                 )
         return freeze(result)
