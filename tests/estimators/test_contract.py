@@ -15,6 +15,7 @@ from fewratio_bench.d3re import D3RE
 from fewratio_bench.unconstrained_kl import UnconstrainedKL
 
 ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift")
+SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
@@ -25,15 +26,15 @@ ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift"
         (RuLSIF(0.9, sigma=2.0, reg=0.01, centres="numerator"), UNITS_MATTER),
         (RuLSIF(sigma="cv", reg="cv"), ALL),
         (ULSIF(), ALL),
-        (ULSIF(sigma=[0.5, 1.0, 2.0], reg="cv", clip="weights", cv=5, scale="columns"), ALL),
+        pytest.param(ULSIF(sigma=[0.5, 1.0, 2.0], reg="cv", clip="weights", cv=5, scale="columns"), ALL, marks=SLOW),
         (KLIEP(), ALL),
         (UnconstrainedKL(), ALL),
-        (UnconstrainedKL(0.1, sigma=[1.0, 2.0], n_folds=2, centres=50), UNITS_MATTER),
-        (KMM(), ALL),
+        pytest.param(UnconstrainedKL(0.1, sigma=[1.0, 2.0], n_folds=2, centres=50), UNITS_MATTER, marks=SLOW),
+        pytest.param(KMM(), ALL, marks=SLOW),
         (ClassifierRatio(), ALL),
-        (ClassifierRatio(alpha=0.0, calibrate="isotonic", n_folds=2), ALL),
+        pytest.param(ClassifierRatio(alpha=0.0, calibrate="isotonic", n_folds=2), ALL, marks=SLOW),
         (Telescoping(n_bridges=2), ALL),
-        (Telescoping(KLIEP(), n_bridges=2), ALL),
+        pytest.param(Telescoping(KLIEP(), n_bridges=2), ALL, marks=SLOW),
         (HeldOutSelection(RuLSIF(), {"reg": [0.01, 0.1]}, n_folds=2), ALL),
         # Random features see columns by their place, and sources have their units.
         (InlierRatioEstimator(), ()),
