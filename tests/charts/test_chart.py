@@ -86,3 +86,13 @@ def test_the_same_result_gives_the_same_file(picture, tmp_path):
     for ending in (".png", ".svg"):
         path = tmp_path / f"r{ending}"
         assert picture.as_file(path) == picture.as_file(path)
+
+
+def test_a_name_in_the_data_cannot_end_the_script_of_a_page(tmp_path):
+    name = "</script><script>alert('read')</script>"
+    chart = signed_bars([name], [1.0], [True], [name], f"The strongest is {name}.")
+    combined([(chart, name, 200)], name).save(tmp_path / "picture.html")
+    page = (tmp_path / "picture.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    spec, _ = json.JSONDecoder().raw_decode(page.partition("const spec = ")[2])
+    assert spec["title"]["text"] == name

@@ -37,7 +37,9 @@ _CONFIG: dict[str, Any] = {
 }
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _MIME = "application/vnd.vegalite.v6+json"
-_OPTIONS: dict[str, dict[str, Any]] = {".png": {"ppi": 144}, ".html": {"bundle": True}}
+_OPTIONS: dict[str, dict[str, Any]] = {".png": {"ppi": 144}}
+# A character that no text has stands for the one that can end a script.
+_LESS = "\uf8fe"
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 # Letters of names in one line.
 _LEGEND_LETTERS = 45
@@ -120,6 +122,10 @@ class Picture:
         if ending == ".json":
             return json.dumps(self.spec, indent=1, allow_nan=False).encode()
         convert = getattr(import_home("vl_convert", "Drawing a picture"), f"vegalite_to_{ending[1:]}")
+        if ending == ".html":
+            # vl-convert writes the specification into a script as it is: a name in the data could end that script.
+            spec = json.dumps(self.spec, allow_nan=False).replace("<", _LESS)
+            return convert(spec, bundle=True).replace(_LESS, "\\u003c").encode()
         payload = convert(self.spec, **_OPTIONS.get(ending, {}))
         return payload if isinstance(payload, bytes) else payload.encode()
 
