@@ -211,7 +211,7 @@ def print_gaps() -> None:
 
 def draw(file: Path) -> None:
     from fewratio.charts.style import BLUE, FIRST, GRID, MUTED, OUTLIER
-    from fewratio_bench.style import new_figure, tidy
+    from fewratio_bench.figures import new_figure, tidy
 
     values = recorded()
     data = list(dict.fromkeys(name for name, _, _ in values))

@@ -9,18 +9,7 @@ from fewratio_bench.methods.closed_form import ClosedForm
 from fewratio_bench.methods.joined import Joined
 from fewratio_bench.methods.learned import LATENT_DIMS, PAPER_TRAINING
 from fewratio_bench.methods.untrained import Detector, Universal, forest_scores, kl_scores, lof_scores
-from fewratio_bench.problems import (
-    DIGITS,
-    IOT,
-    ISOLET,
-    LANDMINE,
-    MNIST_R,
-    SCHOOL,
-    SYNTHETIC,
-    UNSEEN_TABLES,
-    WINE,
-    Problem,
-)
+from fewratio_bench.problems import IOT, ISOLET, LANDMINE, MNIST_R, SCHOOL, SYNTHETIC, TABLES, UNSEEN_TABLES, Problem
 
 Row = TypeVar("Row", bound=Learned | OneClass | TargetTrained)
 
@@ -254,10 +243,7 @@ _DETECTORS = (
 )
 # A quick run of the lengths themselves has the shortest, the usual and the longest.
 _EVERY_LENGTH = replace(OURS, quick_dims=(4, 32, 256))
-
-
-def _of_length(dim: int) -> Method:
-    return replace(OURS, latent_dims=(dim,), quick_dims=(dim,))
+_OF_ONE_LENGTH = {dim: replace(OURS, latent_dims=(dim,), quick_dims=(dim,)) for dim in LATENT_DIMS}
 
 
 _ALL_THREE = (
@@ -320,7 +306,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             (*_each("squared_error", *_PAIRS), *_each("auc", *_PAIRS, *_OUTLIERS)),
             *(_EVERY_LENGTH, RULSIF),
             layout="panels",
-            shown=(*((f"Ours, K = {dim}", _of_length(dim)) for dim in LATENT_DIMS), (RULSIF.name, RULSIF)),
+            shown=(*((f"Ours, K = {dim}", row) for dim, row in _OF_ONE_LENGTH.items()), (RULSIF.name, RULSIF)),
             note="Every length K is shown as it is; the paper has this as figures, without numbers. ",
         ),
         _experiment(
@@ -335,7 +321,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         _experiment(
             "no-sources",
             "Without sources: classes of tables, standardised as a whole",
-            _each("squared_error", WINE, DIGITS),
+            _each("squared_error", *TABLES),
             *(NO_SOURCES, RULSIF_RATIO),
             note=_OTHER_SUPPORTS,
         ),

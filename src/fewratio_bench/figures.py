@@ -22,7 +22,6 @@ from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ISOLET, LANDMINE, MNIST_R, SCHOOL, Problem
 from fewratio_bench.records import Record
 from fewratio_bench.rendering import display_name
-from fewratio_bench.style import new_figure, tidy
 from fewratio_bench.tables import read_records
 
 if TYPE_CHECKING:
@@ -192,3 +191,19 @@ def _label(ax: "Axes", panel: Panel, x: str, drawn: Collection[object]) -> None:
         return
     tidy(ax, title, x, f"{metric.label} ({'lower' if metric.sign > 0 else 'higher'} is better)")
     ax.grid(color=GRID, linewidth=0.6)
+
+
+def new_figure(size: tuple[float, float]) -> "Figure":
+    """Return an empty figure of a size in inches."""
+    from matplotlib.figure import Figure
+
+    # Not through pyplot, which would keep the figure and choose a backend for the whole program.
+    return Figure(figsize=size, dpi=120, layout="constrained")
+
+
+def tidy(panel: "Axes", title: str, xlabel: str = "", ylabel: str = "") -> None:
+    """Title a panel and its axes, and take away what tells nothing."""
+    panel.set_title(title, loc="left", fontsize=10)
+    panel.set(xlabel=xlabel, ylabel=ylabel)
+    panel.tick_params(colors=MUTED, length=0)
+    panel.spines[["top", "right"]].set_visible(False)

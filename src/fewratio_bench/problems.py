@@ -171,7 +171,7 @@ ISOLET = PairProblem("isolet", "Isolet")
 LANDMINE = OutlierProblem("landmine", "Landmine")
 SCHOOL = OutlierProblem("school", "School")
 IOT = OutlierProblem("iot", "IoT")
-WINE, DIGITS = TableProblem("Wine", "Wine"), TableProblem("Digits", "Digits")
+TABLES = WINE, DIGITS = TableProblem("Wine", "Wine"), TableProblem("Digits", "Digits")
 # Evaluated once, with the final weights of the universal network (at commit c9d3994).
 UNSEEN_TABLES = tuple(
     TableProblem(data, data) for data in ("Iris", "Breast cancer", "Diabetes", "Landmine fields", "Schools")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from fewratio.core.objectives import Objective, RelativeSquaredError, shares_of_expectations, weighted_squared_error
+from fewratio.core.objectives import RelativeSquaredError, shares_of_expectations, weighted_squared_error
 from fewratio.core.seeds import seed_for
 from fewratio.core.shapes import Float
 from fewratio.core.true_ratio import true_ratio
@@ -118,12 +118,13 @@ def train_universal(
     pairs, others = _draw(bank, seed, device, "practice", "validation")
     model = universal_model(torch.Generator().manual_seed(seed))
     model.scaler = _WithoutTruth()
-    histories = []
+    histories: list[History] = []
     for number, stage in enumerate(stages):
         draw = _sampler(pairs, stage, seed_for("universal", number, seed), part=part)
         held_out = _sampler(others, stage, seed, alphas=(0.5, 0.5))
         plan = _plan(stage, progress, checkpoint, f"ratio.{number}", seed, stages, bank)
-        histories.append(_fit(model, plan, device, draw, held_out, InformedSquaredError()))
+        ensemble = Ensemble([model], device, _AVERAGING)
+        histories += train(ensemble, draw, _Fixed(held_out), InformedSquaredError(), plan)
     model.scaler = nn.Identity()
     return model, histories
 
@@ -141,7 +142,7 @@ def train_intervals(
     part = Processes.launched().part
     pairs, others = _draw(bank, seed, device, "intervals", "validation of intervals")
     intervals = untrained_intervals(torch.Generator().manual_seed(seed))
-    histories = []
+    histories: list[History] = []
     for number, stage in enumerate(stages):
         module = IntervalLoss(model, intervals, min(_N_EVALUATED, stage.n_query - stage.largest))
         draw = _sampler(pairs, stage, seed_for("intervals", number, seed), known=True, part=part)
@@ -149,7 +150,7 @@ def train_intervals(
         # What torch takes for these ridge solves cannot be captured, and steps as long as these gain nothing by it.
         plan = _plan(stage, progress, checkpoint, f"intervals.{number}", seed, stages, bank)
         plan = replace(plan, capture=False)
-        histories.append(_fit(module, plan, device, draw, held_out, mean_loss))
+        histories += train(Ensemble([module], device, _AVERAGING), draw, _Fixed(held_out), mean_loss, plan)
     return intervals, histories
 
 
@@ -172,18 +173,6 @@ def _plan(stage: Stage, progress: bool | None, checkpoint: str | None, name: str
         checkpoint=None if checkpoint is None else f"{checkpoint}.{name}",
         identity=repr((name, *settings)),
     )
-
-
-def _fit(
-    module: nn.Module,
-    plan: TrainingPlan,
-    device: str,
-    draw: EpisodeSampler,
-    held_out: EpisodeSampler,
-    loss: Objective,
-) -> History:
-    (history,) = train(Ensemble([module], device, _AVERAGING), draw, _Fixed(held_out), loss, plan)
-    return history
 
 
 def _sampler(

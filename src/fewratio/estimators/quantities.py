@@ -129,10 +129,9 @@ def mmd2(
             raise InputError(
                 f"{name} has one row; the unbiased estimate needs two or more. Add rows, or set biased=True."
             )
-    if max_rows is not None:
-        check_count("max_rows", max_rows, 2)
     samples = [np.asarray(table.numbers, dtype=np.float64) for table in (first, second)]
     if max_rows is not None:
+        check_count("max_rows", max_rows, 2)
         samples = [_thinned(sample, max_rows) for sample in samples]
     rows = np.concatenate(samples)
     check_squares(rows)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fewratio.estimators import MetaRatioEstimator
-from fewratio.estimators.networks.settings import Architecture, Inliers, Pairs, SettingsGroup, Training, architecture_of
+from fewratio.estimators.networks.settings import Architecture, Inliers, Pairs, Training, architecture_of
+from fewratio.estimators.parameters import Parameters
 
 
 def make_estimator(**flat: Any) -> MetaRatioEstimator:
@@ -34,7 +35,7 @@ def _grouped(flat: Mapping[str, Any]) -> dict[str, Any]:
         left.pop("n_inliers", None)
     elif left.get("n_support_de") is None:
         left.pop("n_support_de", None)
-    groups: dict[str, type[SettingsGroup]] = {"episodes": episodes, "network": Architecture, "training": Training}
+    groups: dict[str, type[Parameters]] = {"episodes": episodes, "network": Architecture, "training": Training}
     found = {
         name: group(**{key: left.pop(key) for key in group._get_param_names() if key in left})
         for name, group in groups.items()

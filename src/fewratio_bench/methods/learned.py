@@ -216,7 +216,8 @@ class Learned(Method):
             longest = max(source.get("latent_dim", 0) for source in sources)
             train = partial(self._train, longest, replace(bench, trained={}))
             # Loss and parts are in the settings, so no training resumes from another's checkpoint.
-            bench.trained[key] = bench.train(train, cases, _is_complete, self.name, json.dumps(sources), *seeds)
+            training: tuple[str | int, ...] = self.name, json.dumps(sources), *seeds
+            bench.trained[key] = bench.train(train, cases, lambda each: each[1].stopped != "interrupted", *training)
         return bench.trained[key]
 
     def _train(self, longest: int, bench: Bench, cases: Sequence[Case], checkpoint: Path | None) -> list[Learnt]:
@@ -298,10 +299,6 @@ class Learned(Method):
             head = RidgeHead(self.alpha, tuning["reg"], learn_reg=False).to(support.rows.device)
             model = RatioModel(model.encoder, model.features, head, model.clip, model.scaler, model.alpha)
         return model.adapt(support)
-
-
-def _is_complete(learnt: Learnt) -> bool:
-    return learnt[1].stopped != "interrupted"
 
 
 def _fine_tuned(

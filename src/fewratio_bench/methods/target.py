@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from fewratio.core.objectives import NonNegativeLSIF, Objective
 from fewratio.core.seeds import seed_for
@@ -81,7 +80,8 @@ class TargetTrained(Method):
             seconds += time.perf_counter() - started
             for number, bound in enumerate(self.bounds):
                 at_support, at_query = value[number].split([n_support, value.shape[-1] - n_support], dim=-1)
-                judgement = self._judgement(at_support, at_query, episode)
+                is_score = self.loss == "pu"
+                judgement = Judgement(at_query) if is_score else judged_values(at_support, at_query, episode, alpha=0.0)
                 yield Verdict(trial, role, self._setting(bound, n_steps), judgement, seconds / n_values, seed)
             started = time.perf_counter()
 
@@ -99,8 +99,3 @@ class TargetTrained(Method):
             rates = [np.mean(as_flags(dataset.is_outlier, dataset.name)) for dataset in trial.split.source]
             return NonNegativePU(1 - float(np.mean(rates)))
         return NonNegativeLSIF(torch.tensor(self.bounds, device=trial.device).repeat_interleave(n_tasks)[:, None])
-
-    def _judgement(self, at_support: Tensor, at_query: Tensor, episode: Episode) -> Judgement:
-        if self.loss == "pu":
-            return Judgement(at_query)
-        return judged_values(at_support, at_query, episode, alpha=0.0)

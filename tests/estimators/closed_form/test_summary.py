@@ -103,7 +103,7 @@ def test_equal_rows_have_no_scatter():
 def test_what_was_not_added_is_not_taken_out():
     rng = np.random.default_rng(0)
     features = feature_map()
-    a, b = (Summary.of_rows(rng.normal(0, scale, (5, 3)), features) for scale in (1, 100))
+    a, b = (Summary.of_many([rng.normal(0, scale, (5, 3))], features) for scale in (1, 100))
     with pytest.raises(InputError, match=r"1 source of 5 rows, which are not among"):
         a - b
     with pytest.raises(InputError, match="not among"):
@@ -111,7 +111,7 @@ def test_what_was_not_added_is_not_taken_out():
 
 
 def test_what_is_printed_is_short():
-    total = sum(Summary.of_rows(np.full((4, 3), value), feature_map()) for value in (1.0, 2.0))
+    total = sum(Summary.of_many([np.full((4, 3), value)], feature_map()) for value in (1.0, 2.0))
     assert repr(total) == f"Summary(2 sources, 8 rows, 3 features, map {total.features.fingerprint[:8]})"
 
 
@@ -121,9 +121,9 @@ def test_summaries_of_different_maps_do_not_add():
     assert len({each.fingerprint for each in maps}) == 3
     for other in maps[1:]:
         with pytest.raises(InputError, match="different maps"):
-            Summary.of_rows(rows, maps[0]) + Summary.of_rows(rows, other)
+            Summary.of_many([rows], maps[0]) + Summary.of_many([rows], other)
     with pytest.raises(TypeError):
-        Summary.of_rows(rows, maps[0]) + 1
+        Summary.of_many([rows], maps[0]) + 1
 
 
 def test_spreads_are_those_of_the_datasets():

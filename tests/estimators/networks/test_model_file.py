@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from fewratio import MetaRatioEstimator
 from fewratio.core import container as tensorfile
 from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError, ParameterError
-from fewratio.estimators.networks.settings import SettingsGroup
+from fewratio.estimators.parameters import Parameters
 
 X = np.linspace(-2, 2, 9)[:, None]
 
@@ -67,7 +67,7 @@ def test_a_loaded_model_gives_the_same_answers(make, sources, tmp_path, changes)
     np.testing.assert_array_equal(answers(loaded), answers(saved))
     assert loaded.history_ == saved.history_
     for name, value in saved.get_params().items():
-        if name != "random_state" and not isinstance(value, SettingsGroup):
+        if name != "random_state" and not isinstance(value, Parameters):
             assert loaded.get_params()[name] == (tuple(value) if isinstance(value, list) else value), name
 
 

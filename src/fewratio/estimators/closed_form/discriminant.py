@@ -34,10 +34,7 @@ from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.summary import Summary
 from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
 from fewratio.estimators.parameters import COUNT, POSITIVE, Interval, StrOptions, common
-from fewratio.estimators.source_columns import (
-    SourceColumns,
-    check_collection,
-)
+from fewratio.estimators.source_columns import SourceColumns, check_collection
 
 # What is tried where a setting is "auto".
 _WIDTHS, _SHRINKAGES, _POWERS = (2.5, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
@@ -161,8 +158,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
 
     def _learn(self, collection: Collection, validation: Collection | None) -> Learned:
         """Learn, and give also what was learned without the datasets held out."""
-        sources = [_as_float64(dataset.X) for dataset in collection]
-        held_out = [] if validation is None else [_as_float64(dataset.X) for dataset in validation]
+        sources = [np.asarray(dataset.X, np.float64) for dataset in collection]
+        held_out = [] if validation is None else [np.asarray(dataset.X, np.float64) for dataset in validation]
         mean, units = column_scaling(sources)
         scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
         settings = self._candidates(), float(self.alpha), draw_seed(self.random_state), n_threads()
@@ -193,7 +190,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         -------
         Summary
         """
-        return Summary.of_rows(self._source_rows(X), self._learned().features)
+        features = self._learned().features
+        return Summary.of_many([self._open(X, "X").to_numpy()], features)
 
     def add_source(self, source: Any) -> Self:
         """Learn from one more dataset without going over the others; settings stay as they are.
@@ -267,7 +265,18 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         return {**model.coordinates._asdict(), "spreads": model.spreads}, header
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
-        self._set_model(*_rebuild(arrays, header))
+        columns, settings = columns_of(header), Settings(**header["settings"])
+        calibration = header["calibration"]
+        calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
+        features = FeatureMap.from_dict(header["map"])
+        coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
+        n_axes = len(coordinates.signal)
+        shapes = {"centre": (features.n_outputs,), "axes": (features.n_outputs, n_axes), "signal": (n_axes,)}
+        check_arrays(arrays, shapes | {"spreads": (max(len(arrays["spreads"]), 1),)})
+        if (features.n_components, features.n_columns) != (settings.n_components, columns.n_features):
+            raise ValueError("its map is not that of its settings and columns")
+        model = DiscriminantModel(features, coordinates, arrays["spreads"], settings.power, calibration)
+        self._set_model(model, settings, None, columns)
         self._restore_of_sources(header)
 
     def _candidates(self) -> list[Settings]:
@@ -316,10 +325,6 @@ class DiscriminantRatioEstimator(LearnedEstimator):
 
     def _as_summary(self, source: Any) -> Summary:
         return source if isinstance(source, Summary) else self.summarise(source)
-
-    def _source_rows(self, X: Any) -> Floats:
-        self._learned()
-        return self._open(X, "X").to_numpy()
 
     def _relearn(self, summary: Summary) -> Self:
         assert self._source_columns is not None
@@ -372,27 +377,6 @@ class DiscriminantRatioEstimator(LearnedEstimator):
             log_ratios = log_ratios_of(*np.split(numbers[block], [n_nu], axis=1))
             found[block] = ratio_of_log(np.concatenate(log_ratios, axis=1), alpha)
         return found
-
-
-def _as_float64(X: NDArray[Any]) -> Floats:
-    return np.asarray(X, dtype=np.float64)
-
-
-def _rebuild(
-    arrays: dict[str, NDArray[Any]], header: dict[str, Any]
-) -> tuple[DiscriminantModel, Settings, None, SourceColumns]:
-    columns, settings = columns_of(header), Settings(**header["settings"])
-    calibration = header["calibration"]
-    calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
-    features = FeatureMap.from_dict(header["map"])
-    coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
-    n_axes = len(coordinates.signal)
-    shapes = {"centre": (features.n_outputs,), "axes": (features.n_outputs, n_axes), "signal": (n_axes,)}
-    check_arrays(arrays, shapes | {"spreads": (max(len(arrays["spreads"]), 1),)})
-    if (features.n_components, features.n_columns) != (settings.n_components, columns.n_features):
-        raise ValueError("its map is not that of its settings and columns")
-    model = DiscriminantModel(features, coordinates, arrays["spreads"], settings.power, calibration)
-    return model, settings, None, columns
 
 
 def _check_summaries(given: Any, validation: Any) -> list[Summary] | None:

@@ -317,10 +317,7 @@ class InlierRatioEstimator(LearnedEstimator):
         columns = columns_of(header)
         features = RowAndDatasetFeatures(
             ColumnScaling(arrays["mean"], arrays["scale"]),
-            low=arrays["low"],
-            high=arrays["high"],
-            between=arrays["between"],
-            within=arrays["within"],
+            **{name: arrays[name] for name in _PER_COLUMN[2:]},
             context=float(header["context"]),
             n_components=self.n_components,
             seed=draw_seed(self.random_state),

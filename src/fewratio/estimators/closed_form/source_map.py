@@ -155,7 +155,7 @@ class SourceMap(Stored):
                 stacklevel=2,
             )
         if epsilon is None:
-            return Summary.of_rows(rows, self.features)
+            return Summary.of_many([rows], self.features)
         return private_summary(rows, self.features, epsilon, delta, as_rng(random_state))
 
     def _payload(self) -> tuple[Arrays, dict[str, Any]]:

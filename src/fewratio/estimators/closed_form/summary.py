@@ -106,11 +106,6 @@ class Summary(Stored):
         return f"Summary({counts}, {self.features.n_outputs} features, map {self.features.fingerprint[:8]})"
 
     @classmethod
-    def of_rows(cls, rows: Floats, features: FeatureMap) -> "Summary":
-        """Sum up one dataset."""
-        return cls.of_many([rows], features)
-
-    @classmethod
     def of_sums(cls, features: FeatureMap, n: int, total: Floats, outer: Floats, mean_noise: float = 0.0) -> "Summary":
         """Make the summary of one dataset of the sums of its features and of their outer products."""
         mean, width = total / n, len(total)
@@ -228,12 +223,9 @@ class Summary(Stored):
         """Give the same with more means."""
         signs = np.ones(len(factor)) if signs is None else signs
         factor, signs = np.concatenate([self.factor, factor]), np.concatenate([self.signs, signs])
-        found = replace(self, factor=factor, signs=signs)
-        return found._compact() if len(factor) > 2 * max(factor.shape[1], _MOST_MEANS) else found
-
-    def _compact(self) -> "Summary":
-        """Give the same with as few rows of the factor as its outer products need, at most one per column."""
-        factor, signs = _factor_of((self.factor.T * self.signs) @ self.factor)
+        if len(factor) > 2 * max(factor.shape[1], _MOST_MEANS):
+            # As few rows as the outer products need, at most one per column.
+            factor, signs = _factor_of((factor.T * signs) @ factor)
         return replace(self, factor=factor, signs=signs)
 
     def _payload(self) -> tuple[Arrays, dict[str, Any]]:

@@ -13,14 +13,7 @@ from fewratio.core.container import Arrays, read_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
 from fewratio.estimators.learned_file import LearnedEstimator
-from fewratio.estimators.networks.members import (
-    UNIVERSAL,
-    Network,
-    Trained,
-    join_networks,
-    number_networks,
-    train_networks,
-)
+from fewratio.estimators.networks import members
 from fewratio.estimators.networks.model_file import parameters_of, payload_of, trained_of
 from fewratio.estimators.networks.network_estimator import Model, NetworkEstimator, resolve_device
 from fewratio.estimators.networks.nn import SampleScaled
@@ -93,7 +86,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
         "episodes": [Episodes],
         "network": [StrOptions(set(KINDS)), Architecture],
         "training": [Training],
-        "init": [StrOptions({"random", UNIVERSAL})],
+        "init": [StrOptions({"random", members.UNIVERSAL})],
         "scale": [StrOptions({"columns", "none"})],
         "progress": [None, "boolean"],
     }
@@ -108,10 +101,10 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
     device: str = "auto"
     random_state: int | np.random.Generator | None = None
     progress: bool | None = None
-    networks_: list[Network] = field(init=False)
+    networks_: list[members.Network] = field(init=False)
     history_: History = field(init=False)
     # What was learned from sources; nothing at first.
-    _trained: Trained | None = field(default=None, init=False)
+    _trained: members.Trained | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         # Not shared between estimators: set_params(training__max_steps=...) changes the object.
@@ -183,10 +176,10 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
             self.network = Architecture(self.network)
         return super().set_params(**params)
 
-    def _set_trained(self, trained: Trained) -> None:
+    def _set_trained(self, trained: members.Trained) -> None:
         """Take over what was learned from sources."""
         self._trained, self.networks_ = trained, trained.networks
-        self.model_ = join_networks([network.model for network in trained.networks])
+        self.model_ = members.join_networks([network.model for network in trained.networks])
         self.history_ = trained.networks[0].history
         self._keep_columns(trained.columns)
 
@@ -207,7 +200,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
 
     def _learned(self) -> Any:
         if self._trained is None:
-            if self.init != UNIVERSAL:
+            if self.init != members.UNIVERSAL:
                 return super()._learned()
             check_known_alpha(self.alpha)
             model, _ = shipped_parts(str(resolve_device(self.device)))
@@ -264,7 +257,7 @@ def pretrain_together(
                 "n_support_de may differ. Train them in groups of equal settings."
             )
     parameters = [estimator.get_params(deep=False) for estimator in estimators]
-    networks = train_networks(parameters, collections, validations, checkpoint)
+    networks = members.train_networks(parameters, collections, validations, checkpoint)
     diverged, incomplete = [], []
     for estimator, collection, found in zip(estimators, collections, networks, strict=True):
         # A network that has diverged is no reason to lose the others.
@@ -273,8 +266,8 @@ def pretrain_together(
             diverged.append(collection.name)
             continue
         settings = clone(estimator).get_params(deep=False)
-        estimator._set_trained(Trained(settings, kept, SourceColumns.of(collection)))
-        kinds = number_networks(architecture_of(estimator.network), estimator.init)
+        estimator._set_trained(members.Trained(settings, kept, SourceColumns.of(collection)))
+        kinds = members.number_networks(architecture_of(estimator.network), estimator.init)
         if len(kept) < (n_networks := sum(map(len, kinds.values()))):
             kept_kinds = ", ".join(network.kind for network in kept)
             incomplete.append(

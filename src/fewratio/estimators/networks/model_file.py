@@ -9,17 +9,11 @@ from fewratio.estimators.learned_file import columns_of, header_of
 from fewratio.estimators.networks.members import UNIVERSAL, Network, Trained, build, join_networks
 from fewratio.estimators.networks.nn import RatioModel, Standardiser
 from fewratio.estimators.networks.optim import History
-from fewratio.estimators.networks.settings import (
-    Architecture,
-    Inliers,
-    Pairs,
-    SettingsGroup,
-    Training,
-    architecture_of,
-)
+from fewratio.estimators.networks.settings import Architecture, Inliers, Pairs, Training, architecture_of
 from fewratio.estimators.networks.universal import universal_with_units
+from fewratio.estimators.parameters import Parameters
 
-_GROUPS: dict[str, type[SettingsGroup]] = {group.__name__: group for group in (Pairs, Inliers, Architecture, Training)}
+_GROUPS: dict[str, type[Parameters]] = {group.__name__: group for group in (Pairs, Inliers, Architecture, Training)}
 
 
 def payload_of(estimator: str, trained: Trained) -> tuple[Arrays, dict[str, Any]]:
@@ -77,4 +71,4 @@ def _empty(
 
 def _plain(value: Any) -> Any:
     """Give settings as a dict with their class."""
-    return {"class": type(value).__name__, **value.get_params()} if isinstance(value, SettingsGroup) else value
+    return {"class": type(value).__name__, **value.get_params()} if isinstance(value, Parameters) else value

@@ -101,10 +101,15 @@ def train_jobs(
     _check_collections(jobs)
     processes = Processes.launched()
     is_identified = checkpoint is not None or not processes.alone
-    if is_identified:
-        _check_seeds(jobs)
-    if checkpoint is not None:
-        _check_folder(Path(checkpoint))
+    if is_identified and any(job.random_state is None for job in jobs):
+        raise ParameterError(
+            "random_state is None, but a training can only resume from a checkpoint, or be shared by processes, if its "
+            "random numbers can be had again. Give random_state a number."
+        )
+    if checkpoint is not None and not (folder := Path(checkpoint).parent).is_dir():
+        raise DataNotFoundError(
+            f"The folder {folder} does not exist, so no checkpoint can be written there. Create it."
+        )
     episodes = jobs[0].episodes
     seeds = [draw_seeds(job.random_state) for job in jobs]
     divided = [
@@ -252,21 +257,6 @@ def _check_collections(jobs: Sequence[Job]) -> None:
         raise CollectionError(
             f"Models trained together have sources with different numbers of features ({counts}). Train them in groups "
             "of equally many features."
-        )
-
-
-def _check_seeds(jobs: Sequence[Job]) -> None:
-    if any(job.random_state is None for job in jobs):
-        raise ParameterError(
-            "random_state is None, but a training can only resume from a checkpoint, or be shared by processes, if its "
-            "random numbers can be had again. Give random_state a number."
-        )
-
-
-def _check_folder(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise DataNotFoundError(
-            f"The folder {path.parent} does not exist, so no checkpoint can be written there. Create it."
         )
 
 

@@ -16,12 +16,8 @@ from fewratio.estimators.parameters import COUNT, NOT_NEGATIVE, Interval, Parame
 KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relational",)}
 
 
-class SettingsGroup(Parameters):
-    """Base of a group of settings, a dataclass with scikit-learn's `get_params`, `set_params` and `clone`."""
-
-
 @dataclass(repr=False)
-class Episodes(SettingsGroup):
+class Episodes(Parameters):
     """Base of what is trained on: small estimation tasks cut from the source datasets."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -117,7 +113,7 @@ class Inliers(Episodes):
 
 
 @dataclass(repr=False)
-class Architecture(SettingsGroup):
+class Architecture(Parameters):
     """What networks a model consists of, and of what size.
 
     Parameters
@@ -172,7 +168,7 @@ class Architecture(SettingsGroup):
 
 
 @dataclass(repr=False)
-class Training(SettingsGroup):
+class Training(Parameters):
     """How a network is trained: AdamW on batches of episodes, with early stopping on validation datasets.
 
     Parameters
