@@ -77,8 +77,7 @@ class PriorPairs:
 
     def with_truth(self) -> list[int]:
         """Give the numbers of the pairs whose true ratio is known everywhere."""
-        known: list[int] = (~self.log_ratio.isnan().flatten(1).any(1)).nonzero().flatten().tolist()
-        return known
+        return (~self.log_ratio.isnan().flatten(1).any(1)).nonzero().flatten().tolist()
 
     def pools(self, chosen: Sequence[int] | None = None) -> Pools:
         """Pools of some pairs, by default of all; numerator i only ever meets denominator i."""

@@ -219,7 +219,9 @@ def read_tensors(path: Any, kind: str | tuple[str, ...], finite: bool = False) -
             metadata = file.metadata() or {}
             tensors: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        _refuse_text(path, kinds[0])
+        if _seems_text(path):
+            found = f"{path} seems to be text, such as a table"
+            raise ModelFileError(f"{found}; {_a(kinds[0])} is needed. Use the right file.") from None
         raise ModelFileError(
             f"{path} cannot be read ({error}): it is truncated, damaged or not a safetensors file. {_ADVICE[kinds[0]]}"
         ) from error
@@ -233,22 +235,16 @@ def read_tensors(path: Any, kind: str | tuple[str, ...], finite: bool = False) -
     return tensors, header
 
 
-def _refuse_text(path: Path, kind: str) -> None:
-    """Say of a file that never was a safetensors file what it seems to be."""
+def _seems_text(path: Path) -> bool:
+    """Return whether a file starts as text does; a safetensors header follows its length, of eight bytes."""
     with open(path, "rb") as file:
         start = file.read(_START_BYTES)
-    # The header of a safetensors file follows its length, of eight bytes.
-    if len(start) > 8 and start[8:9] != b"{" and start.strip() and _is_text(start):
-        found = f"{path} seems to be text, such as a table"
-        raise ModelFileError(f"{found}; {_a(kind)} is needed. Use the right file.")
-
-
-def _is_text(start: bytes) -> bool:
     try:
         # The last character may be cut off.
-        return "\0" not in codecs.getincrementaldecoder("utf-8")().decode(start)
+        text = codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
         return False
+    return len(start) > 8 and start[8:9] != b"{" and bool(start.strip()) and "\0" not in text
 
 
 def _checksum(text: str, arrays: Arrays) -> str:

@@ -91,11 +91,7 @@ def gaussian_relative_ratio(
 
 
 def mmd2(
-    X: ArrayLike,
-    Y: ArrayLike,
-    sigma: str | float = "median",
-    biased: bool = False,
-    max_rows: int | None = 10_000,
+    X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool = False, max_rows: int | None = 10_000
 ) -> float:
     """Squared maximum mean discrepancy between two samples, with the kernel ``exp(-|x - y|^2 / sigma^2)``.
 

@@ -1,6 +1,5 @@
 """Settings of training by the flat names that records have, and the estimator whose groups they are in."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from fewratio.estimators import MetaRatioEstimator
@@ -9,22 +8,7 @@ from fewratio.estimators.parameters import Parameters
 
 
 def make_estimator(**flat: Any) -> MetaRatioEstimator:
-    """Make an estimator of flat settings; what is not among them is the library's default."""
-    return MetaRatioEstimator(**_grouped(flat))
-
-
-def flat_settings(estimator: MetaRatioEstimator) -> dict[str, Any]:
-    """Give the settings of an estimator as records have them."""
-    groups = estimator.episodes, architecture_of(estimator.network), estimator.training
-    found = {"n_inliers": None} | {name: value for group in groups for name, value in group.get_params().items()}
-    if found["n_support_de"] == type(estimator.episodes)().n_support_de:
-        found["n_support_de"] = None
-    episodes = type(estimator.episodes).__name__.lower()
-    return found | {"episodes": episodes, "standardise": estimator.scale == "columns"}
-
-
-def _grouped(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Group parameters that have flat names; those of no group stay as they are.
+    """Make an estimator of flat settings; what is not among them is the library's default.
 
     The names of episodes are "pairs" and "inliers", and ``standardise`` says whether columns are scaled.
     """
@@ -40,4 +24,14 @@ def _grouped(flat: Mapping[str, Any]) -> dict[str, Any]:
         name: group(**{key: left.pop(key) for key in group._get_param_names() if key in left})
         for name, group in groups.items()
     }
-    return left | found | {"scale": scale}
+    return MetaRatioEstimator(**(left | found), scale=scale)
+
+
+def flat_settings(estimator: MetaRatioEstimator) -> dict[str, Any]:
+    """Give the settings of an estimator as records have them."""
+    groups = estimator.episodes, architecture_of(estimator.network), estimator.training
+    found = {"n_inliers": None} | {name: value for group in groups for name, value in group.get_params().items()}
+    if found["n_support_de"] == type(estimator.episodes)().n_support_de:
+        found["n_support_de"] = None
+    episodes = type(estimator.episodes).__name__.lower()
+    return found | {"episodes": episodes, "standardise": estimator.scale == "columns"}

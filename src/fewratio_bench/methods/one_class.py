@@ -106,12 +106,7 @@ def new_network(network: str, latent_dim: int, normals: Tensor, seed: int) -> On
 
 
 def train_on_sources(
-    network: str,
-    latent_dim: int,
-    splits: Sequence[Split],
-    seeds: Sequence[int],
-    plan: TrainingPlan,
-    device: str,
+    network: str, latent_dim: int, splits: Sequence[Split], seeds: Sequence[int], plan: TrainingPlan, device: str
 ) -> list[tuple[OneClassNetwork, History]]:
     """Train a network on the normal instances of each split's sources, all as one batched program."""
     sources, validations = [split.source for split in splits], [split.validation for split in splits]
@@ -134,11 +129,7 @@ def train_on_sources(
 
 
 def errors_by_stage(
-    models: Sequence[OneClassNetwork],
-    support: Tensor,
-    query: Tensor,
-    stages: Sequence[int],
-    real: Tensor | None = None,
+    models: Sequence[OneClassNetwork], support: Tensor, query: Tensor, stages: Sequence[int], real: Tensor | None = None
 ) -> Iterator[tuple[int, Tensor]]:
     """Train networks on the normal rows of a target each, and give the errors of rows after some numbers of steps.
 
@@ -297,12 +288,7 @@ class OneClass(Method):
         return models, trained[0][1].seconds / len(trials)
 
     def _judge_trials(
-        self,
-        trials: Sequence[Trial],
-        role: str,
-        latent_dim: int,
-        sources: dict[int, OneClassNetwork],
-        seconds: float,
+        self, trials: Sequence[Trial], role: str, latent_dim: int, sources: dict[int, OneClassNetwork], seconds: float
     ) -> Iterator[Verdict]:
         """Train on the datasets of all trials at once, samples of different sizes padded."""
         started = time.perf_counter()

@@ -261,10 +261,7 @@ class InlierRatioEstimator(LearnedEstimator):
     array([ 1, -1,  1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **common("alpha", "random_state"),
-        "n_components": [COUNT],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**common("alpha", "random_state"), "n_components": [COUNT]}
 
     alpha: float = 0.5
     _: KW_ONLY

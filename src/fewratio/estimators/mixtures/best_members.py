@@ -33,10 +33,7 @@ def make_best_members(
         )
     draws = [
         DiscriminantRatioEstimator(
-            features="cosines",
-            n_components=n_components,
-            scale=networks.scale,
-            random_state=random_state + draw,
+            features="cosines", n_components=n_components, scale=networks.scale, random_state=random_state + draw
         )
         for draw in range(n_draws)
     ]

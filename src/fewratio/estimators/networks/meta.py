@@ -7,22 +7,32 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from sklearn.base import clone
 
 from fewratio.core.container import Arrays, read_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
-from fewratio.estimators.learned_file import LearnedEstimator
+from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
 from fewratio.estimators.networks import members
-from fewratio.estimators.networks.model_file import parameters_of, payload_of, trained_of
 from fewratio.estimators.networks.network_estimator import Model, NetworkEstimator, resolve_device
-from fewratio.estimators.networks.nn import SampleScaled
+from fewratio.estimators.networks.nn import RatioModel, SampleScaled, Standardiser
 from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.pretraining import raise_if_diverged
-from fewratio.estimators.networks.settings import KINDS, Architecture, Episodes, Pairs, Training, architecture_of
-from fewratio.estimators.networks.universal import check_known_alpha, shipped_parts
-from fewratio.estimators.parameters import StrOptions, common
+from fewratio.estimators.networks.settings import (
+    KINDS,
+    Architecture,
+    Episodes,
+    Inliers,
+    Pairs,
+    Training,
+    architecture_of,
+)
+from fewratio.estimators.networks.universal import check_known_alpha, shipped_parts, universal_with_units
+from fewratio.estimators.parameters import Parameters, StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns
+
+_GROUPS: dict[str, type[Parameters]] = {group.__name__: group for group in (Pairs, Inliers, Architecture, Training)}
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +94,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **common("alpha", "device", "random_state"),
         "episodes": [Episodes],
-        "network": [StrOptions(set(KINDS)), Architecture],
+        "network": [*Architecture._parameter_constraints["features"], Architecture],
         "training": [Training],
         "init": [StrOptions({"random", members.UNIVERSAL})],
         "scale": [StrOptions({"columns", "none"})],
@@ -158,16 +168,45 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
 
     def _payload(self) -> tuple[Arrays, dict[str, Any]]:
         assert self._trained is not None
-        return payload_of(type(self).__name__, self._trained)
+        parameters = {
+            name: {"class": type(value).__name__, **value.get_params()} if isinstance(value, Parameters) else value
+            for name, value in self._trained.parameters.items()
+        }
+        header = header_of(type(self).__name__, self._source_columns, parameters)
+        arrays = {name: tensor.cpu().numpy() for name, tensor in self.model_.state_dict().items()}
+        return arrays, header | {"networks": [network.to_dict() for network in self.networks_]}
 
     @staticmethod
     def _parameters_of(header: dict[str, Any]) -> dict[str, Any]:
+        found = dict(header["parameters"])
+        for name, value in found.items():
+            if isinstance(value, dict):
+                values = {key: tuple(given) if isinstance(given, list) else given for key, given in value.items()}
+                found[name] = _GROUPS[str(values.pop("class"))](**values)
         # That of the training may not be here.
-        return parameters_of(header) | {"device": "auto"}
+        return found | {"device": "auto"}
 
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
+        networks, columns = header["networks"], columns_of(header)
         # A copy, so that changed settings are seen to be others than those of the training.
-        self._set_trained(trained_of(arrays, header, clone(self).get_params(deep=False)))
+        parameters = clone(self).get_params(deep=False)
+        architecture = architecture_of(parameters["network"])
+        # Every layer has a tensor in the file: what does not fit is refused before it takes memory.
+        if architecture.depth > len(arrays):
+            raise ValueError(f"{architecture.depth} layers are not in it")
+        with torch.device("meta"):
+            models = [_empty(each, architecture, parameters, columns.n_features) for each in networks]
+        model = members.join_networks(models)
+        expected = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in model.state_dict().items()}
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        if expected != {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}:
+            raise ValueError("its tensors are not those of its settings")
+        model.load_state_dict(tensors, assign=True)
+        trained = [
+            members.Network(each["kind"], model, History(**each["history"]))
+            for each, model in zip(networks, models, strict=True)
+        ]
+        self._set_trained(members.Trained(parameters, trained, columns))
         self.model_.to(resolve_device(self.device))
 
     def set_params(self, **params: Any) -> Self:
@@ -195,8 +234,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
             )
 
     def _model(self) -> Model:
-        model: Model = self._learned()
-        return model
+        return self._learned()
 
     def _learned(self) -> Any:
         if self._trained is None:
@@ -213,6 +251,20 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
                     "it back."
                 )
         return self.model_
+
+
+def _empty(
+    network: dict[str, Any], architecture: Architecture, parameters: dict[str, Any], n_features: int
+) -> RatioModel:
+    """Put a network of a file together, without values."""
+    # Each its own: networks may have held out different sources.
+    mean, deviation = (torch.empty(n_features, dtype=torch.float64) for _ in range(2))
+    scaler = Standardiser(mean, deviation, torch.float32) if parameters["scale"] == "columns" else None
+    alpha = float(parameters["alpha"])
+    if network["kind"] == members.UNIVERSAL:
+        # The width of the file, whatever the network has that comes with this version.
+        return universal_with_units(alpha, scaler, int(network["width"]))
+    return members.build(network["kind"], architecture, alpha, n_features, None, scaler)
 
 
 def _shape(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -66,12 +66,8 @@ class RatioModel(nn.Module):
         if clip not in CLIPS:
             raise ParameterError(f"clip is {clip!r}; {', '.join(CLIPS)} are known. Use one of them.")
         self.scaler = nn.Identity() if scaler is None else scaler
-        self.encoder = encoder
-        self.features = features
-        self.head = head
-        self.clip = clip
-        self.alpha = alpha
-        self.tell_alpha = tell_alpha
+        self.encoder, self.features, self.head = encoder, features, head
+        self.clip, self.alpha, self.tell_alpha = clip, alpha, tell_alpha
 
     @property
     def row_dtype(self) -> torch.dtype:
