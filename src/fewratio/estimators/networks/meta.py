@@ -19,15 +19,7 @@ from fewratio.estimators.networks.network_estimator import Model, NetworkEstimat
 from fewratio.estimators.networks.nn import RatioModel, SampleScaled, Standardiser
 from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.pretraining import raise_if_diverged
-from fewratio.estimators.networks.settings import (
-    KINDS,
-    Architecture,
-    Episodes,
-    Inliers,
-    Pairs,
-    Training,
-    architecture_of,
-)
+from fewratio.estimators.networks.settings import Architecture, Episodes, Inliers, Pairs, Training, architecture_of
 from fewratio.estimators.networks.universal import check_known_alpha, shipped_parts, universal_with_units
 from fewratio.estimators.parameters import Parameters, StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns
