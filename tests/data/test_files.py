@@ -495,7 +495,7 @@ def test_decimal_commas_between_tabs(tmp_path):
     for text in ("p\tq\n1,5\t2\n", "p\tq\n\t2\n3\t2\n1,5\t2\n"):
         write(tmp_path, "a.tsv", text)
         assert_refused(
-            tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5' at row ", 'decimal=","'
+            tmp_path, "column 'p' of file 'a.tsv' looks like decimal commas (such as '1,5' at row ", "decimal=','"
         )
 
 

@@ -55,19 +55,13 @@ class Dates(Sequence[str]):
 
     def __getitem__(self, row: Any) -> Any:
         days = self._days[row]
-        if isinstance(row, slice):
-            return [write_days(day, self._zone) for day in days.tolist()]
-        return write_days(days, self._zone)
-
-    def sort(self, order: Numbers) -> "Dates":
-        """Return the names of the rows in another order."""
-        return Dates(self._days[order], self._zone)
+        return Dates(days, self._zone) if np.ndim(days) else write_days(days, self._zone)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
     def __repr__(self) -> str:
-        return f"{self[:3]}..." if len(self) > 3 else f"{self[:]}"
+        return f"{list(self[:3])}{'...' * (len(self) > 3)}"
 
 
 class _Time(NamedTuple):
@@ -123,7 +117,7 @@ def read_series(
     if found is None:
         found = _read_names(names)
     elif order is not None:
-        names = found.names.sort(order) if isinstance(found.names, Dates) else [found.names[row] for row in order]
+        names = found.names[order] if isinstance(found.names, Dates) else [found.names[row] for row in order]
         found = _Time(found.numbers[order], names, found.is_date)
     times = None
     if found is not None:

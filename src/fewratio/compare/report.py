@@ -179,10 +179,9 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
     )
-    blocks: list[page.Block] = [page.Table("Columns, the strongest first", headings, table, True, note)]
     return [
         _effects(result),
-        *blocks,
+        page.Table("Columns, the strongest first", headings, table, True, note),
         page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]]),
     ]
 

@@ -29,8 +29,7 @@ def column_treatment(samples: Any, names: Sequence[str]) -> list[page.Block]:
         (column.name, "" if column.left_out else column.kind, _treatment(column) + apart.get(column.name, ""))
         for column in samples.encoding.columns
     ]
-    blocks: list[page.Block] = [page.Table("All columns", ("column", "kind", "what was done"), table, len(table) > 20)]
-    return blocks
+    return [page.Table("All columns", ("column", "kind", "what was done"), table, len(table) > 20)]
 
 
 def _treatment(column: Column) -> str:

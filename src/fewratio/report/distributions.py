@@ -156,10 +156,10 @@ def shares_chart(samples: Mapping[str, Floats], highest: float, n_bins: int, tit
     return step_lines(edges.round(5).tolist(), shares, title, description)
 
 
-def rounded(values: Floats, digits: int = 4) -> list[float]:
-    """Round to so many digits of the range, so that an offset swallows nothing."""
+def rounded(values: Floats) -> list[float]:
+    """Round to four digits of the range, so that an offset swallows nothing."""
     spread = float(np.ptp(values)) or float(np.abs(values).max()) or 1.0
-    return np.round(values, digits - math.floor(math.log10(spread))).tolist()
+    return np.round(values, 4 - math.floor(math.log10(spread))).tolist()
 
 
 def _short(value: float, digits: int = 3) -> float:

@@ -7,7 +7,6 @@ import numpy as np
 from fewratio.charts.chart import Chart, Picture, combined
 from fewratio.charts.points import before_and_after
 from fewratio.core.effects import means_apart
-from fewratio.core.shapes import Floats
 from fewratio.core.wording import counted
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
@@ -76,8 +75,13 @@ def _weights(result: Any) -> Chart:
 def _differences(result: Any) -> dict[Any, list[float]]:
     """Return how much each column differs before and after weighting, those first that differ most."""
     train, target = (table.numbers for table in result.samples.tables)
-    apart = _apart(train, target, None), _apart(train, target, result.weights)
-    found = {label: [_largest(each[place]) for each in apart] for label, (_, place) in result.samples.columns.items()}
+    # In units of the deviation within the unweighted samples.
+    apart = [
+        [means_apart(a, b, weights) for a, b in zip(train.T, target.T, strict=True)]
+        for weights in (None, result.weights)
+    ]
+    columns = result.samples.columns.items()
+    found = {label: [float(max(each[place], key=abs)) for each in apart] for label, (_, place) in columns}
     return dict(sorted(found.items(), key=lambda each: -abs(each[1][0])))
 
 
@@ -115,15 +119,6 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
         page.Table("Columns", ["column", "distributions", "kind", "before", "after"], table, True, note),
         page.Charts([distributions[label].chart(samples) for label in order[:_LARGE]]),
     ]
-
-
-def _apart(train: Floats, target: Floats, weights: Floats | None) -> Floats:
-    """Return the difference of the means of each feature in units of the deviation within the unweighted samples."""
-    return np.array([means_apart(a, b, weights) for a, b in zip(train.T, target.T, strict=True)])
-
-
-def _largest(values: Floats) -> float:
-    return float(values[np.abs(values).argmax()])
 
 
 def _rows(result: Any, name: str) -> list[page.Block]:

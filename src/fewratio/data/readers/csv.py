@@ -8,14 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple, TextIO, TypeVar
+from typing import TextIO
 
 from fewratio.core.wording import counted, listed
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import is_number
 from fewratio.errors import name_parameter
-
-Read = TypeVar("Read")
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 # Text that is parsed at once, also the longest line. A block costs some time per column: wide files get larger ones.
@@ -29,23 +27,6 @@ _NO_FIT = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error
 _NOT_TEXT = re.compile("[\0\udc80-\udcff]")
 
 
-class CsvFile(NamedTuple):
-    """A delimited file that was read once, to its end, so that its types are known.
-
-    Attributes
-    ----------
-    table : pyarrow Table
-        Its rows, if they were kept.
-    n_rows : int
-    batches : callable
-        Reads the rows again, a block of text at a time.
-    """
-
-    table: pa.Table
-    n_rows: int
-    batches: Callable[[], Iterable[pa.RecordBatch]]
-
-
 def read_csv(
     path: Path, separator: str, decimal: str = ".", as_text: Sequence[str] = (), block_bytes: int = _BLOCK_BYTES
 ) -> pa.Table:
@@ -53,11 +34,11 @@ def read_csv(
 
     The other parameters are those of `open_csv`.
     """
-    table = open_csv(path, separator, decimal, block_bytes, keep=True).table
+    table, _, _ = open_csv(path, separator, decimal, block_bytes, keep=True)
     kinds = {name: pa.string() for name in as_text if name in table.column_names}
     if kinds and len(table):
-        read, parse, _ = _read_header(path, separator)
-        read.block_size, parse.newlines_in_values = _block_size(read, block_bytes), True
+        read, parse, _ = _read_header(path, separator, block_bytes)
+        parse.newlines_in_values = True
         options = {"include_columns": list(kinds), "column_types": kinds, "null_values": [""]}
         written = pa.csv.read_csv(path, read, parse, pa.csv.ConvertOptions(strings_can_be_null=True, **options))
         for name in kinds:
@@ -67,7 +48,7 @@ def read_csv(
 
 def open_csv(
     path: Path, separator: str, decimal: str = ".", block_bytes: int = _BLOCK_BYTES, keep: bool = False
-) -> CsvFile:
+) -> tuple[pa.Table, int, Callable[[], Iterable[pa.RecordBatch]]]:
     """Check a delimited file to its end, or raise ``ValueError`` that says in which line it is wrong.
 
     A column has one type throughout. A first line of nothing but numbers is a row, unless they count three columns or
@@ -82,12 +63,16 @@ def open_csv(
         How much text is parsed at once.
     keep : bool
         Whether to keep the rows.
+
+    Returns
+    -------
+    (pyarrow Table, int, callable)
+        The rows if they are kept, their number, and what reads them again, a block of text at a time.
     """
-    read, parse, has_rows = _read_header(path, separator)
+    read, parse, has_rows = _read_header(path, separator, block_bytes)
     if not has_rows:
         _check_lines(path, read, parse)
-        return CsvFile(pa.table({name: pa.nulls(0) for name in read.column_names}), 0, lambda: ())
-    read.block_size = _block_size(read, block_bytes)
+        return pa.table({name: pa.nulls(0) for name in read.column_names}), 0, lambda: ()
     with path.open("rb") as file:
         n_quotes = sum(block.count(b'"') for block in iter(lambda: file.read(read.block_size), b""))
     parse.newlines_in_values = n_quotes > 0
@@ -104,11 +89,7 @@ def open_csv(
         raise
     if has_lines:
         _check_lines(path, read, parse)
-    return CsvFile(table, n_rows, lambda: pa.csv.open_csv(path, read, parse, convert))
-
-
-def _block_size(read: pa.csv.ReadOptions, block_bytes: int) -> int:
-    return max(block_bytes, min(_COLUMN_BYTES * len(read.column_names), _MOST_BYTES))
+    return table, n_rows, lambda: pa.csv.open_csv(path, read, parse, convert)
 
 
 def _read_typed(
@@ -178,17 +159,7 @@ class OtherSeparator(ValueError):
         self.separator, self.decimal = separator, decimal
 
 
-def with_marks(read: Callable[[str, str], Read], separator: str, decimal: str, is_said: bool) -> Read:
-    """Read a file with a separator and a decimal mark or, if nobody said them, with those that its first lines have."""
-    try:
-        return read(separator, decimal)
-    except OtherSeparator as found:
-        if is_said:
-            raise
-        return read(found.separator, found.decimal if decimal == "." else decimal)
-
-
-def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:
+def _read_header(path: Path, separator: str, block_bytes: int) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:
     """Find out what the first lines are, and whether there are rows; raise if the columns cannot be told apart."""
     with _open(path) as file:
         lines = _checked(file)
@@ -218,11 +189,13 @@ def _read_header(path: Path, separator: str) -> tuple[pa.csv.ReadOptions, pa.csv
     # Fewer than three may well be a first row.
     is_counted = len(names) > 2 and given in (counts[: len(given)], counts[1 : len(given) + 1])
     has_header = is_counted or not any(names) or not all(is_number(name) for name in names if name)
+    columns = complete_names(names if has_header else counts[:-1])
     # One thread: with more, a file that is refused can leave one behind that aborts the program at its end.
     read = pa.csv.ReadOptions(
         use_threads=False,
         skip_rows=int(excel is not None),
-        column_names=complete_names(names if has_header else counts[:-1]),
+        column_names=columns,
+        block_size=max(block_bytes, min(_COLUMN_BYTES * len(columns), _MOST_BYTES)),
         skip_rows_after_names=int(has_header),
     )
     return read, pa.csv.ParseOptions(delimiter=separator), bool(first) or not has_header

@@ -25,15 +25,7 @@ from fewratio.core.wording import counted, listed
 from fewratio.data import arrow as pa
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw_table import RawTable, as_raw, check_shape, raw_from_arrow
-from fewratio.data.readers.csv import (
-    SEPARATORS,
-    OtherEncoding,
-    OtherSeparator,
-    complete_names,
-    open_csv,
-    read_csv,
-    with_marks,
-)
+from fewratio.data.readers.csv import SEPARATORS, OtherEncoding, OtherSeparator, complete_names, open_csv, read_csv
 from fewratio.data.readers.excel import read_excel
 from fewratio.data.split_table import split_off_flags
 from fewratio.errors import DataFileError, DataNotFoundError
@@ -191,10 +183,16 @@ def _reader(file: TableFile) -> Callable[[Path], pa.Table] | None:
 
 
 def _with_marks(file: TableFile, read: Callable[[str, str], Any]) -> Any:
+    """Read a file with a separator and a decimal mark or, if nobody said them, with those that its first lines have."""
     # Where commas are within numbers, something else divides them.
     default = ";" if file.decimal == "," else SEPARATORS[".csv"]
     separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
-    return with_marks(read, separator, file.decimal, file.separator is not None)
+    try:
+        return read(separator, file.decimal)
+    except OtherSeparator as found:
+        if file.separator is not None:
+            raise
+        return read(found.separator, found.decimal if file.decimal == "." else file.decimal)
 
 
 def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
