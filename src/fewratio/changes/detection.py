@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 
 from fewratio.changes.segment_costs import rounding_variance
 from fewratio.changes.segmentation import LEAST_ROWS, Segmentation, segment, subtract_segments
-from fewratio.changes.significance import (
-    ChangeOptions,
-    FoundChanges,
-    check_options,
-    find_by_splits,
-    find_by_windows,
-)
+from fewratio.changes.significance import ChangeOptions, FoundChanges, check_options, find_by_splits, find_by_windows
 from fewratio.changes.time_order import read_series
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers

@@ -145,7 +145,7 @@ def _in_units(rows: Floats, middle: Floats, scale: Floats) -> Floats:
 def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Floats:
     """Return what polynomials of a degree leave over, one in each segment of each column."""
     result = np.empty_like(series)
-    for start, stop in _between(points, len(series)):
+    for start, stop in zip([0, *points], [*points, len(series)], strict=True):
         basis, _ = np.linalg.qr(np.polynomial.legendre.legvander(_times(stop - start), min(degree, stop - start - 1)))
         np.matmul(basis, basis.T @ series[start:stop], out=result[start:stop])
         np.subtract(series[start:stop], result[start:stop], out=result[start:stop])
@@ -282,10 +282,6 @@ def _tame(series: Floats) -> Floats:
         middle = running_median(column)
         result[:, place] = middle + clip_far(column - middle, FAR)
     return result
-
-
-def _between(points: Sequence[int], n: int) -> list[tuple[int, int]]:
-    return list(zip([0, *points], [*points, n], strict=True))
 
 
 def _times(n: int) -> Floats:

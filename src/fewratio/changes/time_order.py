@@ -89,8 +89,7 @@ def read_series(
     by_blocks : bool
         Whether blocks of rows will do if the series is long.
     """
-    given, index = series, getattr(series, "index", None)
-    is_indexed = hasattr(index, "astype") and type(index).__name__ != "RangeIndex"
+    given, index = series, getattr(series, "index", ())
     shape = getattr(series, "shape", None)
     if shape is None and isinstance(series, list | tuple) and not any(np.ndim(value) for value in series):
         shape = (len(series),)
@@ -99,7 +98,7 @@ def read_series(
     found, order = None, None
     if not isinstance(given, Table):
         given = as_raw(given, "series")
-        if index is not None and is_indexed and given.index is None:
+        if given.index is None and hasattr(index, "astype") and type(index).__name__ != "RangeIndex":
             given = replace(given, index=np.array(index.astype(str), dtype=object))
         label = _find_time_column(given, columns) if time is None else time
         if label is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 from fewratio.charts.style import INK
 from fewratio.core.container import new_file, write_atomically
@@ -64,7 +64,6 @@ class Chart:
         What is written below.
     """
 
-    kind: ClassVar[str] = "chart"
     spec: dict[str, Any]
     data: Data
     description: str

@@ -119,7 +119,6 @@ def _trained(
     return estimator.pretrain(collection, checkpoint=checkpoint)
 
 
-_FOLDER = {"sources": ("Folder of tables", "One file per dataset, all with the same columns.")}
 VERB = Verb(
     train,
     (
@@ -161,7 +160,7 @@ VERB = Verb(
         "Learn from related datasets, and judge a new one",
         "A model of how such datasets differ: with it, a handful of rows of a new one is enough. Then judge a new "
         "dataset, or compare new tables, here or elsewhere.",
-        _FOLDER,
+        {"sources": ("Folder of tables", "One file per dataset, all with the same columns.")},
         ("40 sensors, and a new one", {"sources": "example-sensors"}),
         last="Writing the model…",
         stages=(

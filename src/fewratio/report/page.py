@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import fewratio
 from fewratio.charts.chart import Chart, Picture
@@ -47,7 +47,6 @@ class Table:
         What is written below.
     """
 
-    kind: ClassVar[str] = "table"
     caption: str
     headings: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -59,7 +58,6 @@ class Table:
 class Text:
     """A paragraph."""
 
-    kind: ClassVar[str] = "text"
     text: str
 
 
@@ -67,7 +65,6 @@ class Text:
 class Code:
     """Lines to copy."""
 
-    kind: ClassVar[str] = "code"
     text: str
     caption: str = ""
 
@@ -76,7 +73,6 @@ class Code:
 class Charts:
     """Charts side by side, as many as fit."""
 
-    kind: ClassVar[str] = "charts"
     charts: Sequence[Chart]
 
 
@@ -198,11 +194,8 @@ class _Charts:
     def numbered(self, block: Block) -> dict[str, Any]:
         """Return a block as the template takes it."""
         charts = block.charts if isinstance(block, Charts) else [block] if isinstance(block, Chart) else []
-        item: dict[str, Any] = {
-            "kind": block.kind,
-            "block": block,
-            "charts": [(each, self.add(each)) for each in charts],
-        }
+        numbered = [(each, self.add(each)) for each in charts]
+        item: dict[str, Any] = {"kind": type(block).__name__.lower(), "block": block, "charts": numbered}
         if isinstance(block, Table):
             rows = [[self._cell(cell) for cell in row] for row in block.rows]
             # Headings stand where the cells below them do; those of a row's name are texts.
