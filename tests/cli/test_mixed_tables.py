@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from fewratio.app import app
 from fewratio.changes import command as changes
 from fewratio.errors import FewRatioWarning, ParameterError, name_parameter
+from fewratio.outliers import command as outliers
 from fewratio.weights import command as weights
 from tests.mixed import mixed
 
@@ -282,6 +283,20 @@ def test_a_refusal_names_the_file_the_column_and_the_option(folder, arguments, s
     for words in said:
         assert words in line
     assert "=True" not in line
+
+
+def test_the_python_lines_of_outliers_use_the_shared_columns_as_the_command_does(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(12, 3)), columns=["size", "a (, b", "old"]).to_csv("good.csv", index=False)
+    pd.DataFrame(rng.normal(size=(9, 4)), columns=["new", "a (, b", "size", "odd"]).to_csv("rows.csv", index=False)
+    found = answer(
+        tmp_path, "outliers", "--normal", "good.csv", "--unlabelled", "rows.csv", "--common", "--id", "a (, b"
+    )
+    values = {"normal": "good.csv", "unlabelled": "rows.csv", "common": True, "id": "a (, b"}
+    lines = {}
+    exec(outliers.VERB.write_python(values), lines)
+    assert lines["result"].scores.tolist() == found["scores"]
 
 
 def test_parameters_become_options_only_if_the_verb_has_them():

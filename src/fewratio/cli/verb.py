@@ -28,6 +28,8 @@ class Field:
         What Python calls the argument, if not the same.
     value : str
         How the Python lines write the value, of which `name` is the name of the file and `variable` the table.
+    lines : str
+        Python lines that do it, if it is no argument in Python.
     reads : str, optional
         "table", "folder" or "model", if it is a file that is read.
     is_positional, is_required, is_column : bool
@@ -48,6 +50,7 @@ class Field:
     default: Any = None
     python: str | None = None
     value: str = "{value!r}"
+    lines: str = ""
     reads: str | None = None
     is_positional: bool = False
     is_required: bool = False
@@ -160,8 +163,6 @@ class Verb:
     page : Page, optional
     name : str
         By default, that of `run`.
-    group : str
-        The command that it belongs to, if any.
     """
 
     run: Callable[..., None]
@@ -169,7 +170,6 @@ class Verb:
     python: str = ""
     page: Page | None = None
     name: str = ""
-    group: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.run.__name__.replace("_", "-"))
@@ -220,7 +220,9 @@ class Verb:
             if field.reads in ("table", "model"):
                 call = f"load_model({first!r})" if field == MODEL else f"read_table({first!r}{texts['marks']})"
                 lines.append(f"{field.variable} = fewratio.{call}")
-            if field in (*MARKS, *RESULTS) or f"{{{field.variable}}}" in self.python:
+            if field.lines:
+                lines.append(field.lines)
+            if field in (*MARKS, *RESULTS) or field.lines or f"{{{field.variable}}}" in self.python:
                 continue
             name = split_name(Path(first))[0] if field.reads else ""
             text = field.value.format(value=value, name=name, variable=field.variable)
@@ -229,8 +231,11 @@ class Verb:
             # The encoding of columns is the model's.
             texts["columns"] = ", encoding=model.encoding_"
         report = [f"result.to_html({str(values['report'])!r})"] if REPORT in given else []
-        # The first of several arguments has no comma before it.
-        return "\n".join([*lines, self.python.format(**texts).replace("(, ", "("), *report, ""])
+        for name in ("settings", "columns", "marks"):
+            if f"({{{name}}}" in self.python:
+                # The first of several arguments has no comma before it.
+                texts[name] = texts[name].removeprefix(", ")
+        return "\n".join([*lines, self.python.format(**texts), *report, ""])
 
 
 def _name_columns(name: str, help: str, label: str = "") -> Field:

@@ -1,9 +1,10 @@
 """``fewratio outliers``."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from fewratio.cli import frame
-from fewratio.cli.verb import Field, Page, Verb, declare_table, share
+from fewratio.cli.verb import COMMON, Field, Page, Verb, declare_table, share
 from fewratio.errors import ParameterError
 
 _REASONS = 3
@@ -15,6 +16,7 @@ def outliers(
     normal: Path | None,
     normal_if: str | None,
     contamination: float | None,
+    common: bool,
 ) -> None:
     """Find the outliers of a table, given rows that are known to be normal.
 
@@ -41,7 +43,7 @@ def outliers(
         if normal_if is not None:
             X_inlier, raw, condition = split_by_condition(tables[0], normal_if)
             judged = raw.without([condition])
-        if request.common:
+        if common:
             shared = [label for label in X_inlier.labels if label in judged.places]
             X_inlier, judged = X_inlier.select(shared), judged.select(shared)
         options = request.options(X_inlier, judged)
@@ -101,7 +103,13 @@ VERB = Verb(
             label="Share of rows to flag (empty: chosen so that few normal rows are flagged)",
             hint="automatic",
         ),
-        *share(),
+        # `fit` sees only the normal rows, so the shared columns are selected before it.
+        replace(
+            COMMON,
+            lines="shared = [name for name in normal.column_names if name in unlabelled.column_names]\n"
+            "normal, unlabelled = normal.select(shared), unlabelled.select(shared)",
+        ),
+        *share(COMMON),
     ),
     "detector = fewratio.InlierOutlierDetector({settings}).fit({normal}{columns})\n"
     "result = detector.detect({unlabelled})\nprint(result)",
