@@ -1,4 +1,4 @@
-"""Tell how two datasets differ, instance by instance, from a handful of instances.
+"""See how two datasets differ, row by row, from a handful of rows.
 
 The names that most people need are here, all others in the packages; ``__init__.pyi`` lists those of each. A name is
 imported when first used, so that ``import fewratio`` costs nothing.

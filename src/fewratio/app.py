@@ -49,9 +49,7 @@ class _Group(TyperGroup):
         return typer.main.get_command(frame.make_app([import_home(_OTHERS[cmd_name]).VERB], add_completion=False))
 
 
-app = frame.make_app(
-    VERBS, name="fewratio", help="Tell how two datasets differ from a handful of instances.", cls=_Group
-)
+app = frame.make_app(VERBS, name="fewratio", help="See how two datasets differ, from a handful of rows.", cls=_Group)
 app.add_typer(frame.make_app(data.VERBS, name="data", help=data.HELP))
 
 

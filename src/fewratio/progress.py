@@ -33,13 +33,13 @@ def listen(listener: Callable[[str, int, int], None]) -> None:
 
 
 def in_notebook() -> bool:
-    """Tell whether this is the kernel of a notebook, whose standard error is shown though it is no terminal."""
+    """Return whether this is the kernel of a notebook, whose standard error is shown though it is no terminal."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 
 
 def is_first_process() -> bool:
-    """Tell whether this process shows and writes results: of those that torchrun started, only the first does."""
+    """Return whether this process shows and writes results: of those that torchrun started, only the first does."""
     return "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK") == "0"
 
 

@@ -103,7 +103,7 @@ class PanelResult:
         return METRICS[self.panel.metric]
 
     def is_best(self, row: Row, column: str) -> bool:
-        """Tell whether no row is significantly better in a column, over the splits.
+        """Return whether no row is significantly better in a column, over the splits.
 
         That is by the paired t-test (p = 0.05), as in the paper, and by the sign test: a row that explodes in one
         split has so large a variance that the t-test alone would call it as good as any.

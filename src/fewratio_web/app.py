@@ -110,7 +110,7 @@ def make_app(
     app = FastAPI(
         title="fewratio",
         version=__version__,
-        description="Tell how datasets differ. A job is a command line of `fewratio`; its results are files.",
+        description="See how datasets differ. A job is a command line of `fewratio`; its results are files.",
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,

@@ -56,7 +56,7 @@ class TooLarge(Exception):
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine, and only this machine can reach it."""
+    """Return whether a host is this machine, and only this machine can reach it."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

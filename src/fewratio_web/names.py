@@ -73,7 +73,7 @@ def _check_model(path: Path) -> None:
 
 
 def is_table(name: str) -> bool:
-    """Tell whether a file's name is that of a table; text may be compressed."""
+    """Return whether a file's name is that of a table; text may be compressed."""
     return PurePosixPath(name.lower()).suffix in SUFFIXES or name.lower().endswith(_COMPRESSED_TEXT)
 
 

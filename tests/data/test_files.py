@@ -609,7 +609,7 @@ def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, content, owner, 
 
     # Even the superuser, who may open anything, is refused here.
     monkeypatch.setattr(owner, opener, refuse)
-    assert_refused(tmp_path, f"file '{name}' cannot be read", "Permission denied", "Repair it or write it anew.")
+    assert_refused(tmp_path, f"file '{name}' cannot be read", "Permission denied", "Fix the file or export it again.")
 
 
 def test_columns_of_one_name_in_a_parquet_file_are_refused_in_few_words(tmp_path):

@@ -155,7 +155,7 @@ def running_median(column: Floats) -> Floats:
 
 
 def _is_staircase(column: Floats) -> bool:
-    """Tell whether a column moves for more than a few rows, but no more often than it may change."""
+    """Return whether a column moves for more than a few rows, but no more often than it may change."""
     least = 1e-9 * np.ptp(column)
     n_moves = np.count_nonzero(np.abs(np.diff(column)) > least)
     moves_on = np.ptp(running_median(column)) > least

@@ -1,4 +1,4 @@
-"""What applications are given: numbers, tables and the estimator, of which they use a seeded copy."""
+"""What tasks are given: numbers, tables and the estimator, of which they use a seeded copy."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy

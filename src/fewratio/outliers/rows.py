@@ -116,7 +116,7 @@ def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> flo
 
 
 def can_discover(n_scores: int, n_rows: int, rate: float) -> bool:
-    """Tell whether a rate can be held so that a single outlier of a batch, or one per cent of it, can be flagged.
+    """Return whether a rate can be held so that a single outlier of a batch, or one per cent of it, can be flagged.
 
     Parameters
     ----------
@@ -153,5 +153,5 @@ def prediction_bound(scores: Floats, level: float = 0.98) -> float:
 
 
 def most_are_outliers(is_outlier: NDArray[np.bool_]) -> bool:
-    """Tell whether most rows of a batch are flagged, and these are not too few to tell."""
+    """Return whether most rows of a batch are flagged, and these are not too few to tell."""
     return len(is_outlier) >= _LEAST_BATCH and bool(is_outlier.mean() > 0.5)

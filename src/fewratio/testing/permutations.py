@@ -38,7 +38,7 @@ class Exchange:
         return math.prod(map(math.comb, self.sizes, self.counts))
 
     def is_enumerated(self, n_permutations: int) -> bool:
-        """Tell whether all permutations are taken: they cost no more than drawn ones would."""
+        """Return whether all permutations are taken: they cost no more than drawn ones would."""
         return self.n_permutations <= n_permutations + 1
 
     def count_used(self, n_permutations: int) -> int:

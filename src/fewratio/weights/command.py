@@ -23,8 +23,8 @@ def weights(request: frame.Request, train: Path, target: Path, clip: float | Non
         table, names = result.samples.tables[0], frame.labels(train, target)
         columns = frame.row_columns(table) | {"weight": result.weights}
         lines = [
-            f"{len(result)} rows of {names[0]} are worth {result.effective_sample_size:.1f} rows of {names[1]}; "
-            f"overlap {result.overlap:.2f}, {result.n_clipped} clipped",
+            f"{len(result)} rows of {names[0]}, weighted to resemble {names[1]}: effective sample size "
+            f"{result.effective_sample_size:.1f}, overlap {result.overlap:.2f}, {result.n_clipped} clipped",
             f"advice: {result.advice}",
             *request.summary(result.samples, names),
             *request.first_rows(columns, len(result)),

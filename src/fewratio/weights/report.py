@@ -18,7 +18,7 @@ _DRAWN, _MOST_COLUMNS = 25, 600
 
 
 def report_weights(result: Any, names: tuple[str, str], command: str | None) -> page.Report:
-    """Say what weights are worth, and how they change each column.
+    """Say whether to use weights, and how they change each column.
 
     Parameters
     ----------

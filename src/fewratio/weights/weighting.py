@@ -78,11 +78,11 @@ class WeightResult(Reported):
     def advice(self) -> str:
         """Whether to use the weights, and why.
 
-        They are worth it if the ratio is better than constant weights at held-out rows, by two standard errors, and if
-        they leave the training rows worth 50 or more.
+        Use them if the ratio is better than constant weights at held-out rows, by two standard errors, and if the
+        effective sample size is 50 or more.
         """
         if self.is_worthwhile:
-            return "use the weights: the samples differ, and the weighted rows are worth enough"
+            return "use the weights: the samples differ, and the effective sample size is large enough"
         if np.isnan(self.held_out_gain):
             return "do not use the weights: there are too few rows to tell whether the samples differ"
         if not self._differs:
@@ -90,7 +90,9 @@ class WeightResult(Reported):
         if self._is_thin:
             return "do not use the weights: the samples hardly overlap"
         size = self.effective_sample_size
-        return f"do not use the weights: the weighted rows are worth {size:.1f}, and fewer than {_LEAST_SIZE} add noise"
+        return (
+            f"do not use the weights: their effective sample size is {size:.1f}, and below {_LEAST_SIZE} they add noise"
+        )
 
     @property
     def _is_thin(self) -> bool:
@@ -106,7 +108,7 @@ class WeightResult(Reported):
         return plain(self, "weights", *size, "is_worthwhile", "advice", "held_out_gain", "held_out_error")
 
     def plot(self) -> "Picture":
-        """Draw the weights from large to small, and what they are worth.
+        """Draw the weights from large to small, and the effective sample size.
 
         Returns
         -------
@@ -132,7 +134,7 @@ class WeightResult(Reported):
 
     def __repr__(self) -> str:
         size, n = self.effective_sample_size, len(self)
-        counts = f"{n} rows worth {size:.1f}, overlap {self.overlap:.2f}, {self.n_clipped} clipped"
+        counts = f"{n} rows, effective sample size {size:.1f}, overlap {self.overlap:.2f}, {self.n_clipped} clipped"
         return f"WeightResult: {counts}; {self.advice}"
 
 
@@ -149,9 +151,8 @@ def importance_weights(
     """Weigh training rows by the ratio of the target's density to theirs.
 
     `WeightResult.advice` says whether to use them: often it is better not to. A warning is given where the overlap
-    of the samples is too thin to rely on the weights: if the training rows are worth fewer than a tenth of their number
-    (`WeightResult.effective_sample_size`), or if the mean ratio at them (`WeightResult.overlap`) is below
-    0.1.
+    of the samples is too thin to rely on the weights: if `WeightResult.effective_sample_size` is below a tenth of the
+    number of training rows, or if the mean ratio at them (`WeightResult.overlap`) is below 0.1.
 
     Parameters
     ----------
@@ -220,7 +221,7 @@ def importance_weights(
     if result._is_thin:
         n, size = len(result), result.effective_sample_size
         warnings.warn(
-            f"The {n} rows of X_train are worth {size:.1f} rows of X_target, and the mean ratio at them is "
+            f"The effective sample size of the {n} rows of X_train is {size:.1f}, and the mean ratio at them is "
             f"{result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to rely on. "
             "Get training rows from where the target is, clip the weights, or raise the estimator's alpha.",
             stacklevel=2,

@@ -95,7 +95,7 @@ class Pretrained(RatioMethod):
 
 
 def _complete(estimator: MetaRatioEstimator) -> bool:
-    """Tell whether no network was interrupted, or left out for that."""
+    """Return whether no network was interrupted, or left out for that."""
     architecture = architecture_of(estimator.network)
     finished = [network for network in estimator.networks_ if network.history.stopped != "interrupted"]
     return len(finished) >= len(KINDS[architecture.features]) * architecture.n_networks

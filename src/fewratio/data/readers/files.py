@@ -415,7 +415,7 @@ def refusing(file: TableFile) -> Iterator[None]:
         needed, _ = _FORMATS.get(file.suffix, (_TEXT, None))
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
         found = f"{file} cannot be read ({' '.join(str(error).split())[:500]})"
-        advice = "Repair it or write it anew"
+        advice = "Fix the file or export it again"
         if isinstance(error, OtherEncoding):
             advice = "Save it as UTF-8: in Excel as 'CSV UTF-8', in a text editor as encoding UTF-8"
         raise DataFileError(f"{found}; needed is {needed.format(marks)}. {advice}.") from error

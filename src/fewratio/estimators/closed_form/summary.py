@@ -189,7 +189,7 @@ class Summary(Stored):
         return left
 
     def _is_sum(self) -> bool:
-        """Tell whether this can be a sum over datasets: then the sum of outer products has no negative eigenvalue."""
+        """Return whether this can be a sum over datasets: then the sum of outer products has no negative eigenvalue."""
         if self.mean_noise or not len(self.factor):
             return True
         _, triangle = np.linalg.qr(self.factor.T)

@@ -71,7 +71,7 @@ class Processes:
         return result[0]
 
     def any(self, flag: bool) -> bool:
-        """Tell whether the flag is up in any process."""
+        """Return whether the flag is up in any process."""
         return flag if self.alone else bool(self.sum(torch.tensor(int(flag))))
 
     def sum(self, tensor: Tensor) -> Tensor:
