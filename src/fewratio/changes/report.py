@@ -48,11 +48,9 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     ]
     where = "" if result.times is not None else "row "
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    answer = (
-        f"{counted(len(named), 'change')}: {where}{', '.join(named[:_NAMED])}{more}."
-        if named
-        else "No change was found."
-    )
+    answer = "No change was found."
+    if named:
+        answer = f"{counted(len(named), 'change')}: {where}{', '.join(named[:_NAMED])}{more}."
     call = page.made_with(result.settings, command, "detect_changes", ("series",))
     sections = [
         page.Section("The series", _series(result)),

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import fewratio
 from fewratio.charts.chart import Chart, Picture
-from fewratio.core.container import new_file, write_atomically
 from fewratio.lazy import import_home
 from fewratio.report.bundle import chart_script
 
@@ -136,15 +135,6 @@ def render_fragment(report: Report, picture: Picture) -> str:
         tables=[_Charts().numbered(_beginning(table)) for table in tables],
         style=_static("fragment.css"),
     )
-
-
-def write(report: Report, path: Any = None) -> str | None:
-    """Write a report to a file; without a path return it."""
-    page = render(report)
-    if path is None:
-        return page
-    write_atomically(new_file(path, "report"), page.encode())
-    return None
 
 
 def made_with(settings: Mapping[str, Any], command: str | None, function: str, tables: Sequence[str]) -> list[Block]:

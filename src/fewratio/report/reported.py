@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fewratio.core.container import new_file, write_atomically
 from fewratio.errors import MissingPackageError
 
 if TYPE_CHECKING:
@@ -52,9 +53,13 @@ class Reported(ABC):
         str or None
             The page if no path is given.
         """
-        from fewratio.report.page import write
+        from fewratio.report.page import render
 
-        return write(self._report(), path)
+        page = render(self._report())
+        if path is None:
+            return page
+        write_atomically(new_file(path, "report"), page.encode())
+        return None
 
     def _repr_html_(self) -> str | None:
         """Return answer, picture and first tables for a notebook; None without the extra ``report``."""

@@ -55,11 +55,8 @@ def row_table(
     values = cells(raw, rows, labels)
     numbers = [[page.Number(value, f"{value:.2f}") for value in each[rows].tolist()] for each in found.values()]
     called = "row (counted from 0)" if table.row_names is None else "row"
-    return page.Table(
-        caption,
-        [called, *found, *values],
-        list(zip(row_names(table, rows), *numbers, *values.values(), strict=True)),
-    )
+    shown = list(zip(row_names(table, rows), *numbers, *values.values(), strict=True))
+    return page.Table(caption, [called, *found, *values], shown)
 
 
 def row_map(
