@@ -239,11 +239,13 @@ def test_threads_that_write_one_file_leave_a_whole_one(tmp_path):
 
 
 def test_what_a_killed_process_left_is_removed_at_the_next_write(tmp_path):
-    path, old, new, other = (tmp_path / name for name in ("a", ".a.1.tmp", ".a.2.tmp", ".b.1.tmp"))
-    for leftover in (old, new, other):
+    # The last one is a user's own.
+    names = ".a.0123456789abcdef.tmp", ".a.0123456789abcde0.tmp", ".b.0123456789abcdef.tmp", ".a.backup.tmp"
+    path, old, new, *others = (tmp_path / name for name in ("a", *names))
+    for leftover in (old, new, *others):
         leftover.write_bytes(b"half")
-    for leftover in (old, other):
+    for leftover in (old, *others):
         os.utime(leftover, (time.time() - 2 * 3600,) * 2)
     write_atomically(path, b"whole")
     # Another process may be writing the new one; the other is another file's.
-    assert {kept.name for kept in tmp_path.iterdir()} == {"a", ".a.2.tmp", ".b.1.tmp"}
+    assert {kept.name for kept in tmp_path.iterdir()} == {"a", *names[1:]}

@@ -20,8 +20,9 @@ from hypothesis.extra import numpy as hnp
 
 from fewratio.core.blocks import in_blocks
 from fewratio.data.dataset import Dataset
+from fewratio.data.raw_table import as_raw, naming_rows
 from fewratio.data.table import as_table
-from fewratio.errors import InputError
+from fewratio.errors import InputError, name_parameter
 
 NAMES = ("height", "width", "depth")
 CONVERSIONS = {
@@ -452,3 +453,11 @@ def test_importing_loads_no_table_package():
     run = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     unwanted = {"pandas", "polars", "pyarrow", "narwhals", "sklearn"}
     assert not unwanted & set(run.stdout.split())
+
+
+def test_an_error_about_a_piece_of_a_table_keeps_its_parameter():
+    piece = as_raw([[1.0], [2.0]], "rows.csv")
+    message = r"^rows.csv \(rows 4 to 5\) is odd at row 5. Pass keep.$"
+    with pytest.raises(InputError, match=message) as caught, naming_rows(piece, 4, 6):
+        raise InputError(f"rows.csv is odd at row 1. Pass {name_parameter('keep')}.")
+    assert caught.value.parameter == "keep"

@@ -166,7 +166,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes its name, or another file's place, once all is written; after an error nothing is left."""
     # Cut, so that a name as long as the system allows can still be written.
     prefix = f".{path.name[:50]}"
-    for leftover in path.parent.glob(f"{escape(prefix)}.*.tmp"):
+    for leftover in path.parent.glob(f"{escape(prefix)}.{'[0-9a-f]' * 16}.tmp"):
         # Another writer's may be gone by now.
         with suppress(FileNotFoundError):
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:

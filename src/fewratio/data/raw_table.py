@@ -259,7 +259,7 @@ def naming_rows(piece: RawTable, start: int, n_rows: int) -> Iterator[None]:
         if piece.n_rows == n_rows:
             raise
         where = f"{piece.name} (rows {start} to {start + piece.n_rows - 1})"
-        message = _ROW.sub(lambda found: f"at row {start + int(found[1])}", str(error))
+        message = _ROW.sub(lambda found: f"at row {start + int(found[1])}", str(error.args[0]))
         raise type(error)(message.replace(piece.name, where, 1)) from None
 
 
