@@ -17,7 +17,7 @@ def stored(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters if isinstance(state, Integral | None) else parameters | {"random_state": None}
 
 
-def header_of(estimator: str, columns: SourceColumns | None, parameters: dict[str, Any]) -> dict[str, Any]:
+def make_header(estimator: str, columns: SourceColumns | None, parameters: dict[str, Any]) -> dict[str, Any]:
     """Give the header of an estimator of this name, with the columns of its sources."""
     assert columns is not None
     return {"estimator": estimator, "parameters": stored(parameters), **fields_of(columns)}
@@ -54,7 +54,7 @@ def joined(parts: list[Arrays]) -> Arrays:
     return {f"{number}.{name}": array for number, part in enumerate(parts) for name, array in part.items()}
 
 
-def part_of(arrays: Arrays, number: int) -> Arrays:
+def select_part(arrays: Arrays, number: int) -> Arrays:
     """Give the arrays of one of the estimators that were joined."""
     prefix = f"{number}."
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

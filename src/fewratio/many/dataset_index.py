@@ -20,7 +20,7 @@ from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.kernel.least_squares import RuLSIF
-from fewratio.estimators.learned_file import columns_of, header_of, joined, part_of
+from fewratio.estimators.learned_file import columns_of, joined, make_header, select_part
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.many.all_pairs import draw_samples, draw_some
 from fewratio.many.dataset_vectors import DATASETS, DatasetVectors, Kernels, ModelCoordinates, make_searcher
@@ -222,7 +222,7 @@ class DatasetIndex(Stored):
         elif isinstance(model, RuLSIF) and isinstance(features, Kernels):
             # Units of columns are those of the kernels.
             parameters = model.get_params() | ({} if isinstance(model.scale, str) else {"scale": None})
-            arrays, header = features._asdict(), header_of("RuLSIF", self._columns, parameters)
+            arrays, header = features._asdict(), make_header("RuLSIF", self._columns, parameters)
         else:
             raise ParameterError(
                 f"This index compares with {type(model).__name__}(), which its file cannot hold; needed is the default "
@@ -242,7 +242,7 @@ class DatasetIndex(Stored):
     def _of_payload(cls, arrays: Arrays, header: dict[str, Any], **changes: Any) -> Self:
         of_model = {name.partition(".")[2]: arrays[name] for name in arrays if name.startswith("estimator.")}
         model, features = _restore(of_model, header)
-        parts = [part_of(arrays, number) for number in range(len(features.candidates))]
+        parts = [select_part(arrays, number) for number in range(len(features.candidates))]
         origins, axes, vectors = ([part[name] for part in parts] for name in _ARRAYS)
         vectors_of = DatasetVectors(features, origins, axes)
         found = cls(model, columns_of(header), vectors_of, header["rows_per_dataset"], header["seed"])

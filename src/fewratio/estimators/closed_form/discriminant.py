@@ -32,7 +32,7 @@ from fewratio.estimators.closed_form.discriminant_model import (
 )
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.summary import Summary
-from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
+from fewratio.estimators.learned_file import LearnedEstimator, columns_of, make_header
 from fewratio.estimators.parameters import COUNT, POSITIVE, Interval, StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 
@@ -255,7 +255,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         model: DiscriminantModel = self._learned()
         parameters = self.get_params(deep=False)
         del parameters["device"]
-        header = header_of(type(self).__name__, self._source_columns, parameters)
+        header = make_header(type(self).__name__, self._source_columns, parameters)
         header |= {
             "settings": self.settings_._asdict(),
             "calibration": model.calibration._asdict(),

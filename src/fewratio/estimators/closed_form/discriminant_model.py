@@ -119,7 +119,7 @@ class DiscriminantModel:
 
     @cached_property
     def _axes(self) -> tuple[Array, np.ndarray]:
-        axes = self.features.placed(self.coordinates.axes.astype(self.features.dtype))
+        axes = self.features.place(self.coordinates.axes.astype(self.features.dtype))
         return axes, (self.coordinates.centre @ self.coordinates.axes).astype(self.features.dtype)
 
     def on(self, device: str) -> "DiscriminantModel":

@@ -73,7 +73,7 @@ class FeatureMap:
         draws = np.random.RandomState(self.seed)
         directions = draws.standard_normal((self.n_columns, self.n_components)) / self.width
         phases = draws.uniform(0, 2 * np.pi, self.n_components)
-        return self.placed(directions.astype(np.float32)), self.placed(phases.astype(np.float32))
+        return self.place(directions.astype(np.float32)), self.place(phases.astype(np.float32))
 
     def __call__(self, rows: Floats) -> np.ndarray:
         """Give the features of rows."""
@@ -83,14 +83,14 @@ class FeatureMap:
         """Give the features of rows as an array of NumPy, or a tensor where the device is another."""
         scaled = self.scaling(rows if self.ranges is None else rows.clip(*self.ranges)).astype(self.dtype, copy=False)
         if not self.n_components:
-            return self.placed(scaled)
+            return self.place(scaled)
         directions, phases = self._waves
-        waves = self.placed(scaled) @ directions
+        waves = self.place(scaled) @ directions
         waves += phases
         return namespace(waves).cos(waves, out=waves)
 
-    def placed(self, array: np.ndarray) -> Array:
-        """Give an array where features are computed."""
+    def place(self, array: np.ndarray) -> Array:
+        """Put an array on the device where features are computed."""
         return array if self._gpu is None else import_home("torch").as_tensor(array, device=self._gpu)
 
     @cached_property

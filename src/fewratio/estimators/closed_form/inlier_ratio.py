@@ -23,7 +23,7 @@ from fewratio.core.wording import counted
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import Dataset
 from fewratio.errors import CollectionError
-from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
+from fewratio.estimators.learned_file import LearnedEstimator, columns_of, make_header
 from fewratio.estimators.parameters import COUNT, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 from fewratio.progress import tracked
@@ -307,7 +307,7 @@ class InlierRatioEstimator(LearnedEstimator):
         }
         # Those of the training, whatever was set since.
         parameters = {"n_components": features.n_components, "random_state": features.seed}
-        header = header_of(type(self).__name__, self._source_columns, {"alpha": float(self.alpha), **parameters})
+        header = make_header(type(self).__name__, self._source_columns, {"alpha": float(self.alpha), **parameters})
         return arrays, header | self._of_sources() | {"context": features.context, "reg": model.reg}
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.closed_form.discriminant_model import SIZES, at_size, harmonic_size, ratio_of_log
 from fewratio.estimators.kernel.least_squares import RuLSIF
-from fewratio.estimators.learned_file import SavedEstimator, joined, part_of, stored
+from fewratio.estimators.learned_file import SavedEstimator, joined, select_part, stored
 from fewratio.estimators.mixtures.source_shares import measure_shares
 from fewratio.estimators.parameters import common
 from fewratio.estimators.source_columns import check_collection
@@ -268,7 +268,7 @@ class AutoRatioEstimator(SavedEstimator):
             if part["estimator"] not in kinds:
                 raise ValueError(f"it has learned a {part['estimator']}")
             kind = getattr(import_module("fewratio.estimators"), part["estimator"])
-            learned.append(kind._of_payload(part_of(arrays, number), part))
+            learned.append(kind._of_payload(select_part(arrays, number), part))
         if len(learned) != len(shares) or any(each._source_columns != learned[0]._source_columns for each in learned):
             raise ValueError("what was learned is not of its shares, or of other columns than each other")
         if header["has_members"]:

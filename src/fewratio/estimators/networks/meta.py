@@ -13,7 +13,7 @@ from sklearn.base import clone
 from fewratio.core.container import Arrays, read_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
-from fewratio.estimators.learned_file import LearnedEstimator, columns_of, header_of
+from fewratio.estimators.learned_file import LearnedEstimator, columns_of, make_header
 from fewratio.estimators.networks import members
 from fewratio.estimators.networks.network_estimator import Model, NetworkEstimator, resolve_device
 from fewratio.estimators.networks.nn import RatioModel, SampleScaled, Standardiser
@@ -164,7 +164,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
             name: {"class": type(value).__name__, **value.get_params()} if isinstance(value, Parameters) else value
             for name, value in self._trained.parameters.items()
         }
-        header = header_of(type(self).__name__, self._source_columns, parameters)
+        header = make_header(type(self).__name__, self._source_columns, parameters)
         arrays = {name: tensor.cpu().numpy() for name, tensor in self.model_.state_dict().items()}
         return arrays, header | {"networks": [network.to_dict() for network in self.networks_]}
 
