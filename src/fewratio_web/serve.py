@@ -84,7 +84,7 @@ VERB = Verb(
     serve,
     (
         Field("host", "Address to listen at; others than this machine's need --token.", default="127.0.0.1"),
-        Field("port", "Port; 0 for a free one.", int, default=0, bounds=(0, 65535)),
+        Field("port", "Port; 0 for a free one.", int, default=0, least=0, most=65535),
         Field("open", "Open the page in the browser.", bool, default=False),
         Field("token", "What users must know: http://.../?token=...", envvar="FEWRATIO_TOKEN"),
     ),

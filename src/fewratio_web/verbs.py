@@ -31,7 +31,7 @@ def _make_request(verb: Verb) -> Any:
             described = Described(... if is_needed else None, description=field.help)
             inputs[field.variable] = (kind if is_needed else kind | None, described)
         elif field.label:
-            low, high = field.limits or field.bounds
+            low, high = field.limits
             bounds: dict[str, Any] = {"ge": low, "le": high} if field.type in (int, float) else {}
             bounds |= {"max_length": high or _LONGEST_TEXT} if field.type is str else {}
             options[field.variable] = (field.type | None, Described(None, description=field.help, **bounds))
@@ -95,21 +95,21 @@ def _describe_page(page: Page, verb: Verb) -> dict[str, Any]:
     fields = {field.name: field for field in verb.fields}
     inputs = [
         {"key": key, "label": label, "hint": hint, "isFolder": fields[key].reads == "folder"}
-        for key, (label, hint) in page.inputs.items()
+        for key, (label, hint, _) in page.inputs.items()
     ]
-    plain = ("key", "tab", "button", "title", "lead", "last", "takes")
+    key = page.key or verb.name
     return {
-        **{name: getattr(page, name) for name in plain},
-        "verb": verb.name,
+        **{name: getattr(page, name) for name in ("button", "title", "lead", "last", "takes")},
+        **{"key": key, "tab": page.tab or key.title(), "verb": verb.name},
         "inputs": inputs,
-        "example": {"text": page.example[0], "files": page.example[1]},
+        "example": {"text": page.example, "files": {key: file for key, (*_, file) in page.inputs.items()}},
         "options": [_describe_option(field) for field in verb.fields if field.label and field not in COLUMN_USES],
         "next": [_describe_page(stage, VERBS[stage.verb]) for stage in page.stages],
     }
 
 
 def _describe_option(field: Field) -> dict[str, Any]:
-    low, high = field.limits or field.bounds
+    low, high = field.limits
     described: dict[str, Any] = {"name": field.name, "label": field.label, "placeholder": field.hint}
     if field.type in (int, float):
         step = 1 if field.type is int else "any"

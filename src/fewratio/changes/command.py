@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
-from fewratio.cli.verb import Field, Page, Verb, declare_table, share
+from fewratio.cli.verb import SHARED, Field, Page, Verb, declare_count, declare_table
 
 if TYPE_CHECKING:
     from fewratio.changes.detection import ChangeResult
@@ -101,41 +101,22 @@ VERB = Verb(
     changes,
     (
         declare_table("series", "Table of rows in the order of time; - for CSV on standard input."),
-        Field(
-            "time",
-            "Column of dates or numbers to sort rows by; a single column of dates is found.",
-            is_column=True,
-            label="Column to sort by",
-            hint="automatic",
+        Field("time", "Column of dates or numbers to sort rows by; a single column of dates is found.").on_page(
+            "Column to sort by", "automatic", is_column=True
         ),
-        Field(
-            "level",
-            "Test for changes: the chance to report any if there is none.",
-            float,
-            limits=(0.0001, 0.9999),
-            label="Test at this chance of a false alarm, such as 0.05",
-            hint="no test",
+        Field("level", "Test for changes: the chance to report any if there is none.", float).on_page(
+            "Test at this chance of a false alarm, such as 0.05", "no test", (0.0001, 0.9999)
         ),
-        Field(
-            "window", "Test by the ratio of windows of so many rows before and after a moment.", int, bounds=(1, None)
-        ),
-        Field(
-            "permutations",
-            "Number of shuffled series that set the threshold of a test (199).",
-            int,
-            python="n_permutations",
-            bounds=(1, None),
-        ),
-        *share(),
+        Field("window", "Test by the ratio of windows of so many rows before and after a moment.", int, least=1),
+        declare_count("permutations", "Number of shuffled series that set the threshold of a test (199)."),
+        *SHARED,
     ),
     "result = fewratio.detect_changes({series}{settings}{columns})\nprint(result.changes)",
     Page(
-        "changes",
-        "Changes",
         "Find changes",
         "When did a series change?",
         "The moments at which rows in the order of time became different; trends and seasons are not changes.",
-        {"series": ("Series", "Rows in the order of time, or with a column of dates")},
-        ("two years of a machine", {"series": "example-machine"}),
+        {"series": ("Series", "Rows in the order of time, or with a column of dates", "example-machine")},
+        "two years of a machine",
     ),
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
-from fewratio.cli.verb import MODEL, OUTPUT, PLOT, REPORT, SCALE, Field, Verb, share
+from fewratio.cli.verb import COLUMNS, JSON, MARKS, SEED, Field, Verb
 from fewratio.errors import FewRatioError
 
 if TYPE_CHECKING:
@@ -102,24 +102,14 @@ def _read(request: frame.Request, paths: list[Path]) -> "list[RawTable]":
     return request.read(*paths)[0]
 
 
+_TABLES = "Tables that will be used together, or a folder of them."
 VERB = Verb(
     columns,
     (
-        Field(
-            "tables",
-            "Tables that will be used together, or a folder of them.",
-            list[Path],
-            reads="table",
-            is_positional=True,
-            is_required=True,
+        Field("tables", _TABLES, list[Path], reads="table", is_positional=True, is_required=True),
+        Field("batch", "Outliers of the second table will be sought.", bool, False).on_page(
+            "Outliers of the second table will be sought"
         ),
-        Field(
-            "batch",
-            "Outliers of the second table will be sought.",
-            bool,
-            default=False,
-            label="Outliers of the second table will be sought",
-        ),
-        *share(MODEL, SCALE, OUTPUT, PLOT, REPORT),
+        *(*COLUMNS, *MARKS, JSON, SEED),
     ),
 )

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fewratio.cli import frame
-from fewratio.cli.verb import MODEL, OUTPUT, PLOT, REPORT, SCALE, SEED, Verb, declare_file, declare_table, share
+from fewratio.cli.verb import COLUMNS, JSON, MARKS, Verb, declare_file, declare_table
 
 
 def reference(request: frame.Request, table: Path, output: Path) -> None:
@@ -30,6 +30,6 @@ VERB = Verb(
     (
         declare_table("table", "Table to compare later ones with; - for CSV on standard input."),
         declare_file("File for the reference, ending in .fewratio."),
-        *share(MODEL, SCALE, OUTPUT, PLOT, REPORT, SEED),
+        *(*COLUMNS, *MARKS, JSON),
     ),
 )

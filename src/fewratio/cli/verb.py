@@ -2,14 +2,12 @@
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
 import typer
-
-Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class Field:
         Whether it has no name in the shell, must be given, names a column.
     short, metavar, envvar : str, optional
         As typer has them.
-    bounds : pair of float or None
-        The least and the greatest number.
+    least, most : float, optional
+        The bounds of a number.
     limits : pair of float or None
         Narrower ones of the page and the JSON API; of a text, its length.
     label, hint : str
@@ -58,10 +56,15 @@ class Field:
     metavar: str | None = None
     envvar: str | None = None
     is_column: bool = False
-    bounds: Bounds = (None, None)
-    limits: Bounds | None = None
+    least: float | None = None
+    most: float | None = None
+    limits: tuple[float | None, float | None] = (None, None)
     label: str = ""
     hint: str = ""
+
+    def on_page(self, label: str, hint: str = "", limits: Any = None, is_column: bool = False) -> "Field":
+        """Return the same field with what the page says of it."""
+        return replace(self, label=label, hint=hint, limits=limits or (self.least, self.most), is_column=is_column)
 
     @property
     def variable(self) -> str:
@@ -95,7 +98,7 @@ class Field:
         """Make the parameter of a function that typer understands."""
         names = [] if self.is_positional else [self.option, *([self.short] if self.short else [])]
         info = (typer.Argument if self.is_positional else typer.Option)(
-            *names, help=self.help, min=self.bounds[0], max=self.bounds[1], metavar=self.metavar, envvar=self.envvar
+            *names, help=self.help, min=self.least, max=self.most, metavar=self.metavar, envvar=self.envvar
         )
         kind = self.type if self.is_required or self.default is not None else self.type | None
         default = Parameter.empty if self.is_required else self.default
@@ -105,6 +108,11 @@ class Field:
 def declare_table(name: str, help: str, is_positional: bool = True, is_required: bool = True) -> Field:
     """Declare a table that is read."""
     return Field(name, help, Path, reads="table", is_positional=is_positional, is_required=is_required)
+
+
+def declare_count(name: str, help: str, default: int | None = None, least: int | None = 1) -> Field:
+    """Declare how many of something, which Python calls ``n_`` of them."""
+    return Field(name, help, int, default, python=f"n_{name}", least=least)
 
 
 def declare_file(help: str) -> Field:
@@ -118,13 +126,15 @@ class Page:
 
     Attributes
     ----------
+    button, title, lead : str
+    inputs : mapping of str to three str
+        Of each input of the verb that must be given the label, the hint, and the file of the example.
+    example : str
+        What the example is.
     key : str
-        What the address and the browser's memory call it.
-    tab, button, title, lead : str
-    inputs : mapping of str to pair of str
-        The label and the hint of each input of the verb that must be given.
-    example : pair of str and mapping of str to str
-        What the example is, and its files.
+        What the address and the browser's memory call it, if not by the verb.
+    tab : str
+        By default, the key.
     verb : str
         The verb, if it is not the one that declares the page.
     takes : tuple of str
@@ -135,13 +145,13 @@ class Page:
         What is done last.
     """
 
-    key: str
-    tab: str
     button: str
     title: str
     lead: str
-    inputs: Mapping[str, tuple[str, str]]
-    example: tuple[str, Mapping[str, str]]
+    inputs: Mapping[str, tuple[str, str, str]]
+    example: str
+    key: str = ""
+    tab: str = ""
     verb: str = ""
     takes: tuple[str, ...] = ()
     stages: "tuple[Page, ...]" = ()
@@ -242,15 +252,8 @@ def _name_columns(name: str, help: str, label: str = "") -> Field:
     return Field(name, f"{help} Several: with commas, or the option again.", list[str], label=label)
 
 
-MODEL = Field(
-    "model",
-    "A model that `fewratio train` wrote.",
-    Path,
-    python="estimator",
-    value="{variable}",
-    reads="model",
-    short="-m",
-)
+_MODEL = "A model that `fewratio train` wrote."
+MODEL = Field("model", _MODEL, Path, python="estimator", value="{variable}", reads="model", short="-m")
 SCALE = Field("scale", "columns: in a common unit (default); none: in their own.")
 COLUMN_USES = (
     _name_columns("drop", "Columns not to use.", "do not use"),
@@ -259,60 +262,27 @@ COLUMN_USES = (
     _name_columns("categorical", "Columns of categories; error: refuse all.", "category"),
     _name_columns("numeric", "Columns of numbers.", "number"),
 )
-COMMON = Field(
-    "common",
-    "Use the columns that all tables have.",
-    bool,
-    default=False,
-    label="Use only the columns that all tables have",
+COMMON = Field("common", "Use the columns that all tables have.", bool, False).on_page(
+    "Use only the columns that all tables have"
 )
 COLUMNS = (_name_columns("columns", "The only columns to use."), *COLUMN_USES, COMMON)
 MARKS = (
-    Field(
-        "separator",
-        "What divides the columns of text files, such as ';'.",
-        label="Separator of columns",
-        hint=", (tab in .tsv)",
-        limits=(None, 2),
+    Field("separator", "What divides the columns of text files, such as ';'.").on_page(
+        "Separator of columns", ", (tab in .tsv)", (None, 2)
     ),
-    Field(
-        "decimal",
-        "The mark within numbers of text files, such as ','.",
-        default=".",
-        label="Decimal mark",
-        hint=".",
-        limits=(None, 1),
+    Field("decimal", "The mark within numbers of text files, such as ','.", default=".").on_page(
+        "Decimal mark", ".", (None, 1)
     ),
 )
-FOLDER = Field(
-    "folder",
-    "Folder of tables, one dataset per file.",
-    Path,
-    reads="folder",
-    is_positional=True,
-    is_required=True,
-    metavar="DIR",
-)
-JSON = Field("json", "Write JSON.", bool, default=False)
+_FOLDER = "Folder of tables, one dataset per file."
+FOLDER = Field("folder", _FOLDER, Path, reads="folder", is_positional=True, is_required=True, metavar="DIR")
+JSON = Field("json", "Write JSON.", bool, False)
 OUTPUT = Field("output", "File for the whole result: .json, or .csv, .tsv or .parquet for its rows.", Path, short="-o")
 PLOT = Field("plot", "Picture to write: .png, .svg, .pdf, .html or .json.", Path)
 REPORT = Field("report", "Report to write, one file for a browser: .html.", Path)
 RESULTS = (JSON, OUTPUT, PLOT, REPORT)
-SEED = Field(
-    "seed",
-    "Seed of everything random.",
-    int,
-    default=0,
-    python="random_state",
-    bounds=(0, None),
-    limits=(0, 2**32 - 1),
-    label="Seed of everything random",
-    hint="0",
+SEED = Field("seed", "Seed of everything random.", int, 0, python="random_state", least=0).on_page(
+    "Seed of everything random", "0", (0, 2**32 - 1)
 )
 # What `Request` holds, in the order of the help.
 SHARED = (MODEL, SCALE, *COLUMNS, *MARKS, *RESULTS, SEED)
-
-
-def share(*without: Field) -> tuple[Field, ...]:
-    """Return the fields that verbs share, except some."""
-    return tuple(field for field in SHARED if field not in without)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from fewratio.cli import frame
-from fewratio.cli.verb import Field, Page, Verb, declare_table, share
+from fewratio.cli.verb import SHARED, Field, Page, Verb, declare_count, declare_table
 from fewratio.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -266,26 +266,16 @@ def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
     return {"sample": samples, "row": [*range(len(a)), *range(len(b))], "ratio": a + b}
 
 
+_SECOND = "Table of the second sample, with the same columns, or a file of `fewratio reference`."
+_TESTS = f"[default: {_PERMUTATIONS}; for more than two groups 0 unless --fail-if is given]"
 VERB = Verb(
     compare,
     (
         declare_table("a", "Table of the first sample; - for CSV on standard input."),
-        declare_table(
-            "b",
-            "Table of the second sample, with the same columns, or a file of `fewratio reference`.",
-            is_required=False,
-        ),
+        declare_table("b", _SECOND, is_required=False),
         Field("by", "Column that divides one table into samples."),
-        Field(
-            "permutations",
-            "Permutations for the p-value; 0 for no test. "
-            f"[default: {_PERMUTATIONS}; for more than two groups 0 unless --fail-if is given]",
-            int,
-            python="n_permutations",
-            bounds=(0, None),
-            limits=(0, 100_000),
-            label="Permutations for the p-value",
-            hint=str(_PERMUTATIONS),
+        declare_count("permutations", f"Permutations for the p-value; 0 for no test. {_TESTS}", least=0).on_page(
+            "Permutations for the p-value", str(_PERMUTATIONS), (0, 100_000)
         ),
         Field("blocks", "Column of rows that belong together, such as patient or day: they are permuted as such."),
         Field(
@@ -294,16 +284,17 @@ VERB = Verb(
             "again: if any does.",
             list[str],
         ),
-        *share(),
+        *SHARED,
     ),
     "result = fewratio.compare_datasets({a}, {b}{settings}{columns})\nprint(result.p_value, result.divergence)",
     Page(
-        "compare",
-        "Compare",
         "Compare",
         "How do two tables differ?",
         "Which columns and rows differ, by how much, and whether that may be chance.",
-        {"a": ("First table", "For instance, before"), "b": ("Second table", "For instance, after")},
-        ("wines of two growers", {"a": "example-grower_1", "b": "example-grower_2"}),
+        {
+            "a": ("First table", "For instance, before", "example-grower_1"),
+            "b": ("Second table", "For instance, after", "example-grower_2"),
+        },
+        "wines of two growers",
     ),
 )

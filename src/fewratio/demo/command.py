@@ -79,18 +79,13 @@ def _show_ratios(folder: Path, steps: int, seed: int) -> None:
     typer.echo("Pictures: " + ", ".join(str(folder / name) for name in PICTURES))
 
 
+_NAME = "tables: compare two real tables and find outliers. ratio: learn to estimate ratios."
 VERB = Verb(
     demo,
     (
-        Field(
-            "name",
-            "tables: compare two real tables and find outliers. ratio: learn to estimate ratios.",
-            Demo,
-            default=Demo.TABLES,
-            is_positional=True,
-        ),
-        Field("output", "Folder for tables and pictures.", Path, default=Path("demo"), short="-o"),
-        Field("steps", f"Training steps of the ratio demo. [default: {_STEPS}]", int, bounds=(1, None)),
+        Field("name", _NAME, Demo, Demo.TABLES, is_positional=True),
+        Field("output", "Folder for tables and pictures.", Path, Path("demo"), short="-o"),
+        Field("steps", f"Training steps of the ratio demo. [default: {_STEPS}]", int, least=1),
         SEED,
     ),
 )

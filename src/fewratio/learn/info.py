@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
-from fewratio.cli.verb import JSON, Field, Verb
+from fewratio.cli.verb import JSON, MODEL, Field, Verb
 
 if TYPE_CHECKING:
     from fewratio.estimators.closed_form.discriminant_model import Settings
@@ -87,6 +87,4 @@ def weight_of_sources(estimator: Any) -> list[str]:
     return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest{fixed}"]
 
 
-VERB = Verb(
-    info, (Field("model", "A model that `fewratio train` wrote.", Path, is_positional=True, is_required=True), JSON)
-)
+VERB = Verb(info, (Field("model", MODEL.help, Path, is_positional=True, is_required=True), JSON))

@@ -4,21 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fewratio.cli import frame
-from fewratio.cli.verb import (
-    COLUMNS,
-    COMMON,
-    MODEL,
-    OUTPUT,
-    PLOT,
-    REPORT,
-    SCALE,
-    SEED,
-    Field,
-    Verb,
-    declare_file,
-    declare_table,
-    share,
-)
+from fewratio.cli.verb import COLUMNS, JSON, MARKS, SEED, Field, Verb, declare_count, declare_file, declare_table
 from fewratio.errors import ParameterError
 
 SUFFIX = ".summary"
@@ -147,17 +133,10 @@ MAP = Verb(
         declare_table("example", "Table with the columns of those to come, that may be shown."),
         declare_file("File for the map, ending in .map."),
         Field("range", "Lowest and highest value of a column, such as age=0:120. Several: again.", list[str]),
-        Field(
-            "components",
-            "Number of random features; 0: the columns themselves.",
-            int,
-            default=512,
-            python="n_components",
-            bounds=(0, None),
-        ),
+        declare_count("components", "Number of random features; 0: the columns themselves.", 512, least=0),
         Field("scale", "columns: in a common unit; none: in their own.", default="columns"),
         # What is said about columns is said here, and not of each table again.
-        *share(MODEL, SCALE, COMMON, OUTPUT, PLOT, REPORT),
+        *(*COLUMNS[:-1], *MARKS, JSON, SEED),
     ),
     name="map",
 )
@@ -169,6 +148,6 @@ SUMMARISE = Verb(
         declare_file("File for the summary, ending in .summary."),
         Field("epsilon", "Add noise for differential privacy with this epsilon; none by default.", float),
         Field("delta", "The delta of differential privacy.", float, default=1e-5),
-        *share(MODEL, SCALE, *COLUMNS, OUTPUT, PLOT, REPORT, SEED),
+        *(*MARKS, JSON),
     ),
 )

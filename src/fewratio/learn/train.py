@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
-from fewratio.cli.verb import MODEL, OUTPUT, PLOT, REPORT, SCALE, Field, Page, Verb, declare_file, share
+from fewratio.cli.verb import COLUMNS, JSON, MARKS, SEED, Field, Page, Verb, declare_file
 from fewratio.errors import ParameterError
 from fewratio.learn import summaries
 from fewratio.learn.info import weight_of_sources
@@ -119,17 +119,11 @@ def _trained(
     return estimator.pretrain(collection, checkpoint=checkpoint)
 
 
+_SOURCES = "Folder of tables, one related dataset per file; or summaries (*.summary)."
 VERB = Verb(
     train,
     (
-        Field(
-            "sources",
-            "Folder of tables, one related dataset per file; or summaries (*.summary).",
-            list[Path],
-            reads="folder",
-            is_positional=True,
-            is_required=True,
-        ),
+        Field("sources", _SOURCES, list[Path], reads="folder", is_positional=True, is_required=True),
         declare_file("File for the model."),
         Field(
             "learner",
@@ -142,50 +136,50 @@ VERB = Verb(
         Field("scale", "columns: centre and scale the columns; none: as they are.", default="columns"),
         # Of networks: None is what the learner usually has.
         Field("features", "Of networks: mlp (default), relational, or both (slow without a GPU; default for best)."),
-        Field("networks", "Networks of each kind, whose mean is taken; 1, or 2 for best.", int, bounds=(1, None)),
+        Field("networks", "Networks of each kind, whose mean is taken; 1, or 2 for best.", int, least=1),
         Field("init", "Where networks start: random (default), or universal, of a fixed kind."),
-        Field("steps", "Training steps of networks, 5,000 by default.", int, python="max_steps", bounds=(1, None)),
+        Field("steps", "Training steps of networks, 5,000 by default.", int, python="max_steps", least=1),
         Field("device", "Where networks train: cpu, cuda, or auto (default) for CUDA if available."),
         Field(
             "checkpoint", "File that keeps the state of the training; if it exists, the training resumes from it.", Path
         ),
-        *share(MODEL, SCALE, OUTPUT, PLOT, REPORT),
+        *(*COLUMNS, *MARKS, JSON, SEED),
     ),
     "datasets = fewratio.Collection.from_folder({sources}{columns}{marks})\n"
     "fewratio.AutoRatioEstimator({settings}).pretrain(datasets).save({output})",
     Page(
-        "train",
-        "Train",
         "Learn",
         "Learn from related datasets, and judge a new one",
         "A model of how such datasets differ: with it, a handful of rows of a new one is enough. Then judge a new "
         "dataset, or compare new tables, here or elsewhere.",
-        {"sources": ("Folder of tables", "One file per dataset, all with the same columns.")},
-        ("40 sensors, and a new one", {"sources": "example-sensors"}),
+        {"sources": ("Folder of tables", "One file per dataset, all with the same columns.", "example-sensors")},
+        "40 sensors, and a new one",
         last="Writing the model…",
         stages=(
             Page(
-                "judge",
-                "",
                 "Judge",
                 "Judge a new dataset",
                 "Is it unlike all that were learned from, and which of them are nearest? A few rows are enough.",
-                {"new": ("New dataset", "For instance, a new sensor")},
-                ("a new sensor, eight rows", {"new": "example-sensor_41"}),
+                {"new": ("New dataset", "For instance, a new sensor", "example-sensor_41")},
+                "a new sensor, eight rows",
+                key="judge",
                 verb="compare-all",
                 takes=("folder", "model"),
             ),
             Page(
-                "compare-new",
-                "",
                 "Compare with the model",
                 "Compare two new tables with the model",
                 "Two tables of the same kind as those it was learned from; a few rows are enough.",
                 {
-                    "a": ("New table", "For instance, a new sensor"),
-                    "b": ("Another table", "For instance, another one, or one of those learned from"),
+                    "a": ("New table", "For instance, a new sensor", "example-sensor_41"),
+                    "b": (
+                        "Another table",
+                        "For instance, another one, or one of those learned from",
+                        "example-sensor_42",
+                    ),
                 },
-                ("two new sensors, eight rows each", {"a": "example-sensor_41", "b": "example-sensor_42"}),
+                "two new sensors, eight rows each",
+                key="compare-new",
                 verb="compare",
                 takes=("model",),
             ),

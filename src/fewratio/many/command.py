@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
-from fewratio.cli.verb import FOLDER, Field, Page, Verb, share
+from fewratio.cli.verb import FOLDER, SHARED, Field, Page, Verb, declare_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,40 +86,27 @@ def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
     return {"numerator": names[i].tolist(), "denominator": names[j].tolist(), **values}
 
 
+_NEW = "A new table to judge: which datasets are nearest, and is it unlike all?"
 VERB = Verb(
     compare_all,
     (
         FOLDER,
-        Field(
-            "new",
-            "A new table to judge: which datasets are nearest, and is it unlike all?",
-            Path,
-            reads="table",
-            value="{{{name!r}: {variable}}}",
+        Field("new", _NEW, Path, reads="table", value="{{{name!r}: {variable}}}"),
+        declare_count("permutations", "Permutations per pair for p-values; 0 for none.", 0, least=0).on_page(
+            "Permutations for the p-value", "none", (0, 100_000)
         ),
-        Field(
-            "permutations",
-            "Permutations per pair for p-values; 0 for none.",
-            int,
-            default=0,
-            python="n_permutations",
-            bounds=(0, None),
-            limits=(0, 100_000),
-            label="Permutations for the p-value",
-            hint="none",
-        ),
-        Field("jobs", "Number of workers; -1 for one per core.", int, default=1, python="n_jobs"),
-        *share(),
+        declare_count("jobs", "Number of workers; -1 for one per core.", 1, least=None),
+        *SHARED,
     ),
     "datasets = fewratio.Collection.from_folder({folder}{columns}{marks})\n"
     "result = fewratio.compare_all(datasets{settings})\nprint(result)",
     Page(
-        "many",
-        "Many datasets",
         "Compare all",
         "How do many datasets relate?",
         "Every dataset of a folder compared with every other one: which are alike, which stand apart.",
-        {"folder": ("Folder of tables", "One file per dataset, all with the same columns.")},
-        ("40 sensors", {"folder": "example-sensors"}),
+        {"folder": ("Folder of tables", "One file per dataset, all with the same columns.", "example-sensors")},
+        "40 sensors",
+        key="many",
+        tab="Many datasets",
     ),
 )

@@ -6,17 +6,17 @@ from fewratio.cli import frame
 from fewratio.cli.verb import (
     COLUMNS,
     FOLDER,
+    JSON,
+    MARKS,
     MODEL,
     OUTPUT,
-    PLOT,
-    REPORT,
     SCALE,
     SEED,
     Field,
     Verb,
+    declare_count,
     declare_file,
     declare_table,
-    share,
 )
 
 
@@ -52,28 +52,15 @@ def search(request: frame.Request, index: Path, table: Path, k: int, permutation
     request.deliver(frame.Answer(lines, found.to_dict(), columns))
 
 
-INDEX = Verb(index, (FOLDER, declare_file("File for the index."), *share(OUTPUT, PLOT, REPORT)))
+INDEX = Verb(index, (FOLDER, declare_file("File for the index."), MODEL, SCALE, *COLUMNS, *MARKS, JSON, SEED))
 SEARCH = Verb(
     search,
     (
         Field("index", "An index that `fewratio index` wrote.", Path, is_positional=True, is_required=True),
         declare_table("table", "Table to compare with its datasets; - for CSV on standard input."),
-        Field("k", "How many datasets to name.", int, default=10, bounds=(1, None)),
-        Field(
-            "permutations",
-            "Permutations for the p-value of each; 0 for none.",
-            int,
-            default=0,
-            python="n_permutations",
-            bounds=(0, None),
-        ),
-        Field(
-            "compared",
-            "Datasets to compare with the table: the more, the fewer are missed.",
-            int,
-            python="n_compared",
-            bounds=(1, None),
-        ),
-        *share(MODEL, SCALE, *COLUMNS, PLOT, REPORT, SEED),
+        Field("k", "How many datasets to name.", int, 10, least=1),
+        declare_count("permutations", "Permutations for the p-value of each; 0 for none.", 0, least=0),
+        declare_count("compared", "Datasets to compare with the table: the more, the fewer are missed."),
+        *(*MARKS, JSON, OUTPUT),
     ),
 )

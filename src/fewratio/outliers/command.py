@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fewratio.cli import frame
-from fewratio.cli.verb import COMMON, Field, Page, Verb, declare_table, share
+from fewratio.cli.verb import COMMON, SHARED, Field, Page, Verb, declare_table
 from fewratio.errors import ParameterError
 
 _REASONS = 3
@@ -95,13 +95,8 @@ VERB = Verb(
         declare_table("unlabelled", "Table of the rows to judge; - for CSV on standard input.", is_positional=False),
         declare_table("normal", "Table of rows known to be normal.", is_positional=False, is_required=False),
         Field("normal-if", "Which rows of --unlabelled are normal, such as 'status == ok'."),
-        Field(
-            "contamination",
-            "Share of rows to flag, at most 0.5. [default: by false discovery rate]",
-            float,
-            limits=(0.001, 0.5),
-            label="Share of rows to flag (empty: chosen so that few normal rows are flagged)",
-            hint="automatic",
+        Field("contamination", "Share of rows to flag, at most 0.5. [default: by false discovery rate]", float).on_page(
+            "Share of rows to flag (empty: chosen so that few normal rows are flagged)", "automatic", (0.001, 0.5)
         ),
         # `fit` sees only the normal rows, so the shared columns are selected before it.
         replace(
@@ -109,20 +104,18 @@ VERB = Verb(
             lines="shared = [name for name in normal.column_names if name in unlabelled.column_names]\n"
             "normal, unlabelled = normal.select(shared), unlabelled.select(shared)",
         ),
-        *share(COMMON),
+        *(field for field in SHARED if field is not COMMON),
     ),
     "detector = fewratio.InlierOutlierDetector({settings}).fit({normal}{columns})\n"
     "result = detector.detect({unlabelled})\nprint(result)",
     Page(
-        "outliers",
-        "Outliers",
         "Find outliers",
         "Which rows are outliers?",
         "Rows that are unlike rows known to be normal, and in which columns.",
         {
-            "normal": ("Normal rows", "Rows that are known to be as they should"),
-            "unlabelled": ("Rows to judge", "For instance, the delivery of today"),
+            "normal": ("Normal rows", "Rows that are known to be as they should", "example-grower_1"),
+            "unlabelled": ("Rows to judge", "For instance, the delivery of today", "example-delivery"),
         },
-        ("a delivery of wine", {"normal": "example-grower_1", "unlabelled": "example-delivery"}),
+        "a delivery of wine",
     ),
 )

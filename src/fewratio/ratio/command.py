@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fewratio.cli import frame
-from fewratio.cli.verb import SEED, Verb, declare_table, share
+from fewratio.cli.verb import SHARED, Verb, declare_table
 
 
 def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None:
@@ -79,6 +79,6 @@ VERB = Verb(
         declare_table("nu", "Table of the numerator's sample; - for CSV on standard input."),
         declare_table("de", "Table of the denominator's sample."),
         declare_table("rows", "Table of rows to evaluate the ratio at. [default: those of NU]", is_required=False),
-        *share(SEED),
+        *SHARED[:-1],
     ),
 )

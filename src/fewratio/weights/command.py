@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fewratio.cli import frame
-from fewratio.cli.verb import SCALE, Field, Page, Verb, declare_table, share
+from fewratio.cli.verb import COLUMNS, MARKS, MODEL, RESULTS, SEED, Field, Page, Verb, declare_table
 
 
 def weights(request: frame.Request, train: Path, target: Path, clip: float | None) -> None:
@@ -42,20 +42,18 @@ VERB = Verb(
     (
         declare_table("train", "Table of the rows to weigh; - for CSV on standard input."),
         declare_table("target", "Table of rows like those that the model will be used on."),
-        Field("clip", "Largest ratio allowed.", float, limits=(1e-6, None), label="Largest ratio", hint="none"),
-        *share(SCALE),
+        Field("clip", "Largest ratio allowed.", float).on_page("Largest ratio", "none", (1e-6, None)),
+        *(MODEL, *COLUMNS, *MARKS, *RESULTS, SEED),
     ),
     "result = fewratio.importance_weights({train}, {target}{settings}{columns})\nprint(result.weights, result.advice)",
     Page(
-        "weights",
-        "Weights",
         "Weigh rows",
         "Which weights make rows resemble others?",
         "Weights of training rows, so that a model learned from them fits the rows it will be used on.",
         {
-            "train": ("Rows to weigh", "For instance, training rows"),
-            "target": ("Rows to resemble", "Rows the model will be used on"),
+            "train": ("Rows to weigh", "For instance, training rows", "example-survey"),
+            "target": ("Rows to resemble", "Rows the model will be used on", "example-people"),
         },
-        ("a survey that reached the young", {"train": "example-survey", "target": "example-people"}),
+        "a survey that reached the young",
     ),
 )
