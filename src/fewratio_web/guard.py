@@ -2,7 +2,6 @@
 
 import asyncio
 import ipaddress
-import json
 import secrets
 import socket
 import time
@@ -11,6 +10,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from starlette.responses import JSONResponse, RedirectResponse
 
 from fewratio_web.limits import Limits
 
@@ -103,7 +104,7 @@ class Guard:
         if refused is None and self.token is not None and session is None:
             refused = self._check_token(scope, headers)
         if refused is not None:
-            await _refuse(send, refused)
+            await _refuse(scope, receive, send, refused)
             return
         session = session or self._new_session()
         scope.setdefault("state", {})["owner"] = session
@@ -115,19 +116,19 @@ class Guard:
 
         if self.token is not None and "token" in parse_qs(scope["query_string"].decode("latin-1")):
             # So that the token does not stay in the address.
-            await _respond(answer, 303, {"location": "/"}, b"")
+            await RedirectResponse("/", 303)(scope, receive, answer)
             return
         is_upload = scope["path"].startswith(("/api/v1/files", "/api/v1/folders"))
         most = self.limits.upload if is_upload else self.limits.message
         said = headers.get("content-length", "0")
         if not said.isdecimal() or int(said) > most:
-            await _refuse(send, TooLarge(most).problem)
+            await _refuse(scope, receive, send, TooLarge(most).problem)
             return
         # Who has no session yet is known by the address.
         client = (scope.get("client") or [""])[0] if is_new else session
         if self._active[client] >= self.limits.requests:
             detail = f"You have {self.limits.requests} requests at once; no more are taken. Wait for some to end."
-            await _refuse(send, problem(429, "Too many requests", detail))
+            await _refuse(scope, receive, send, problem(429, "Too many requests", detail))
             return
         seen, is_whole = 0, False
 
@@ -225,12 +226,6 @@ def _read_host(origin: str) -> str | None:
         return None
 
 
-async def _refuse(send: Send, refused: dict[str, Any]) -> None:
-    headers = {"content-type": "application/problem+json", **_HEADERS, "connection": "close"}
-    await _respond(send, refused["status"], headers, json.dumps(refused).encode())
-
-
-async def _respond(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
-    pairs = [(name.encode(), value.encode()) for name, value in {**headers, "content-length": str(len(body))}.items()]
-    await send({"type": "http.response.start", "status": status, "headers": pairs})
-    await send({"type": "http.response.body", "body": body})
+async def _refuse(scope: Scope, receive: Receive, send: Send, refused: dict[str, Any]) -> None:
+    headers = {**_HEADERS, "connection": "close"}
+    await JSONResponse(refused, refused["status"], headers, "application/problem+json")(scope, receive, send)

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,23 +86,13 @@ class JobRunner:
         if self.store.is_full:
             raise HTTPException(507, "The server keeps as much as it may; room is needed. Try again in an hour.")
 
-    def file(self, id: str, owner: str | None) -> File:
-        """Return a file of a user."""
-        found = self.store.file(id, owner)
-        if found is None:
-            raise HTTPException(
-                404, f"There is no file {id[:40]!r} of yours; files are kept for an hour. Send it again."
-            )
-        return found
+    def file(self, id: str, owner: str) -> File:
+        """Return a file of a user, or one that is everybody's."""
+        return _find(self.store.files, id, owner, "file", "Send")
 
-    def job(self, id: str, owner: str | None) -> Job:
+    def job(self, id: str, owner: str) -> Job:
         """Return a job of a user."""
-        found = self.store.job(id, owner)
-        if found is None:
-            raise HTTPException(
-                404, f"There is no job {id[:40]!r} of yours; jobs are kept for an hour. Start it again."
-            )
-        return found
+        return _find(self.store.jobs, id, owner, "job", "Start")
 
     def start(self, asked: Any, owner: str) -> Job:
         """Put a job into the queue."""
@@ -138,7 +128,7 @@ class JobRunner:
         with self.store.new_folder() as folder:
             for called, path in paths.items():
                 (folder / called).symlink_to(path)
-        job = Job(folder.name, owner, asked.verb, command.arguments, command.shell, command.python, folder)
+        job = Job(folder.name, owner, asked.verb, command.shell, command.python, folder)
         self.store.jobs[job.id] = job
         task = {"folder": str(folder), "stdout": command.stdout, "arguments": command.arguments}
         job.task = asyncio.create_task(self._run(job, task))
@@ -168,3 +158,12 @@ class JobRunner:
         made = sorted(path for path in job.folder.iterdir() if path.is_file() and not path.is_symlink())
         files = [self.store.add(job.owner, path) for path in made if path.name != STDERR]
         job.tell(state="done", files=files, notes=notes, seconds=seconds)
+
+
+def _find(kept: Mapping[str, Any], id: str, owner: str, kind: str, again: str) -> Any:
+    found = kept.get(id)
+    if found is None or found.owner not in (None, owner):
+        missing = f"There is no {kind} {id[:40]!r} of yours"
+        raise HTTPException(404, f"{missing}; {kind}s are kept for an hour. {again} it again.")
+    found.used = time.monotonic()
+    return found

@@ -30,13 +30,8 @@ class File:
 
     def describe(self) -> dict[str, Any]:
         """Return what a user is told."""
-        is_folder = self.path.is_dir()
-        return {
-            "id": self.id,
-            "name": self.name,
-            "bytes": _size(self.path),
-            "files": self.n_files if is_folder else None,
-        }
+        n_files = self.n_files if self.path.is_dir() else None
+        return {"id": self.id, "name": self.name, "bytes": _size(self.path), "files": n_files}
 
 
 @dataclass
@@ -46,7 +41,6 @@ class Job:
     id: str
     owner: str
     verb: str
-    arguments: list[str]
     shell: str
     python: str
     folder: Path
@@ -103,14 +97,6 @@ class Store:
         self.files[file.id] = file
         return file
 
-    def file(self, id: str, owner: str | None) -> File | None:
-        """Return a file of an owner, or one that is everybody's."""
-        return _owned(self.files.get(id), owner)
-
-    def job(self, id: str, owner: str | None) -> Job | None:
-        """Return a job of an owner."""
-        return _owned(self.jobs.get(id), owner)
-
     @property
     def is_full(self) -> bool:
         """Whether nothing more may be kept; counted once a second, as there may be many files."""
@@ -153,13 +139,6 @@ class Store:
     def close(self) -> None:
         """Remove everything."""
         shutil.rmtree(self.root, ignore_errors=True)
-
-
-def _owned(found: Any, owner: str | None) -> Any:
-    if found is None or (found.owner is not None and found.owner != owner):
-        return None
-    found.used = time.monotonic()
-    return found
 
 
 def _size(path: Path) -> int:

@@ -138,7 +138,7 @@ def test_units_do_not_matter_unless_asked_for(filled, tmp_path, verb):
     keys = {
         "compare": "ratios_a",
         "compare-all": "divergences",
-        "outliers": "margin",
+        "outliers": "margins",
         "weights": "weights",
         "changes": "threshold",
         "ratio": "ratio",

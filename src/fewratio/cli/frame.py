@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial, update_wrapper
 from inspect import Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -241,24 +242,14 @@ class Request:
         return fewratio.RuLSIF() if self.model is None else fewratio.load_model(self.model, "model")
 
 
-def make_command(verb: Verb) -> Callable[..., None]:
-    """Make the function that typer calls for a verb, with the verb's fields as its parameters."""
-
-    def run(**values: Any) -> None:
-        run_verb(verb, **values)
-
-    run.__doc__ = verb.run.__doc__
-    # Typer wants parameters without defaults first.
-    parameters = [field.make_parameter() for field in verb.fields]
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return run
-
-
 def make_app(verbs: Sequence[Verb], **options: Any) -> typer.Typer:
     """Make the command line of verbs."""
     app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, **options)
     for verb in verbs:
-        app.command(verb.name)(make_command(verb))
+        run: Any = update_wrapper(partial(run_verb, verb), verb.run)
+        # What typer asks for are the verb's fields.
+        run.__signature__ = Signature([field.make_parameter() for field in verb.fields])
+        app.command(verb.name)(run)
     return app
 
 

@@ -195,15 +195,11 @@ class ComparisonResult(Reported):
         most = f" of at most {self.max_divergence:.4g}" if math.isfinite(self.max_divergence) else ""
         parts = [f"divergence {self.forward:.4g}{most}"]
         if self.p_value is not None:
-            parts.append(
-                f"p = {self.p_value:.4g} ({'all ' if self.is_enumerated else ''}{self.n_permutations} permutations)"
-            )
-        apart = (
-            [f"told apart by {listed(column.column for column in self.non_overlapping)}"]
-            if self.non_overlapping
-            else []
-        )
-        return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join([*apart, *parts])})"
+            every = "all " if self.is_enumerated else ""
+            parts.append(f"p = {self.p_value:.4g} ({every}{self.n_permutations} permutations)")
+        if self.non_overlapping:
+            parts.insert(0, f"told apart by {listed(column.column for column in self.non_overlapping)}")
+        return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join(parts)})"
 
 
 def compare_datasets(

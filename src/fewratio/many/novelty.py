@@ -78,13 +78,12 @@ class Profiles:
         scores = np.abs(self.scores([*known, place])[-1])
         values = np.hstack([self.means, self.deviations])
         names = [(column, statistic) for statistic in ("mean", "deviation") for column in self.columns]
-        found = [
-            _of_column(names[i], values[place, i], values[known, i], scores[i])
-            for i in np.argsort(-scores, kind="stable").tolist()
-        ]
         farther: dict[str, ColumnOfDataset] = {}
-        for each in found:
-            farther.setdefault(each.column, each)
+        for i in np.argsort(-scores, kind="stable").tolist():
+            value, others, score = float(values[place, i]), values[known, i], float(scores[i])
+            column, statistic = names[i]
+            found = ColumnOfDataset(column, statistic, value, float(others.min()), float(others.max()), score)
+            farther.setdefault(column, found)
         return list(farther.values())
 
 
@@ -105,7 +104,3 @@ def _scores(values: Floats) -> Floats:
     scale = np.abs(apart).mean(0)
     rounding = 1e-9 * np.abs(values).max(0)
     return np.asarray(np.where(scale > rounding, apart, 0.0) / np.where(scale > rounding, scale, 1.0))
-
-
-def _of_column(name: tuple[str, str], value: float, others: Floats, score: float) -> ColumnOfDataset:
-    return ColumnOfDataset(*name, float(value), float(others.min()), float(others.max()), float(score))

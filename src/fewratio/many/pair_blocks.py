@@ -191,9 +191,7 @@ class Checkpoint:
             The divergence of two of the datasets: parameters do not tell one learned model from another.
         """
         self._header = {"compare_all": fingerprint, "probe": probe}
-        if self._path is None:
-            return
-        if not self._path.exists():
+        if self._path is None or not self._path.exists():
             self.save()
             return
         found, header = read_tensors(self._path, _KIND)
