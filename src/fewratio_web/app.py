@@ -22,7 +22,7 @@ from fewratio_web.guard import REPORT_POLICY, Guard, TooLarge, problem
 from fewratio_web.job_runner import JobRunner
 from fewratio_web.limits import Limits
 from fewratio_web.names import check_beginning, check_ending, check_free, is_table, safe_name, safe_path
-from fewratio_web.store import File, Job
+from fewratio_web.store import Job
 from fewratio_web.verbs import REPORT, TEXT, JobRequest, describe_pages
 from fewratio_web.workers import Work
 
@@ -152,7 +152,7 @@ def _add_routes(app: FastAPI) -> None:
         with store.new_folder() as place, tempfile.TemporaryDirectory(dir=store.root) as work:
             if not safe.lower().endswith(".zip"):
                 (place / safe).mkdir()
-                return _kept(store.add(owner(request), place / safe), 0)
+                return store.add(owner(request), place / safe, 0).describe()
             archive, folder = Path(work, safe), place / PurePath(safe).stem
             await runner(request).receive(request, archive)
             task = {"folder": work, "stdout": TEXT, "unpack": str(archive), "into": str(folder)}
@@ -160,7 +160,7 @@ def _add_routes(app: FastAPI) -> None:
                 message = await runner(request).workers.run({**task, "unpacked": most}, lambda progress: None)
             if message is not None:
                 raise DataFileError(message)
-        return _kept(store.add(owner(request), folder), sum(path.is_file() for path in folder.rglob("*")))
+        return store.add(owner(request), folder, sum(path.is_file() for path in folder.rglob("*"))).describe()
 
     @app.post("/api/v1/folders/{id}/files", status_code=201, response_model=FileInfo, tags=["files"])
     async def send_into_folder(request: Request, id: str, name: name_of_file) -> Any:
@@ -178,7 +178,8 @@ def _add_routes(app: FastAPI) -> None:
         target = folder.path / place
         target.parent.mkdir(parents=True, exist_ok=True)
         await runner(request).receive(request, target)
-        return _kept(folder, folder.n_files + 1)
+        folder.n_files += 1
+        return folder.describe()
 
     @app.get("/api/v1/files/{id}", tags=["files"])
     async def get_file(request: Request, id: str) -> FileResponse:
@@ -228,11 +229,6 @@ def _add_routes(app: FastAPI) -> None:
             job.task.cancel()
             await asyncio.wait([job.task])
         return _described(job)
-
-
-def _kept(folder: File, n_files: int) -> dict[str, Any]:
-    folder.n_files = n_files
-    return folder.describe()
 
 
 def _described(job: Job) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class JobRunner:
         if message is not None:
             sys.stderr.write(f"fewratio: the examples cannot be written: {message}\n")
         for id, path in ((id, folder / place) for id, place in EXAMPLES.items() if (folder / place).exists()):
-            self.store.add(None, path, id=id).n_files = len(list(path.iterdir())) if path.is_dir() else 1
+            self.store.add(None, path, len(list(path.iterdir())) if path.is_dir() else 1, id)
         self.has_examples.set()
 
     async def forget_old(self) -> None:

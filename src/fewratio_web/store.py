@@ -91,9 +91,9 @@ class Store:
             shutil.rmtree(folder)
             raise
 
-    def add(self, owner: str | None, path: Path, name: str | None = None, id: str | None = None) -> File:
-        """Keep a file or folder, and give it an id."""
-        file = File(id or secrets.token_urlsafe(16), owner, name or path.name, path)
+    def add(self, owner: str | None, path: Path, n_files: int = 1, id: str | None = None) -> File:
+        """Keep a file, or a folder of so many, and give it an id."""
+        file = File(id or secrets.token_urlsafe(16), owner, path.name, path, n_files)
         self.files[file.id] = file
         return file
 
@@ -119,9 +119,9 @@ class Store:
             self._reserved -= size
             self._counted = 0.0
 
-    def forget(self, age: float | None = None) -> None:
-        """Remove what was not used for so many seconds; by default, as long as the limits say."""
-        oldest = time.monotonic() - (self.limits.kept if age is None else age)
+    def forget(self) -> None:
+        """Remove what was not used for as many seconds as the limits say."""
+        oldest = time.monotonic() - self.limits.kept
         # Examples are everybody's, and a job may wait long for its tables or its model.
         busy = {None, *(job.owner for job in self.jobs.values() if not job.is_over)}
         idle = [each for each in self.jobs.values() if each.owner not in busy]

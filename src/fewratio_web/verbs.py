@@ -37,10 +37,7 @@ def _make_request(verb: Verb) -> Any:
             options[field.variable] = (field.type | None, Described(None, description=field.help, **bounds))
     title = verb.name.title().replace("-", "")
     parts: dict[str, Any] = {"verb": (Literal[verb.name], ...)}
-    for name, fields, doc in (
-        ("inputs", inputs, "Ids of files."),
-        ("options", options, "As in the shell."),
-    ):
+    for name, fields, doc in (("inputs", inputs, "Ids of files."), ("options", options, "As in the shell.")):
         part = create_model(f"{title}{name.title()}", __config__=_FORBID, __doc__=doc, **fields)
         parts[name] = (part, ... if name == "inputs" else part())
     doc = str(verb.run.__doc__).partition("\n")[0]

@@ -112,13 +112,13 @@ def test_values_too_large_to_hide_are_refused(site, monkeypatch):
     # The example says nothing of the range of a constant column.
     (site / "constant.csv").write_text("age,dose\n" + "1,2\n1,3\n" * 5)
     (site / "large.csv").write_text("age,dose\n" + "1,2\n1,3\n" * 5 + "1e39,2\n")
-    run("map", "constant.csv", "-o", "map.json", "--components", "32")
+    run("map", "constant.csv", "-o", "sites.map", "--components", "32")
     monkeypatch.setattr("fewratio.estimators.closed_form.privacy._noise_multiplier", lambda epsilon, delta: 1.0)
-    arguments = ("summarise", "large.csv", "--map", "map.json", "-o", "large.summary", "--epsilon", "1")
+    arguments = ("summarise", "large.csv", "--map", "sites.map", "-o", "large.summary", "--epsilon", "1")
     assert "is not finite: the values are too large" in run(*arguments, code=2).stderr
 
 
 def test_an_epsilon_that_hides_nothing_is_refused_at_once(site):
     make_map()
-    arguments = ("summarise", "s1.csv", "--map", "map.json", "-o", "s1.summary", "--epsilon", "50")
+    arguments = ("summarise", "s1.csv", "--map", "sites.map", "-o", "s1.summary", "--epsilon", "50")
     assert "--epsilon is 50.0; needed is a number above 0 and below 30" in run(*arguments, code=2).stderr

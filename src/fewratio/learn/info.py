@@ -32,7 +32,6 @@ def info(request: frame.Request, model: Path) -> None:
         "n_features": estimator.n_features_in_,
         "feature_names": names or None,
         "encoding": None if encoding is None else encoding.to_dict(),
-        "networks": [network.to_dict() for network in networks],
     }
     # What an automatic choice has learned is in its parts, all from the same sources.
     parts = getattr(estimator, "learned_", [estimator])
@@ -42,23 +41,15 @@ def info(request: frame.Request, model: Path) -> None:
         parameters = {name: value for name, value in parameters.items() if value != "auto"}
     counts = {name: getattr(parts[0], f"{name}_", None) for name in ("n_sources", "n_rows")}
     epsilon = getattr(parts[0], "epsilon_", None)
-    payload |= {**counts, "epsilon": epsilon}
-    if hasattr(estimator, "learned_shares_"):
-        payload["learned_shares"] = estimator.learned_shares_
+    payload |= {**counts, "epsilon": epsilon, **describe_learned(estimator)}
     if members:
         payload["members"] = members
-    if networks:
-        payload["history"] = estimator.history_.to_dict()
     shown = ", ".join(names[: frame.SHOWN]) + ", ..." * (len(names) > frame.SHOWN) or "without names"
     lines = [
         f"model       {type(estimator).__name__}: {model}",
         f"features    {estimator.n_features_in_} ({shown})",
         *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
-        *(
-            []
-            if counts["n_sources"] is None
-            else ["learned     from {n_sources} sources, {n_rows} rows".format(**counts)]
-        ),
+        *(["learned     from {n_sources} sources, {n_rows} rows".format(**counts)] if counts["n_sources"] else []),
         *([] if epsilon is None else [f"private     epsilon {epsilon:g} at most for the rows of each source"]),
         *(f"chosen      {_describe(settings)}" for settings in chosen),
         *(f"sources     {line}" for line in weight_of_sources(estimator)),
@@ -72,6 +63,15 @@ def info(request: frame.Request, model: Path) -> None:
 def _describe(settings: "Settings") -> str:
     of_cosines = f"{settings.n_components} random features of width {settings.width:.3g}"
     return f"{of_cosines if settings.n_components else 'the columns themselves'}, shrinkage {settings.shrinkage:.3g}"
+
+
+def describe_learned(estimator: Any) -> dict[str, Any]:
+    """Describe as plain values what networks a model has, how they were trained, and how much sources count."""
+    networks = getattr(estimator, "networks_", [])
+    found: dict[str, Any] = {"networks": [network.to_dict() for network in networks]}
+    if hasattr(estimator, "learned_shares_"):
+        found["learned_shares"] = estimator.learned_shares_
+    return found | ({"history": estimator.history_.to_dict()} if networks else {})
 
 
 def weight_of_sources(estimator: Any) -> list[str]:

@@ -90,14 +90,8 @@ def learn(request: frame.Request, files: Sequence[Path], output: Path) -> None:
     n_sources, n_rows = (sum(getattr(each, name) for each in found) for name in ("n_sources", "n_rows"))
     name = type(estimator).__name__
     lines = [f"Learned a {name} from summaries of {n_sources} datasets ({n_rows} rows).", f"Model: {output}"]
-    payload = {
-        "model": str(output),
-        "estimator": name,
-        "n_datasets": n_sources,
-        "n_rows": n_rows,
-        **estimator.settings_._asdict(),
-    }
-    request.deliver(frame.Answer(lines, payload, {}))
+    payload = {"model": str(output), "estimator": name, "n_datasets": n_sources, "n_rows": n_rows}
+    request.deliver(frame.Answer(lines, payload | estimator.settings_._asdict(), {}))
 
 
 def only_folder(sources: Sequence[Path]) -> Path:

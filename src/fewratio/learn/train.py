@@ -7,7 +7,7 @@ from fewratio.cli import frame
 from fewratio.cli.verb import COLUMNS, JSON, MARKS, SEED, Field, Page, Verb, declare_file
 from fewratio.errors import ParameterError
 from fewratio.learn import summaries
-from fewratio.learn.info import weight_of_sources
+from fewratio.learn.info import describe_learned, weight_of_sources
 from fewratio.progress import is_first_process
 
 if TYPE_CHECKING:
@@ -68,12 +68,11 @@ def train(
     if not is_first_process():
         return
     estimator.save(output)
-    trained = getattr(estimator, "networks_", [])
     lines = [
         f"Learned from {collection!r}.",
         *([] if collection.encoding is None else [f"columns  {collection.encoding.summary}"]),
         *(f"sources  {line}" for line in weight_of_sources(estimator)),
-        *(f"  {network.summary()}" for network in trained),
+        *(f"  {network.summary()}" for network in getattr(estimator, "networks_", [])),
         f"Model: {output}",
     ]
     payload = {
@@ -81,13 +80,8 @@ def train(
         "estimator": type(estimator).__name__,
         "n_datasets": len(collection),
         "n_features": collection.n_features,
-        "networks": [network.to_dict() for network in trained],
     }
-    if hasattr(estimator, "learned_shares_"):
-        payload["learned_shares"] = estimator.learned_shares_
-    if trained:
-        payload["history"] = estimator.history_.to_dict()
-    request.deliver(frame.Answer(lines, payload, {}))
+    request.deliver(frame.Answer(lines, payload | describe_learned(estimator), {}))
 
 
 def _trained(

@@ -43,12 +43,7 @@ def deliver_all(
     from fewratio.many.all_pairs import compare_all as compare_all_datasets
 
     result = compare_all_datasets(
-        datasets,
-        estimator=estimator,
-        n_permutations=permutations,
-        new=new,
-        n_jobs=jobs,
-        random_state=request.seed,
+        datasets, estimator=estimator, n_permutations=permutations, new=new, n_jobs=jobs, random_state=request.seed
     )
     lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
     lines += _lines(result, request)

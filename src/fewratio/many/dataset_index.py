@@ -228,10 +228,7 @@ class DatasetIndex(Stored):
                 f"This index compares with {type(model).__name__}(), which its file cannot hold; needed is the default "
                 "or a DiscriminantRatioEstimator. Build it with one of these."
             )
-        own = {
-            "rows": np.concatenate(self._samples),
-            "sizes": np.array([len(sample) for sample in self._samples]),
-        }
+        own = {"rows": np.concatenate(self._samples), "sizes": np.array([len(sample) for sample in self._samples])}
         own |= {f"estimator.{name}": array for name, array in arrays.items()}
         kinds = zip(self._vectors_of.origins, self._vectors_of.axes, map(np.concatenate, self._vectors), strict=True)
         parts: list[Arrays] = [dict(zip(_ARRAYS, kind, strict=True)) for kind in kinds]
