@@ -134,7 +134,7 @@ def test_blocks_have_the_moments_of_the_values_that_are_there(n_blocks, d, seed)
     values[rng.random(n) < 0.3, 0] = np.nan
     marks = np.isnan(values[:, :1])
     rows = np.hstack([np.nan_to_num(values, nan=7.0), marks])
-    means, deviations = long_series._block_statistics(rows, 10, {0: d})
+    means, deviations = long_series._describe_blocks(rows, 10, {0: d})
     for number, block in enumerate(np.split(values, n_blocks)):
         for column in range(d):
             there = block[~np.isnan(block[:, column]), column]

@@ -10,7 +10,7 @@ import pytest
 
 from fewratio import Collection, InputError, ModelFileError, ParameterError, RuLSIF, compare_all, compare_datasets
 from fewratio.errors import CollectionError, DataNotFoundError
-from fewratio.many.pair_blocks import blocks
+from fewratio.many.pair_blocks import cut_into_blocks
 
 FEW = pytest.mark.filterwarnings("ignore:The smallest p-value")
 
@@ -54,7 +54,7 @@ def test_the_columns_of_the_test_are_those_of_the_tables():
 
 def test_every_pair_is_in_one_block():
     sizes = [3, 500, 4, 4, 3, 3, 700, 2000]
-    work = blocks(sizes, n_features=5000, n_permutations=30)
+    work = cut_into_blocks(sizes, n_features=5000, n_permutations=30)
     seen = np.zeros((8, 8), dtype=int)
     for block in work:
         assert all(len({sizes[i] for i in side}) == 1 for side in block)

@@ -125,7 +125,7 @@ def test_the_python_lines_read_a_file_as_the_command_does(client, tmp_path, monk
     rng = np.random.default_rng(0)
     sent = {}
     for number, side in enumerate("ab"):
-        zones = ["NA" if chance < (0.8, 0.2)[number] else "EU" for chance in rng.random(20)]
+        zones = ["NA" if chance < (0.9, 0.1)[number] else "EU" for chance in rng.random(40)]
         rows = [f"0{rng.integers(10, 30)},{zone},{rng.normal():.3f}" for zone in zones]
         Path(f"{side}.csv").write_text("\n".join(["code,zone,size", *rows, ""]))
         sent[side] = client.upload(f"{side}.csv", Path(f"{side}.csv").read_bytes()).json()["id"]

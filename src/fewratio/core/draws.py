@@ -90,7 +90,7 @@ def in_row_order(rows: NDArray[Any]) -> NDArray[Any]:
     return rows[row_order(rows)]
 
 
-def dataset_key(rows: NDArray[Any]) -> tuple[float, ...]:
+def dataset_key(rows: NDArray[Any]) -> tuple[Any, ...]:
     """Give what datasets are sorted by, so that folds do not depend on the order that they came in: their means."""
     return tuple(np.round(rows.mean(0, dtype=np.float64), 9).tolist())
 
