@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -19,6 +20,7 @@ INNOCENT = {"default_rng", "Generator", "SeedSequence", "PCG64", "RandomState", 
 DRAWING = {"rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial"}
 
 
+@cache
 def calls(tree):
     """Every call in a module, with the dotted name of what is called."""
     return [(ast.unparse(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]

@@ -46,6 +46,7 @@ def run(monkeypatch, capsys):
     return records
 
 
+@pytest.mark.slow
 def test_the_level_is_measured_at_every_attainable_level(run):
     found = run("comparison", "level", "--pairs", 8, "--sides", 3, 10, "--permutations", 39)
     assert [(each["exact"], each["attainable_levels"]) for each in found] == 4 * [(True, 20), (False, 40)]
@@ -53,6 +54,7 @@ def test_the_level_is_measured_at_every_attainable_level(run):
     assert tested == ["gaussian", "student t, 2 degrees"]
 
 
+@pytest.mark.slow
 def test_speed_of_comparisons(run):
     """Runs differ in what is varied and in what was measured, and have the fields of the committed ones."""
     measured = ("second", "memory", "times_a_loop")

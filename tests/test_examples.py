@@ -20,6 +20,7 @@ def test_every_example_is_run_here():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SIZES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_an_example_prints_a_table(name, tmp_path, monkeypatch, capsys):
     arguments, shown = SIZES[name]

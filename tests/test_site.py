@@ -24,6 +24,7 @@ def examples_of(page):
     return "\n".join(block for block in FENCES.findall(page.read_text("utf-8")) if ">>> " in block)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if examples_of(page)], ids=lambda page: page.stem)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

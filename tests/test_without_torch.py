@@ -168,6 +168,7 @@ print("torch" in sys.modules)
 BENCHMARK = f"{BLOCK}\nfrom fewratio_bench.__main__ import main\nsys.exit(main())"
 
 
+@pytest.mark.slow
 def test_the_benchmark_says_how_to_install_what_it_needs():
     done = run(BENCHMARK, "run", "relative-dre")
     assert done.returncode == 1

@@ -23,6 +23,7 @@ def test_the_ratio_nears_the_truth():
     assert errors[1] < 0.5 * errors[0]
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_has_no_say_in_which_a_step_sees():
     estimator = D3RE(n_steps=3, random_state=0)
     X_nu, X_de = draw(600, seed=0)  # more than a step takes

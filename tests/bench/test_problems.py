@@ -29,6 +29,7 @@ def digest(text):
     return hashlib.sha256(text).hexdigest()[:12]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
 def test_splits_and_supports_are_those_of_the_committed_records(name):
     problem = getattr(problems, name)

@@ -149,6 +149,7 @@ def test_a_kink_and_a_change_of_spread_are_changes():
     assert np.abs(detect_changes(spread).points - 120).max() <= 5
 
 
+@pytest.mark.slow
 def test_a_short_segment_of_a_long_series_has_its_rows():
     series = np.random.default_rng(0).normal(size=(5000, 2))
     series[3001:3041] += 4
@@ -157,6 +158,7 @@ def test_a_short_segment_of_a_long_series_has_its_rows():
     assert tested.tolist() == pytest.approx([3001, 3041], abs=2)
 
 
+@pytest.mark.slow
 def test_the_level_holds_for_rows_that_depend_on_each_other():
     level, reported = 0.1, 0
     for seed in range(30):

@@ -22,6 +22,7 @@ def noise():
     return np.random.default_rng(0).normal(size=(N, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"level": 0.05, "n_permutations": 39, "random_state": 0}])
 def test_changes_of_level_and_spread_are_found_and_placed_among_rows(noise, options):
     noise[31_234:, 0] += 1
@@ -37,6 +38,7 @@ def test_changes_of_level_and_spread_are_found_and_placed_among_rows(noise, opti
     assert np.isfinite(found.scores[found.points]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["independent", "dependent", "heavy tails", "season"])
 def test_a_long_series_without_changes_has_none(noise, kind):
     series = noise
@@ -110,6 +112,7 @@ def test_the_season_is_not_in_deviations_and_places():
     assert found.changes[0]["deviation_before"] == pytest.approx(1, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
 @pytest.mark.parametrize("n", [2000, N])
 def test_a_long_gap_is_no_change(noise, n, place):
@@ -119,6 +122,7 @@ def test_a_long_gap_is_no_change(noise, n, place):
     assert detect_changes(table).points.tolist() == []
 
 
+@pytest.mark.slow
 def test_a_gap_in_another_column_does_not_move_a_change(noise):
     noise[31_234:, 0] += 8
     table = pd.DataFrame(noise, columns=["a", "b"])

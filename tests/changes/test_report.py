@@ -63,6 +63,7 @@ def test_levels_are_those_of_the_segments():
     assert levels[1] - levels[0] == pytest.approx(9, abs=0.6)
 
 
+@pytest.mark.slow
 def test_a_long_series_is_drawn_in_stretches():
     values = steps(30_000)
     found = detect_changes(values)

@@ -63,6 +63,7 @@ def piece_blocks(monkeypatch, n_blocks):
     monkeypatch.setattr(blocks, "BLOCK_VALUES", 7 * n_blocks * BLOCK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["rows.csv", "rows.tsv", "rows.parquet"])
 def test_pieces_give_the_same_bytes_as_the_whole(folder, monkeypatch, source):
     outputs = ["out.csv", "out.tsv", "out.json"]

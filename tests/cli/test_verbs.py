@@ -300,6 +300,7 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     np.testing.assert_allclose(ratios, expected.fit(a, b).predict(a), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_shares_that_were_not_measured_are_said_to_be_fixed(filled, tmp_path):
     for n_sources, is_fixed in ((3, True), (6, False)):
         folder = tmp_path / str(n_sources)
@@ -356,6 +357,7 @@ def test_a_training_with_a_checkpoint_goes_on_from_it(filled, tmp_path):
         (["--init", "universal", "--scale", "columns"], ["universal"]),
     ],
 )
+@pytest.mark.slow
 def test_train_says_which_networks_a_model_consists_of(filled, tmp_path, options, kinds):
     model = tmp_path / "m.model"
     done = run(["train", "sources", "-o", str(model), "--learner", "network", "--steps", "2", *options], filled)
@@ -616,6 +618,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 def test_mistakes_in_a_shell(filled):
     before = sorted(filled.rglob("*"))
     for command, said in MISTAKES.items():
@@ -644,6 +647,7 @@ HERE = (
 )
 
 
+@pytest.mark.slow
 def test_every_verb_on_the_same_files(filled, tmp_path):
     shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
     done = shell(SESSION, tmp_path)

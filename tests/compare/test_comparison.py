@@ -121,6 +121,7 @@ def test_drawn_permutations_count_the_observed_one():
     assert near.p_value == (1 + (near.null_distribution >= near.statistic - 1e-6).sum()) / 100
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:With ")
 def test_a_given_estimator_tells_its_divergence_and_is_tested_too():
     A, B = samples(0, 3, 4)
@@ -164,6 +165,7 @@ def test_equal_rows_are_no_difference():
     assert compare_datasets(A, [*A, *A], n_permutations=50, random_state=0).p_value > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [None, RuLSIF()], ids=str)
 @pytest.mark.filterwarnings("ignore:With ")
 def test_the_level_is_kept(estimator):
@@ -223,6 +225,7 @@ def test_the_seed_decides():
 @pytest.mark.parametrize(
     "estimator", [None, RuLSIF(random_state=np.random.default_rng(7))], ids=["default", "generator"]
 )
+@pytest.mark.slow
 def test_the_divergence_depends_on_the_seed_and_not_on_the_permutations(estimator):
     # Past 300 rows centres are drawn.
     pair = samples(0, 160, 150, shift=0.2)
@@ -278,6 +281,7 @@ def test_rows_change_places_within_their_group():
     assert alike.p_value == found.p_value
 
 
+@pytest.mark.slow
 def test_groups_that_lie_in_one_sample_change_places_as_a_whole():
     n_found = {"rows": 0, "blocks": 0}
     for seed in range(20):
@@ -355,6 +359,7 @@ def test_columns_that_tell_the_same_share_the_difference():
     assert shares[2] < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 1.0, 3.0])
 def test_the_interval_holds_the_true_divergence(shift):
     rng = np.random.default_rng(0)

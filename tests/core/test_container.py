@@ -151,6 +151,7 @@ def test_errors_are_what_callers_expect():
 # ---------------------------------------------------------------- damage
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_noticed(path):
     good = path.read_bytes()
     for bit in np.random.default_rng(0).choice(8 * len(good), 1000, replace=False):

@@ -87,6 +87,7 @@ def in_any_units(estimator):
     return default or getattr(estimator, "scale", "none") == "columns"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_ratios_do_not_depend_on_units_order_or_bytes(estimator):
     nu, de, X = table(0, 30), table(1, 35) + 0.5, table(2, 20)

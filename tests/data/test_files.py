@@ -370,6 +370,7 @@ def test_a_row_index_beside_numbered_columns_is_a_header(tmp_path):
     assert read_frame(find_file(tmp_path / "a.csv")).columns == ["column 1", "0", "1"]
 
 
+@pytest.mark.slow
 def test_a_file_of_many_pieces_keeps_its_rows_in_order(tmp_path):
     X = np.random.default_rng(0).normal(size=(60_000, 10))
     frame = pl.DataFrame(X, schema=[f"c{j}" for j in range(10)])
@@ -565,6 +566,7 @@ def test_a_member_of_an_archive_that_is_no_array_is_refused(tmp_path):
     assert_refused(tmp_path, "file 'a.npz' is a bytes; needed is a table")
 
 
+@pytest.mark.slow
 def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w") as file:
         header = {"descr": "<f8", "fortran_order": False, "shape": (2**21, 20)}

@@ -40,6 +40,7 @@ def test_a_dataset_of_pyarrow(model, frame, tmp_path):
         np.testing.assert_allclose(reader.read_all()["ratio"], model.predict(frame), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_frame_of_dask(model, frame):
     dd = pytest.importorskip("dask.dataframe")
     parts = dd.from_pandas(frame.to_pandas(), npartitions=3)

@@ -309,6 +309,7 @@ def test_the_false_discovery_rate_is_held_and_outliers_are_found():
     assert np.mean(found) > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "n_normal"), [(None, 19), (RuLSIF(), 38)], ids=str)
 def test_p_values_of_normal_rows_are_no_smaller_than_uniform(estimator, n_normal):
     p_values = []

@@ -100,6 +100,7 @@ def test_cells_are_written_for_people(cell, text):
     assert re.search(r"<td[^>]*>([^<]*)</td>", rendered)[1] == text
 
 
+@pytest.mark.slow
 def test_the_chart_script_is_made_once_and_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     script = bundle.chart_script()

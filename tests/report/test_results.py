@@ -185,12 +185,14 @@ def test_a_large_table_stays_small():
     assert "2000 of 100000 rows, drawn at random" in text
 
 
+@pytest.mark.slow
 def test_many_columns_stay_small_and_it_is_said_what_is_left_out():
     text = compared(normal(20, 1000), normal(20, 1000, 0.1, 1), n_permutations=9).to_html()
     assert len(text.encode()) < 2_000_000
     assert "400 more columns" in text
 
 
+@pytest.mark.slow
 def test_weights_before_and_after():
     # Half of the training rows are where the target is.
     rng = np.random.default_rng(0)

@@ -49,6 +49,7 @@ def folder(tmp_path, monkeypatch):
 
 
 # A model's header is in another order in each process; that of the page is looked at below.
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [verb for verb in INPUTS if verb != "train"])
 def test_the_shell_line_gives_the_same_files(client, folder, verb):
     job = client.run(STAGES.get(verb, verb), INPUTS[verb])
@@ -91,6 +92,7 @@ NOT_IN_PYTHON = {"names", "explanations", "row_names"}
     ("verb", "with_model"),
     [*((verb, False) for verb in INPUTS), ("compare", True), ("compare-all", True), ("judge", True)],
 )
+@pytest.mark.slow
 def test_the_python_lines_give_the_same_result(client, folder, capsys, verb, with_model):
     is_folder = verb in ("compare-all", "judge", "train")
     inputs, columns = INPUTS[verb], {"drop": ["reading" if is_folder else "ash"]} if verb != "changes" else {}
@@ -241,6 +243,7 @@ def test_a_model_judges_new_tables_and_can_be_sent_again(client):
     assert "Nothing shows that sensor_41 is unlike the 40 other datasets" in client.result(judged, "report.html").text
 
 
+@pytest.mark.slow
 def test_a_folder_is_sent_file_by_file_or_as_a_zip_file(client, folder):
     made = client.upload("sensors", kind="folders").json()
     for path in sorted(folder.glob("sensors/*")):
@@ -254,6 +257,7 @@ def test_a_folder_is_sent_file_by_file_or_as_a_zip_file(client, folder):
     assert client.result(jobs[0], "rows.csv").text == client.result(jobs[1], "rows.csv").text
 
 
+@pytest.mark.slow
 def test_a_job_can_be_cancelled_and_is_gone_at_once(client):
     job = client.start_long().json()
     while job["progress"] is None and job["state"] in ("queued", "running"):

@@ -190,6 +190,7 @@ def has_no_place(text, app):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", TABLES)
 def test_hostile_tables(client, app, what):
     name, content = TABLES[what]

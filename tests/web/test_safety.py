@@ -58,6 +58,7 @@ def test_a_server_for_all_addresses_takes_addresses_but_no_foreign_names():
     ],
     ids=str,
 )
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PUT", "GET"])
 def test_pages_of_other_sites_cannot_use_the_api(headers, method):
     answer = idle().request(method, "/api/v1/jobs", headers=headers)

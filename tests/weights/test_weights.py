@@ -57,6 +57,7 @@ def test_their_mean_is_one(estimator):
     assert found.weights[0] >= 0
 
 
+@pytest.mark.slow
 def test_samples_of_one_law_have_about_equal_weights():
     found = [importance_weights(*shifted(seed, mean=1.0), random_state=0) for seed in range(9)]
     assert np.median([each.effective_sample_size for each in found]) > 60
@@ -97,6 +98,7 @@ def test_no_overlap_at_all_is_an_error_or_a_warning():
         importance_weights([[0.0], [0.1]], [[900.0], [901.0]], estimator=RuLSIF(sigma=1.0))
 
 
+@pytest.mark.slow
 def test_they_are_advised_where_the_samples_differ_and_enough_rows_are_left():
     rng = np.random.default_rng(0)
     same = importance_weights(rng.normal(size=(200, 2)), rng.normal(size=(200, 2)), random_state=0)
@@ -178,6 +180,7 @@ def test_an_estimator_of_ones_own_gives_the_ratio_at_the_rows():
     assert np.allclose(importance_weights(X, X_target, estimator=Mine(), normalise=False), expected)
 
 
+@pytest.mark.slow
 def test_samples_that_do_not_meet_are_not_advised():
     rng = np.random.default_rng(0)
     with pytest.warns(UserWarning, match="too thin"):

@@ -110,6 +110,7 @@ def test_the_penalty_of_the_default_classifier_is_chosen(d):
     assert apart.ratio_nu_.mean() > 1.5 > 0.5 > apart.ratio_de_.mean()
 
 
+@pytest.mark.slow
 def test_calibration_never_turns_the_classifier_round():
     for seed in range(20):
         X_nu, X_de = draw(3, 4, seed)

@@ -79,6 +79,7 @@ def test_each_pairing_mixes_every_row_once_more():
     assert between.mean() == pytest.approx(mixed, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_more_pairings_are_nearer_the_truth_of_dependent_columns():
     """The means of the waymarks do not depend on who is paired with whom, but their correlations do."""
     rng = np.random.default_rng(0)

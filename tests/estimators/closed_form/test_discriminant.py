@@ -59,6 +59,7 @@ def model(features):
 # ---------------------------------------------------------------- against exact answers
 
 
+@pytest.mark.slow
 def test_the_log_ratio_of_gaussians_is_the_exact_one():
     """Means N(0, diag(LAM)), rows N(mean, I): the posterior is known.
 
@@ -177,6 +178,7 @@ def test_the_given_arrays_are_left_as_they_are(features):
 # ---------------------------------------------------------------- sources added and removed
 
 
+@pytest.mark.slow
 def test_a_source_removed_was_never_there(model):
     before = answers(model)
     new = family(1, 25, seed=7)[0] + 3
@@ -421,6 +423,7 @@ def test_damaged_files_are_refused(tmp_path):
 
 
 # No source is violet.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:column 'colour' of X has categories:UserWarning")
 def test_frames_are_encoded_as_the_sources_were(features, tmp_path):
     rng = np.random.default_rng(0)
@@ -486,6 +489,7 @@ def test_a_device_is_not_saved_and_one_that_is_not_there_is_refused(tmp_path):
         estimator.set_params(device="cuba").fit([[0.0]], [[1.0]])
 
 
+@pytest.mark.slow
 def test_a_generator_draws_the_seed_that_the_model_keeps(tmp_path):
     one, other = (learned(family(), features="cosines", random_state=np.random.default_rng(3)) for _ in range(2))
     assert one.model_.features.seed == other.model_.features.seed != 0

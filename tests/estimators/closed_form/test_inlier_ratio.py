@@ -131,6 +131,7 @@ def test_constant_columns_are_no_trouble(sources):
     assert auc(estimator, np.column_stack([dataset(100), np.full(N_ROWS, 7.0)])) > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_columns", [150, 300])
 def test_more_columns_than_rows_are_taken(n_columns):
     rng = np.random.default_rng(0)

@@ -241,6 +241,7 @@ class TestSummary:
         with pytest.raises(ModelFileError, match="checksum"):
             Summary.load(path)
 
+    @pytest.mark.slow
     def test_a_summary_that_does_not_know_its_columns_is_not_written(self, tmp_path):
         estimator = DiscriminantRatioEstimator(n_components=16).pretrain(Collection.from_arrays(tables()))
         with pytest.raises(InputError, match="SourceMap"):
@@ -255,6 +256,7 @@ class TestLearning:
         # Products of cosines are summed in single precision, over all datasets at once or one by one.
         assert_same(learned.summary_, expected, relative=2e-6)
 
+    @pytest.mark.slow
     def test_settings_are_about_those_that_rows_choose(self):
         many = tables(24, n_rows=80)
         source_map = SourceMap.from_table(np.concatenate(many), n_components=0)

@@ -79,6 +79,7 @@ def test_shares_change_without_a_step():
     assert AutoRatioEstimator()._parts(np.zeros((5, 1)), np.zeros((10_000, 1)))[0].share == pytest.approx(2 / 3)
 
 
+@pytest.mark.slow
 def test_of_one_large_sample_some_rows_are_drawn_whatever_their_order(samples):
     nu, de = samples(5, 800)
     found = AutoRatioEstimator(random_state=0).fit(nu, de)

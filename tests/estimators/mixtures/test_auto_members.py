@@ -30,6 +30,7 @@ def trained():
     return AutoRatioEstimator(members=members()).pretrain(SOURCES)
 
 
+@pytest.mark.slow
 def test_many_pairs_are_as_one_by_one(trained):
     rows, nu, de = np.concatenate([NU, DE]), [[0, 1], [3, 4]], [[5, 6, 7], [2, 8, 0]]
     expected = [trained.fit(rows[a], rows[b]).divergence() for a, b in zip(nu, de, strict=True)]

@@ -48,6 +48,7 @@ def test_what_sources_say_counts_and_helps(model):
     assert np.mean(learned) < np.mean(given) - 0.05
 
 
+@pytest.mark.slow
 def test_the_ratio_is_the_mean_of_its_parts(model):
     nu, de = (dataset.X[:5] for dataset in family(2, seed=2))
     model.fit(nu, de)
@@ -87,6 +88,7 @@ def test_summaries_are_for_another_estimator():
         AutoRatioEstimator().pretrain(summaries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_datasets", [4, 5, 9])
 def test_shares_are_shares(n_datasets):
     model = AutoRatioEstimator().pretrain(family(n_datasets, n_rows=12))
