@@ -44,6 +44,13 @@ def test_a_file_that_cannot_be_written_is_found_before_the_work(folder, name):
     assert_refused(["compare", "absent.csv", "b.csv", "-o", name], "cannot be written", reason, "--output")
 
 
+@pytest.mark.parametrize("verb", ["train", "index"])
+def test_a_model_does_not_take_the_place_of_a_table(folder, verb):
+    before = (folder / "b.csv").read_bytes()
+    assert_refused([verb, "sites", "-o", "b.csv"], "--output is 'b.csv', the name of a table", "b.safetensors")
+    assert (folder / "b.csv").read_bytes() == before
+
+
 def test_the_longest_name_is_written(folder):
     name = "x" * 251 + ".csv"
     done = CliRunner().invoke(app, ["compare", "a.csv", "b.csv", "-o", name])

@@ -18,7 +18,7 @@ from fewratio.core.container import (
     write_atomically,
     write_tensors,
 )
-from fewratio.errors import DataNotFoundError, FewRatioError, ModelFileError, ModelVersionError
+from fewratio.errors import DataNotFoundError, FewRatioError, ModelFileError, ModelVersionError, ParameterError
 
 TENSORS = {
     "weights": np.arange(6.0, dtype=np.float32).reshape(2, 3).T,  # not contiguous
@@ -75,6 +75,17 @@ def test_header_that_json_cannot_say_leaves_the_old_file(path):
         write_tensors(path, "model", {}, {"what": object()})
     assert os.listdir(path.parent) == [path.name]
     assert read_tensors(path, "model")[0].keys() == TENSORS.keys()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe.html"
+    os.mkfifo(pipe)
+    with pytest.raises(ParameterError, match="is a pipe or a device; needed is the path of a file"):
+        write_atomically(pipe, b"a page")
+    assert pipe.is_fifo()
+    with pytest.raises(ParameterError, match="is a folder"):
+        write_atomically(tmp_path, b"a page")
 
 
 def test_missing_folder_is_named(tmp_path):

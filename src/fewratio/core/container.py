@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arguments import as_path
-from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError
+from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError, ParameterError
 
 FORMAT_VERSION = 1
 KEY, CHECKSUM = "fewratio", "sha256"
@@ -164,6 +164,10 @@ def write_atomically(path: Path, payload: bytes) -> None:
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes its name, or another file's place, once all is written; after an error nothing is left."""
+    if path.exists() and not path.is_file():
+        # To replace a device or a pipe would take it away from everybody.
+        what = "a folder" if path.is_dir() else "a pipe or a device"
+        raise ParameterError(f"{str(path)!r} is {what}; needed is the path of a file. Use another one.")
     # Cut, so that a name as long as the system allows can still be written.
     prefix = f".{path.name[:50]}"
     for leftover in path.parent.glob(f"{escape(prefix)}.{'[0-9a-f]' * 16}.tmp"):
