@@ -52,7 +52,7 @@ PACKAGES = {
     "fewratio.estimators": """
         KLIEP KMM ULSIF AutoRatioEstimator ClassifierRatio DiscriminantRatioEstimator InlierRatioEstimator
         HeldOutSelection MetaRatioEstimator NotFittedError RatioEstimator RuLSIF SourceMap Summary
-        Telescoping UniversalRatioEstimator check_ratio_estimator gaussian_relative_ratio load_model make_best_members
+        Telescoping UniversalRatioEstimator check_ratio_estimator gaussian_relative_ratio make_best_members
         mmd2 pretrain_together relative_pearson_divergence relative_squared_error
         """,
     "fewratio.estimators.classifier": "ClassifierRatio Telescoping",

@@ -36,9 +36,9 @@ from .estimators import (
     RuLSIF as RuLSIF,
     UniversalRatioEstimator as UniversalRatioEstimator,
     check_ratio_estimator as check_ratio_estimator,
-    load_model as load_model,
     relative_pearson_divergence as relative_pearson_divergence,
 )
+from .loading import load_model as load_model
 from .many import AllPairsResult as AllPairsResult, DatasetIndex as DatasetIndex, compare_all as compare_all
 from .outliers import InlierOutlierDetector as InlierOutlierDetector, OutlierResult as OutlierResult
 from .weights import WeightResult as WeightResult, importance_weights as importance_weights

@@ -17,7 +17,6 @@ from .closed_form import (
 )
 from .contract import check_ratio_estimator as check_ratio_estimator
 from .kernel import KLIEP as KLIEP, KMM as KMM, ULSIF as ULSIF, RuLSIF as RuLSIF
-from .loading import load_model as load_model
 from .mixtures import AutoRatioEstimator as AutoRatioEstimator, make_best_members as make_best_members
 from .networks import (
     MetaRatioEstimator as MetaRatioEstimator,

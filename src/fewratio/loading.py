@@ -1,9 +1,9 @@
 """Read what was saved, whatever wrote it."""
 
 import os
-from importlib import import_module
 from typing import Any
 
+from fewratio import estimators, many
 from fewratio.core.container import Stored, read_tensors
 from fewratio.errors import ModelFileError
 
@@ -40,8 +40,7 @@ def load_model(path: str | os.PathLike[str], kind: str | None = None) -> Any:
     """
     arrays, header = read_tensors(path, kind or ("model", *_CLASSES), finite=True)
     name = str(_CLASSES.get(header["kind"], header.get("estimator")))
-    home = import_module("fewratio.many" if name == "DatasetIndex" else "fewratio.estimators")
-    found = getattr(home, name, None)
+    found = getattr(many if name == "DatasetIndex" else estimators, name, None)
     if not isinstance(found, type) or not issubclass(found, Stored):
         raise ModelFileError(f"{path} holds a {name}, which this fewratio does not know. Upgrade it, or use another.")
     return found._of_file(path, arrays, header)
