@@ -40,7 +40,7 @@ def test_many_pairs_are_as_one_by_one(trained):
 
 
 def test_both_kinds_count_the_same_however_many_there_are(trained):
-    assert trained.shares_ == [0.5, 0.25, 0.25]
+    assert trained.fit(NU, DE).shares_ == [0.5, 0.25, 0.25]
     alone = [member.pretrain(SOURCES).fit(NU, DE) for member in members()]
     expected = np.average([member.predict(X) for member in alone], axis=0, weights=trained.shares_)
     np.testing.assert_allclose(trained.fit(NU, DE).predict(X), expected, rtol=1e-6)
