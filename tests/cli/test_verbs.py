@@ -647,7 +647,6 @@ HERE = (
 )
 
 
-@pytest.mark.slow
 def test_every_verb_on_the_same_files(filled, tmp_path):
     shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
     done = shell(SESSION, tmp_path)

@@ -92,7 +92,6 @@ NOT_IN_PYTHON = {"names", "explanations", "row_names"}
     ("verb", "with_model"),
     [*((verb, False) for verb in INPUTS), ("compare", True), ("compare-all", True), ("judge", True)],
 )
-@pytest.mark.slow
 def test_the_python_lines_give_the_same_result(client, folder, capsys, verb, with_model):
     is_folder = verb in ("compare-all", "judge", "train")
     inputs, columns = INPUTS[verb], {"drop": ["reading" if is_folder else "ash"]} if verb != "changes" else {}
