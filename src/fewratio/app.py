@@ -26,8 +26,9 @@ from fewratio.weights import command as weights
 # A task does not know another one: that many groups are compared as `compare-all` does is said here.
 _RUN = update_wrapper(partial(compare.compare, compare_groups=many.deliver_all), compare.compare)
 _COMPARE = replace(compare.VERB, run=_RUN)
+# In the order of help and of the page.
 VERBS = (
-    *(_COMPARE, many.VERB, outliers.VERB, weights.VERB, changes.VERB, ratio.VERB, reference.VERB, train.VERB),
+    *(_COMPARE, outliers.VERB, changes.VERB, weights.VERB, many.VERB, ratio.VERB, reference.VERB, train.VERB),
     *(index.INDEX, index.SEARCH, info.VERB, demo.VERB, columns.VERB, summaries.MAP, summaries.SUMMARISE),
 )
 # Verbs of packages that the library does not know, and the modules that declare them.

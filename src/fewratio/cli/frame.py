@@ -365,11 +365,6 @@ def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequenc
     """Refuse a file that cannot be written, or would take the place of inputs, before the work."""
     if endings and path.suffix.lower() not in endings:
         raise ParameterError(f"{option} is {str(path)!r}; it must end in {', '.join(endings)}. Change its name.")
-    from fewratio.data.readers.files import SUFFIXES, split_name
-
-    if not endings and split_name(path)[1] in SUFFIXES:
-        found = f"{option} is {str(path)!r}, the name of a table, which this file is not"
-        raise ParameterError(f"{found}; needed is another ending. Use {path.stem}.safetensors, for instance.")
     folder = path.resolve().parent
     try:
         if path.exists() and not path.is_file():
@@ -384,6 +379,11 @@ def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequenc
             f"{str(path)!r} cannot be written ({error.strerror}). Give another file with {option}."
         ) from error
     check_not_input(path, option, inputs)
+    from fewratio.data.readers.files import SUFFIXES, split_name
+
+    if not endings and split_name(path)[1] in SUFFIXES:
+        found = f"{option} is {str(path)!r}, the name of a table, which this file is not"
+        raise ParameterError(f"{found}; needed is another ending. Use {path.stem}.safetensors, for instance.")
 
 
 def _finite(value: Any) -> Any:
