@@ -7,7 +7,7 @@ from fewratio.charts.chart import SHORTENED, Chart, chart_spec, layer, long_form
 from fewratio.charts.style import FIRST, GRID, MUTED, SECOND
 
 _COLOURS = (FIRST, SECOND, MUTED)
-# So that lines can be told apart without colour.
+# Lines must be distinguishable without colour.
 _DASHES = [[1, 0], [6, 3], [2, 2]]
 
 

@@ -362,7 +362,9 @@ def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
 
 
 def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequence[str] = ()) -> None:
-    """Refuse a file that cannot be written, or would take the place of inputs, before the work."""
+    """Refuse a file that cannot be written, or would take the place of inputs or of a table, before the work."""
+    from fewratio.data.readers.files import SUFFIXES, split_name
+
     if endings and path.suffix.lower() not in endings:
         raise ParameterError(f"{option} is {str(path)!r}; it must end in {', '.join(endings)}. Change its name.")
     folder = path.resolve().parent
@@ -379,8 +381,6 @@ def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequenc
             f"{str(path)!r} cannot be written ({error.strerror}). Give another file with {option}."
         ) from error
     check_not_input(path, option, inputs)
-    from fewratio.data.readers.files import SUFFIXES, split_name
-
     if not endings and split_name(path)[1] in SUFFIXES:
         found = f"{option} is {str(path)!r}, the name of a table, which this file is not"
         raise ParameterError(f"{found}; needed is another ending. Use {path.stem}.safetensors, for instance.")

@@ -14,7 +14,7 @@ def row_order(rows: NDArray[Any]) -> Numbers:
 
     It does not change when the rows or columns come in another order, nor when columns are shifted or scaled by
     positive numbers, nor with columns that are constant: a row's key is a hash of its ranks within the others. Rows of
-    equal keys are told apart by what is in the columns, and at last by their values. Only where another order of the
+    equal keys are ordered by what is in the columns, and finally by their values. Only where another order of the
     columns maps the sample onto itself do the rows that it exchanges depend on that order: nothing else tells them
     apart.
 

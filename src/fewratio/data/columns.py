@@ -313,7 +313,7 @@ def _decide_category(
     # The same ids may be in several tables, as of patients before and after.
     tables = [values.codes for values in coded] if parts is None else [coded[0].codes[rows] for rows in parts]
     are_ids = max(map(len, tables)) >= _LEAST_COUNTED and all(map(are_different, tables))
-    # Of a few rows most may be of different categories by chance; ids are all different.
+    # In a few rows, most categories may differ by chance; ids all differ.
     share = _DISTINCT_SHARE if count.total() >= 2 * _LEAST_COUNTED else 1 - 1e-9
     if may_be_id and (are_ids or len(count) > share * count.total()):
         return Column(label, left_out=ID)

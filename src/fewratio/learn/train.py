@@ -128,7 +128,7 @@ VERB = Verb(
         Field("episodes", "What to learn: pairs, or inliers for outlier detection.", default="pairs"),
         Field("outlier", "Column that marks known outliers (0 and 1)."),
         Field("scale", "columns: centre and scale the columns; none: as they are.", default="columns"),
-        # Of networks: None is what the learner usually has.
+        # For networks; None stands for the default of the learner.
         Field("features", "Of networks: mlp (default), relational, or both (slow without a GPU; default for best)."),
         Field("networks", "Networks of each kind, whose mean is taken; 1, or 2 for best.", int, least=1),
         Field("init", "Where networks start: random (default), or universal, of a fixed kind."),

@@ -18,7 +18,7 @@ from fewratio.lazy import import_home
 from fewratio.report.bundle import chart_script
 
 _STATIC = Path(__file__).parent / "static"
-# Of a notebook's table, rows that are shown.
+# Rows of a table that a notebook shows.
 _FEW_ROWS = 10
 _LONGEST_SETTING = 1000
 

@@ -78,7 +78,7 @@ class RowAndDatasetFeatures:
 
     @property
     def _n_columns(self) -> int:
-        # Of many columns moments are large; the widest kernels are nearly linear anyway.
+        # With many columns the moments are large; the widest kernels are nearly linear anyway.
         return len(self.within) if len(self.within) <= self.n_components else 0
 
     @cached_property

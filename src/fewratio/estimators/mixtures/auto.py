@@ -37,7 +37,7 @@ from fewratio.lazy import torch_is_installed
 
 # What `members` may be; the first is what is learned by default.
 _KINDS = "DiscriminantRatioEstimator", "MetaRatioEstimator"
-# Of each estimator, its share for each of `SIZES`.
+# The share of each estimator, for each of `SIZES`.
 Shares = Sequence[tuple[float, ...]]
 # The network's share up to so many rows per sample, and from where on it has none (docs/decisions/0008).
 _SHARE, _FEW, _MANY = 2 / 3, 50, 400
