@@ -189,6 +189,35 @@ def test_a_condition_on_p_needs_permutations(folder):
     assert "--permutations is 0" in line
 
 
+def test_a_condition_gets_the_permutations_it_needs(folder):
+    given = ("compare", "a.csv", "b.csv", "--fail-if", "p < 0.001")
+    done = run(folder, *given)
+    assert done.exit_code == 3
+    assert "1000 permutations are used: with 999, --fail-if could never hold" in done.stderr
+    line = refusal(folder, *given, "--permutations", "999")
+    assert "999 permutations give no p-value below 0.001; needed are 1000. Give --permutations 1000" in line
+    assert "--permutations 999999999" in refusal(folder, *given[:-1], "p <= 1e-9")
+    assert "no p-value is 0" in refusal(folder, *given[:-1], "p <= 0")
+    line = refusal(folder, "compare", "three.csv", "--by", "lot", "--permutations", "99", "--fail-if", "p < 0.02")
+    assert "if one of 3 pairs differs; needed are 150." in line
+
+
+def test_a_condition_that_few_rows_cannot_meet_is_said(folder):
+    pd.read_csv(folder / "a.csv").head(4).to_csv(folder / "few.csv", index=False)
+    done = run(folder, "compare", "few.csv", "few.csv", "--fail-if", "p < 0.01")
+    assert done.exit_code == 0
+    assert "--fail-if 'p < 0.01' cannot hold: with so few rows, no p-value is below 0.029" in done.stderr
+
+
+def test_groups_of_many_rows_say_how_many_are_used(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=360), "y": rng.normal(size=360), "g": list("abc") * 120})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert "rows     100 of each dataset, drawn at random" in run(tmp_path, "compare", "t.csv", "--by", "g").stdout
+    table[60:].to_csv(tmp_path / "t.csv", index=False)
+    assert "rows     " not in run(tmp_path, "compare", "t.csv", "--by", "g").stdout
+
+
 def test_the_normal_rows_are_those_where_a_condition_holds(folder):
     done = run(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "status == ok", "--json")
     assert done.exit_code == 0, done.output

@@ -2,8 +2,9 @@
 
 import math
 import re
+import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import typer
 
 from fewratio.cli import frame
 from fewratio.cli.verb import SHARED, Field, Page, Verb, declare_count, declare_table
-from fewratio.errors import ParameterError
+from fewratio.errors import FewRatioWarning, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _CONDITION = re.compile(rf"\s*(p|p_value|divergence)\s*(<=|>=|<|>)\s*({_NUMBER})\s*", re.ASCII)
 _FAILED, _PERMUTATIONS = 3, 999
+# More are used only if they are asked for: they take minutes.
+_MOST_PERMUTATIONS = 99_999
 # Typical rows that are shown, and their values.
 _ROWS, _VALUES = 3, 5
 
@@ -49,8 +52,7 @@ def compare(
         raise ParameterError(
             f"{given}; needed are two tables, or one and --by with the column that divides it. {advice}."
         )
-    n_permutations = _PERMUTATIONS if permutations is None else permutations
-    fails = _conditions(fail_if, n_permutations) if fail_if else None
+    fails = _Conditions.of(fail_if, permutations) if fail_if else None
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
     options = request.options(*tables)
     if b is None:
@@ -68,8 +70,9 @@ def compare(
             from fewratio.data.collection import Collection
 
             collection = Collection.from_arrays(dict(zip(names, samples, strict=True)), **options)
+            n_pairs = len(samples) * (len(samples) - 1) // 2
             # Tests of many pairs take long.
-            n_permutations = (permutations or 0) if fails is None else n_permutations
+            n_permutations = permutations or 0 if fails is None else fails.choose_permutations(permutations, n_pairs)
             pairs = compare_groups(request, collection, estimator, n_permutations)
             if fails is not None:
                 _check_pairs(fails, pairs)
@@ -88,7 +91,7 @@ def compare(
         first,
         second,
         estimator=estimator,
-        n_permutations=n_permutations,
+        n_permutations=permutations if fails is None else fails.choose_permutations(permutations),
         random_state=request.seed,
         blocks=blocks,
         **options,
@@ -128,15 +131,15 @@ def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions"
     return {"encoding": encoding}
 
 
-def _check_pairs(fails: "Callable[[Any, Any], str | None]", result: Any) -> None:
+def _check_pairs(fails: "_Conditions", result: Any) -> None:
     """Exit if a condition holds for any pair of groups; p-values are adjusted for the number of pairs."""
     names, adjusted, divergences = result.names, result.adjusted_p_values, result.divergences
     for i, j in ((i, j) for i in range(len(names)) for j in range(len(names)) if i != j):
-        if held := fails(None if adjusted is None else adjusted[i, j], divergences[i, j]):
+        if held := fails.find_held(None if adjusted is None else adjusted[i, j], divergences[i, j]):
             _fail(f"{names[i]} and {names[j]}: {held}")
 
 
-def _check(fails: "Callable[[Any, Any], str | None]", result: "ComparisonResult", tables: "Sequence[RawTable]") -> None:
+def _check(fails: "_Conditions", result: "ComparisonResult", tables: "Sequence[RawTable]") -> None:
     """Exit if a condition holds, or columns were left out of the test because they tell the tables apart."""
     from fewratio.core.wording import listed
     from fewratio.data.column_kinds import DATE, NUMBER
@@ -153,8 +156,9 @@ def _check(fails: "Callable[[Any, Any], str | None]", result: "ComparisonResult"
     ]
     if apart:
         _fail(f"the tables are told apart by {listed(apart)}, without which p is computed; pass over with --drop")
-    if held := fails(result.p_value, result.divergence):
+    if held := fails.find_held(result.p_value, result.divergence):
         _fail(held)
+    fails.warn_of_few_rows(result.smallest_p_value)
 
 
 def _fail(reason: str) -> None:
@@ -162,23 +166,88 @@ def _fail(reason: str) -> None:
     raise typer.Exit(_FAILED)
 
 
-def _conditions(texts: "Sequence[str]", permutations: int) -> "Callable[[Any, Any], str | None]":
-    """Return a function that says which of these conditions holds, if any; of those joined by "and" all must."""
-    from fewratio.data.split_table import SIGNS
+@dataclass(frozen=True)
+class _Conditions:
+    """The conditions of ``--fail-if``: any may hold; of those joined by "and" all must.
 
-    parsed = [[_condition(part, text, permutations) for part in text.split(" and ")] for text in texts]
+    Attributes
+    ----------
+    texts : sequence of str
+        As they were given.
+    parts : sequence of sequence of (str, str, str)
+        Name, sign and limit of each part of each.
+    """
 
-    def held(p_value: Any, divergence: Any) -> str | None:
+    texts: "Sequence[str]"
+    parts: "Sequence[Sequence[tuple[str, str, str]]]"
+
+    @classmethod
+    def of(cls, texts: "Sequence[str]", permutations: int | None) -> "_Conditions":
+        """Read conditions; refuse those that cannot hold with the permutations that are asked for."""
+        result = cls(texts, [[_condition(part, text, permutations) for part in text.split(" and ")] for text in texts])
+        result.count_permutations(permutations)
+        return result
+
+    def find_held(self, p_value: Any, divergence: Any) -> str | None:
+        """Say which condition holds, if any."""
+        from fewratio.data.split_table import SIGNS
+
         values = {"p": p_value, "p_value": p_value, "divergence": divergence}
-        for parts in parsed:
+        for parts in self.parts:
             if all(SIGNS[sign](values[name], float(limit)) for name, sign, limit in parts):
                 return " and ".join(f"{name} = {values[name]:.3g} {sign} {limit}" for name, sign, limit in parts)
         return None
 
-    return held
+    def choose_permutations(self, given: int | None, n_pairs: int = 1) -> int:
+        """Return how many permutations to use, and say so if they are more than by default."""
+        chosen = self.count_permutations(given, n_pairs)
+        if given is None and chosen > _PERMUTATIONS:
+            message = f"{chosen} permutations are used: with {_PERMUTATIONS}, --fail-if could never hold."
+            warnings.warn(FewRatioWarning(message), stacklevel=2)
+        return chosen
+
+    def count_permutations(self, given: int | None, n_pairs: int = 1) -> int:
+        """Return the permutations that are given, or as many as all conditions need; refuse if they are too few.
+
+        If one of several pairs differs, its adjusted p-value is its p-value times their number.
+        """
+        from fewratio.core.wording import counted
+        from fewratio.data.split_table import SIGNS
+
+        used = _PERMUTATIONS if given is None else given
+        for text, (_, sign, limit) in self._list_bounds():
+            smallest = n_pairs / (used + 1)
+            if SIGNS[sign](smallest, float(limit)):
+                continue
+            given_up = f"{counted(used, 'permutation')} give no p-value below {smallest:.2g}"
+            given_up += f" if one of {n_pairs} pairs differs" * (n_pairs > 1)
+            if float(limit) <= 0:
+                found = f"--fail-if is {text!r}, but no p-value is 0"
+                raise ParameterError(f"{found}; needed is a limit above 0. Write 'p < 0.01', for instance.")
+            needed = math.ceil(n_pairs / float(limit)) - 1
+            needed += not SIGNS[sign](n_pairs / (needed + 1), float(limit))
+            if given is not None or needed > _MOST_PERMUTATIONS:
+                found = f"--fail-if is {text!r}, but {given_up}"
+                raise ParameterError(f"{found}; needed are {needed}. Give --permutations {needed}, or another limit.")
+            used = needed
+        return used
+
+    def warn_of_few_rows(self, smallest: float | None) -> None:
+        """Warn if a condition cannot hold because there are too few rows for so small a p-value."""
+        from fewratio.data.split_table import SIGNS
+
+        for text, (_, sign, limit) in self._list_bounds():
+            if smallest is not None and not SIGNS[sign](smallest, float(limit)):
+                message = f"--fail-if {text!r} cannot hold: with so few rows, no p-value is below {smallest:.2g}."
+                warnings.warn(FewRatioWarning(f"{message} More rows are needed, or another limit."), stacklevel=2)
+
+    def _list_bounds(self) -> "Iterator[tuple[str, tuple[str, str, str]]]":
+        """Give the parts that need a small p-value, each with the condition that it is of."""
+        for text, parts in zip(self.texts, self.parts, strict=True):
+            yield from ((text, part) for part in parts if part[0].startswith("p") and part[1].startswith("<"))
 
 
-def _condition(part: str, text: str, permutations: int) -> tuple[str, str, str]:
+def _condition(part: str, text: str, permutations: int | None) -> tuple[str, str, str]:
     """Return the name, the sign and the number of a condition."""
     found = _CONDITION.fullmatch(part)
     if found is None:
@@ -186,7 +255,7 @@ def _condition(part: str, text: str, permutations: int) -> tuple[str, str, str]:
             f"--fail-if is {text!r}; it must be p or divergence, one of < <= > >=, and a number; or several of these "
             "joined by and. Write 'p < 0.01', for instance."
         )
-    if found[1].startswith("p") and not permutations:
+    if found[1].startswith("p") and permutations == 0:
         raise ParameterError(
             f"--fail-if is {text!r}, but --permutations is 0, which gives no p-value. Raise --permutations, or test "
             "the divergence."
@@ -267,7 +336,7 @@ def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
 
 
 _SECOND = "Table of the second sample, with the same columns, or a file of `fewratio reference`."
-_TESTS = f"[default: {_PERMUTATIONS}; for more than two groups 0 unless --fail-if is given]"
+_TESTS = f"[default: {_PERMUTATIONS}, or as many as --fail-if needs; for more than two groups 0 without --fail-if]"
 VERB = Verb(
     compare,
     (
